@@ -1,0 +1,91 @@
+// swift-tools-version: 6.2
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+// Every target is held to the same rules: memory-unsafe calls are marked, warnings are errors, imports state who sees
+// them. SwiftPM ignores `treatAllWarnings` when this package is somebody's dependency.
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+
+let package = Package(
+    name: "remote-systems",
+    products: [
+        .library(name: "RemoteSystems", targets: ["RemoteSystems"]),
+        .library(name: "ValueSets", targets: ["ValueSets"]),
+        .executable(name: "remotesystems", targets: ["remotesystems"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-crypto", "4.5.0"..<"5.0.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    ],
+    targets: [
+        // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
+        .target(name: "ValueSets", dependencies: [nioCore], swiftSettings: settings),
+        // Accounts, system certificates, enrolment, trust. Knows no sockets or frames.
+        .target(name: "RemoteSystemsIdentity", dependencies: [crypto, x509, asn1], swiftSettings: settings),
+        // Frames, TLS 1.3 channels, connection state machines. Knows no app services or discovery.
+        .target(
+            name: "RemoteSystemsTransport",
+            dependencies: [
+                "ValueSets", "RemoteSystemsIdentity", nioCore, nioPosix, nioSSL, nioTLS, x509, crypto, logging,
+            ],
+            swiftSettings: settings
+        ),
+        // Avahi's C API, client and core; one owner for each of its objects is in RemoteSystemsDiscovery.
+        .systemLibrary(
+            name: "CRemoteSystemsAvahi",
+            providers: [.apt(["libavahi-client-dev", "libavahi-core-dev"])]
+        ),
+        // Where systems may be: hints from Avahi or a static list. Knows no trust and no transport.
+        .target(name: "RemoteSystemsDiscovery", dependencies: ["CRemoteSystemsAvahi", logging], swiftSettings: settings),
+        // The public face: watcher, systems, app services, hosting.
+        .target(
+            name: "RemoteSystems",
+            dependencies: [
+                "ValueSets", "RemoteSystemsIdentity", "RemoteSystemsTransport", "RemoteSystemsDiscovery",
+                nioCore, nioPosix, crypto, logging, metrics, lifecycle,
+            ],
+            swiftSettings: settings
+        ),
+        // The command: argument parsing, printing, wiring; nothing another target could do.
+        .executableTarget(
+            name: "remotesystems",
+            dependencies: [
+                "RemoteSystems",
+                logging, lifecycle,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Sources/remotesystems-cli",
+            swiftSettings: settings
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
