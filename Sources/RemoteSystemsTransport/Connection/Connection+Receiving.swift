@@ -1,0 +1,157 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+internal import ValueSets
+
+/// What comes from the network. Called by ``WireHandler``, on the event loop.
+extension Connection {
+    func readStarted() {
+        self.isReading = true
+        self.machine.heardFromPeer(now: .now())
+    }
+
+    func readCompleted() {
+        self.isReading = false
+        self.doNextSteps()
+        self.flush()
+    }
+
+    func received(_ frame: ByteBuffer) {
+        let bytes = frame.readableBytes
+        do throws(TransportError) {
+            try self.receive(Frame(frame), bytes: bytes)
+        } catch {
+            self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
+            self.abort(error.closeStatus ?? .unknown, reason: error)
+        }
+    }
+
+    private func receive(_ frame: Frame, bytes: Int) throws(TransportError) {
+        switch frame {
+        case .response(let id, let status, let message, let failure):
+            switch self.machine.receivedResponse(id: id) {
+            case .complete(let call):
+                call.continuation.resume(returning: Reply(status: status, message: message, failure: failure))
+            case .ignore:
+                break
+            case .violation(let what):
+                throw .violation(what)
+            }
+        case .request(let id, let timeout, let message):
+            let deadline = NIODeadline.now() + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
+            let call = IncomingCall(id: id, request: IncomingRequest(message: message, deadline: deadline))
+            switch self.machine.receivedRequest(id: id, bytes: bytes, deadline: deadline, request: call) {
+            case .dispatch(let call): self.dispatch(call)
+            case .queued: break
+            case .violation(let what): throw .violation(what, closing: .resourceLimitsExceeded)
+            }
+        case .cancel(let id):
+            switch self.machine.receivedCancel(id: id) {
+            case .cancelHandler: self.handlerTasks[id]?.cancel()
+            case .answerCancelled: self.respond(id: id, .cancelled)
+            case .nothing: break
+            }
+        case .ping(let token):
+            if self.channel.isWritable { self.write(.pong(token: token)) } else { self.owedPong = token }
+        case .pong, .unknown:
+            break
+        case .close(let status, _):
+            self.receivedClose(status)
+        case .malformed(.response, let id, let error):
+            guard case .complete(let call) = self.machine.receivedResponse(id: id) else { return }
+            call.continuation.resume(
+                throwing: TransportError(
+                    .protocolViolation,
+                    "The answer cannot be read: \(error)",
+                    side: .remote,
+                    wasSent: true,
+                    cause: error
+                )
+            )
+        case .malformed(_, let id, let error):
+            // The sender learns what is wrong with its message; it has taken no place in the window here.
+            self.respond(id: id, Reply(status: .failure, failure: WireFailure("The message cannot be read: \(error)")))
+        case .hello, .accept, .refuse:
+            throw .violation("a frame of the opening came on an open connection")
+        }
+    }
+
+    /// A day; nobody waits longer, and it keeps the arithmetic in range whatever the peer says.
+    private static var mostTimeout: UInt64 { 86_400_000 }
+
+    private func receivedClose(_ status: CloseStatus) {
+        let unsent = self.machine.receivedClose(status, until: .now() + self.limits.drainTime)
+        for call in unsent {
+            call.continuation.resume(throwing: Self.closedError(status, cause: nil))
+        }
+    }
+
+    func writabilityChanged() {
+        let isWritable = self.channel.isWritable
+        self.machine.writabilityChanged(isWritable)
+        guard isWritable else { return }
+        if let token = self.owedPong.take() { self.write(.pong(token: token)) }
+        self.doNextSteps()
+    }
+
+    func channelInactive() {
+        self.end(
+            .unknown,
+            cause: TransportError(
+                .connectionLost,
+                "The other system closed the connection without saying why, or went away.",
+                side: .network,
+                canRetry: true
+            )
+        )
+    }
+
+    func channelFailed(_ error: any Error) {
+        self.end(
+            .unknown,
+            cause: TransportError(
+                .connectionLost,
+                "The connection failed.",
+                side: .network,
+                canRetry: true,
+                cause: error
+            )
+        )
+    }
+
+    // MARK: Handling requests
+
+    /// Starts the request's handler at once, here; a handler that needs nothing else answers before this returns.
+    func dispatch(_ call: IncomingCall) {
+        let task = Task.immediate { await self.handle(call) }
+        if self.machine.isRunning(id: call.id) {
+            self.handlerTasks[call.id] = task
+        }
+    }
+
+    private func handle(_ call: IncomingCall) async {
+        let reply = await self.handler(call.request, self)
+        self.handlerTasks[call.id] = nil
+        if self.machine.handlerFinished(id: call.id) {
+            self.respond(id: call.id, reply)
+        }
+        if !self.isReading { self.doNextSteps() }
+    }
+
+    private func respond(id: UInt64, _ reply: Reply) {
+        do throws(TransportError) {
+            try self.writeResponse(id: id, reply)
+        } catch {
+            // The caller must get an answer whatever the handler made of it.
+            self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
+            let status: ResponseStatus = error.code == .messageTooLarge ? .messageTooLarge : .failure
+            self.write(.response(id: id, status: status, message: [:], failure: WireFailure(error.message)))
+        }
+    }
+}
+
+extension Reply {
+    static let cancelled = Reply(status: .failure, failure: WireFailure("The request was cancelled before it started."))
+}
