@@ -86,6 +86,11 @@ let package = Package(
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "RemoteSystemsTransportTests",
+            dependencies: ["RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", nioCore, nioPosix, nioSSL, logging],
+            swiftSettings: settings
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

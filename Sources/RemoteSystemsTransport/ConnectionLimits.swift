@@ -25,6 +25,11 @@ package struct ConnectionLimits: Sendable, Hashable {
     /// How long a graceful close waits for what is under way.
     package var drainTime = TimeAmount.seconds(5)
 
+    /// These limits as the hello tells them to the peer.
+    package var peerLimits: PeerLimits {
+        PeerLimits(messageBytes: self.messageBytes, window: self.window, windowBytes: self.windowBytes)
+    }
+
     private var chosenWindowBytes = 8 << 20
 
     package static let leastMessageBytes = 1 << 10

@@ -7,25 +7,29 @@ internal import ValueSets
 
 /// What comes from the network. Called by ``WireHandler``, on the event loop.
 extension Connection {
-    func readStarted() {
+    func received(_ bytes: ByteBuffer) {
+        self.decoder.append(bytes)
+        self.handleFrames()
+    }
+
+    /// Handles every whole frame there is; what that writes leaves together in ``readCompleted()``.
+    func handleFrames() {
         self.isReading = true
         self.machine.heardFromPeer(now: .now())
+        do throws(TransportError) {
+            while !self.hasEnded, let frame = try self.decoder.next() {
+                try self.receive(Frame(frame), bytes: frame.readableBytes)
+            }
+        } catch {
+            self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
+            self.abort(error.closeStatus ?? .unknown, reason: error)
+        }
     }
 
     func readCompleted() {
         self.isReading = false
         self.doNextSteps()
         self.flush()
-    }
-
-    func received(_ frame: ByteBuffer) {
-        let bytes = frame.readableBytes
-        do throws(TransportError) {
-            try self.receive(Frame(frame), bytes: bytes)
-        } catch {
-            self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
-            self.abort(error.closeStatus ?? .unknown, reason: error)
-        }
     }
 
     private func receive(_ frame: Frame, bytes: Int) throws(TransportError) {

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-package import Logging
+internal import Logging
 package import NIOCore
 package import RemoteSystemsIdentity
 package import ValueSets
@@ -42,9 +42,12 @@ package actor Connection {
     package nonisolated let limits: ConnectionLimits
 
     private nonisolated let executor: any SerialExecutor
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe self.executor.asUnownedSerialExecutor()
+    }
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
+    var decoder: FrameDecoder
     let handler: RequestHandler
     let logger: Logger
     /// True while bytes from the network are being handled; what is written meanwhile leaves in one go at the end.
@@ -77,6 +80,7 @@ package actor Connection {
         peer: PeerIdentity,
         remote: Acceptance,
         limits: ConnectionLimits,
+        decoder: FrameDecoder,
         logger: Logger,
         handler: @escaping RequestHandler
     ) {
@@ -85,6 +89,8 @@ package actor Connection {
         self.peer = peer
         self.remote = remote
         self.limits = limits
+        self.decoder = decoder
+        self.decoder.limit = limits.messageBytes
         self.handler = handler
         self.logger = logger
         self.outbound = channel.allocator.buffer(capacity: 1024)
@@ -288,6 +294,8 @@ package actor Connection {
         self.doNextSteps()
         _ = await self.waitUntilClosed()
     }
+
+    var hasEnded: Bool { self.ending != nil }
 
     /// Closes at once. The peer is told; what is under way fails on both sides.
     package func abort(_ status: CloseStatus = .cancelled, reason: TransportError? = nil) {

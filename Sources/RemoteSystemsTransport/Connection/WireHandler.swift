@@ -3,44 +3,19 @@
 
 internal import NIOCore
 
-/// Hands what the channel reads to its ``Connection``, frame by frame. Decides nothing.
+/// Tells a ``Connection`` what happens to its channel. Decides nothing.
 final class WireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let connection: Connection
-    private var decoder: FrameDecoder
 
-    init(connection: Connection, decoder: FrameDecoder) {
+    init(connection: Connection) {
         self.connection = connection
-        self.decoder = decoder
-    }
-
-    /// Handles what had come along with the opening's last frame.
-    func start() {
-        self.connection.assumeIsolated { connection in
-            connection.readStarted()
-            self.drain(into: connection)
-            connection.readCompleted()
-        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
-        self.connection.assumeIsolated { connection in
-            connection.readStarted()
-            self.decoder.append(bytes)
-            self.drain(into: connection)
-        }
-    }
-
-    private func drain(into connection: isolated Connection) {
-        do throws(TransportError) {
-            while let frame = try self.decoder.next() {
-                connection.received(frame)
-            }
-        } catch {
-            connection.abort(error.closeStatus ?? .unknown, reason: error)
-        }
+        self.connection.assumeIsolated { $0.received(bytes) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

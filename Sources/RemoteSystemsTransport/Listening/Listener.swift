@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Logging
-package import NIOCore
+internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import RemoteSystemsIdentity

@@ -5,7 +5,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
-internal import RemoteSystemsIdentity
+package import RemoteSystemsIdentity
 
 /// What a host does with a hello.
 package enum Admission: Sendable {
@@ -211,18 +211,20 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
             peer: peer,
             remote: remote,
             limits: accepted.limits,
+            decoder: self.decoder,
             logger: self.logger,
             handler: accepted.handler
         )
-        var decoder = self.decoder
-        decoder.limit = accepted.limits.messageBytes
-        let wire = WireHandler(connection: connection, decoder: decoder)
         do {
-            try context.pipeline.syncOperations.addHandler(wire, position: .after(self))
+            try context.pipeline.syncOperations.addHandler(WireHandler(connection: connection), position: .after(self))
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(connection)
             done(connection)
-            wire.start()
+            // What came along with the opening's last frame belongs to the open connection.
+            connection.assumeIsolated {
+                $0.handleFrames()
+                $0.readCompleted()
+            }
         } catch {
             self.fail(TransportError(.unreachable, "The connection broke.", side: .network, cause: error), context: context)
         }

@@ -68,16 +68,17 @@ package final class TransportSecurity: Sendable {
     /// TLS proves that the peer holds the key of the certificate it showed. Whether that certificate is acceptable is
     /// decided in ``OpeningHandler`` instead of here, because this callback does not run when a session is resumed, and
     /// because a refusal from there can say why.
-    private static let acceptForNow: NIOSSLCustomVerificationCallbackWithMetadata = { certificates, promise in
-        promise.succeed(
-            certificates.isEmpty
-                ? .failed : .certificateVerified(VerificationMetadata(ValidatedCertificateChain(certificates)))
-        )
+    @Sendable
+    private static func acceptForNow(
+        _ certificates: [NIOSSLCertificate],
+        _ promise: EventLoopPromise<NIOSSLVerificationResultWithMetadata>
+    ) {
+        promise.succeed(certificates.isEmpty ? .failed : .certificateVerified(VerificationMetadata(nil)))
     }
 
     private static func makeState(_ identity: SystemIdentity, revoked: Set<SystemID>) throws -> State {
         let certificate = try NIOSSLCertificate(bytes: identity.certificate, format: .der)
-        let key = try NIOSSLPrivateKey(bytes: identity.privateKeyDER, format: .der)
+        let key = try NIOSSLPrivateKey(bytes: Array(identity.privateKeyPEM.utf8), format: .pem)
         var server = TLSConfiguration.makeServerConfiguration(
             certificateChain: [.certificate(certificate)],
             privateKey: .privateKey(key)
@@ -89,7 +90,7 @@ package final class TransportSecurity: Sendable {
         client.secure()
         return State(
             identity: identity,
-            policy: try TrustPolicy(rootCertificate: identity.rootCertificate, revoked: revoked),
+            policy: identity.trustPolicy(revoked: revoked),
             client: try NIOSSLContext(configuration: client),
             server: try NIOSSLContext(configuration: server)
         )
