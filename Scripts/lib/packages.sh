@@ -15,9 +15,13 @@ readonly BUILD_PACKAGES=(libavahi-client-dev libavahi-core-dev)
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus iproute2 tcpdump python3 python3-venv)
 
+# To check without building.
+# shellcheck disable=SC2034 # read by the scripts that source this file
+readonly CHECK_PACKAGES=(git python3 shellcheck)
+
 # install_packages REASON PACKAGE…
 #
-# Silent when all are there. Debian starts a newly installed daemon where an init system runs, and not in a container.
+# Silent when all are there.
 install_packages() {
     local reason=$1 package state missing=()
     shift
@@ -39,13 +43,22 @@ install_packages() {
             say "Missing Debian packages ($reason): ${missing[*]}"
             say "Installing them needs root. Run this, then start again:"
             say ""
-            say "    sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+            if command -v sudo >/dev/null; then
+                say "    sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+            else
+                say "    su -c 'apt-get update && apt-get install -y --no-install-recommends ${missing[*]}'"
+            fi
             say ""
             exit "$EX_UNAVAILABLE"
         fi
     fi
 
     say "Installing Debian packages ($reason): ${missing[*]}"
+    # Debian starts a newly installed daemon where an init system runs, and not in a container.
+    if [[ " ${missing[*]} " == *" avahi-daemon "* && -d /run/systemd/system ]]; then
+        say "Debian starts avahi-daemon at once; it announces this machine's host name on the local network. To stop it:"
+        say "    sudo systemctl disable --now avahi-daemon.socket avahi-daemon.service"
+    fi
     local log status=0
     log=$(mktemp)
     # `apt-get update` also fails for a third party's repository that has nothing to do with us: only installing decides.
