@@ -77,7 +77,7 @@ package struct WireFailure: Sendable, Hashable {
     }
 }
 
-// MARK: - As maps on the wire (Docs/wire-protocol.md, section 4). Keys that are not known are passed over.
+// MARK: - As maps on the wire (Docs/wire-protocol.md, section 5). Keys that are not known are passed over.
 
 extension Hello {
     package var valueSet: ValueSet {
