@@ -26,6 +26,7 @@ final class DaemonConnection: AvahiConnection {
     }
 
     func start() throws(AvahiError) {
+        guard AvahiSymbols.canUseClient else { throw AvahiError(code: Int32(AVAHI_ERR_NOT_SUPPORTED)) }
         let flags = waitsForDaemon ? AVAHI_CLIENT_NO_FAIL : AvahiClientFlags(0)
         var error = AvahiError.unknown.code
         let client = unsafe avahi_client_new(
@@ -209,7 +210,7 @@ final class DaemonConnection: AvahiConnection {
         }
 
         deinit {
-            if let group = unsafe group { unsafe avahi_entry_group_free(group) }
+            if let group = unsafe group { unsafe AvahiSymbols.freeClientGroup(group) }
         }
     }
 }

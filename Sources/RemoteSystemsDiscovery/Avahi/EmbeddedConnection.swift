@@ -37,6 +37,7 @@ final class EmbeddedConnection: AvahiConnection {
     }
 
     func start() throws(AvahiError) {
+        guard AvahiSymbols.canUseCore else { throw AvahiError(code: Int32(AVAHI_ERR_NOT_SUPPORTED)) }
         var configuration = unsafe AvahiServerConfig()
         unsafe avahi_server_config_init(&configuration)
         defer { unsafe avahi_server_config_free(&configuration) }
