@@ -15,3 +15,6 @@
 #include <avahi-core/log.h>
 #include <avahi-core/lookup.h>
 #include <avahi-core/publish.h>
+// The kernel's messages about interfaces and addresses that come and go: Swift's Glibc module has no netlink.
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
