@@ -9,6 +9,10 @@ public protocol DiscoverySource: Sendable {
     /// The name of the source in diagnoses and logs, for example `avahi-daemon`, `avahi-embedded` or `static`.
     var name: String { get }
 
+    /// Whether its hints come from this machine's owner rather than from whoever is on the network. Such hints are tried
+    /// without proof in the hint itself; who answers is authenticated all the same. False unless implemented.
+    var isConfigured: Bool { get }
+
     /// Starts a browse of its own and returns what it sees.
     ///
     /// The browse ends when the task that iterates is cancelled, or when the sequence and its iterators are gone. It never ends
@@ -22,4 +26,9 @@ public protocol DiscoverySource: Sendable {
     ///
     /// - Throws: ``DiscoveryError`` when the announcement can never be made as it is.
     func announce(_ announcement: DiscoveryAnnouncement) async throws
+}
+
+extension DiscoverySource {
+    /// False.
+    public var isConfigured: Bool { false }
 }

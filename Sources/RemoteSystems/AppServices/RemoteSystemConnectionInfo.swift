@@ -39,18 +39,17 @@ extension AppServiceCaller {
 }
 
 extension Channel {
-    /// Whether the peer's address is one that only neighbours have: loopback, link-local or private.
+    /// Whether the peer's address is one that only neighbours have: loopback, link-local or private (RFC 1918, RFC 4193).
     var isProximal: Bool {
-        switch self.remoteAddress {
-        case .v4(let address):
-            let ip = unsafe UInt32(bigEndian: address.address.sin_addr.s_addr)
-            return ip >> 24 == 127 || ip >> 24 == 10 || ip >> 20 == 0xac1 || ip >> 16 == 0xc0a8 || ip >> 16 == 0xa9fe
-        case .v6:
-            let text = self.remoteAddress?.ipAddress?.lowercased() ?? ""
+        guard var text = self.remoteAddress?.ipAddress?.lowercased() else { return false }
+        if text.hasPrefix("::ffff:") { text.removeFirst(7) }
+        let octets = text.split(separator: ".").compactMap { UInt8($0) }
+        guard octets.count == 4 else {
             return text == "::1" || text.hasPrefix("fe80:") || text.hasPrefix("fc") || text.hasPrefix("fd")
-                || text.hasPrefix("::ffff:")
-        default:
-            return false
+        }
+        switch (octets[0], octets[1]) {
+        case (10, _), (127, _), (169, 254), (172, 16...31), (192, 168): return true
+        default: return false
         }
     }
 }

@@ -41,6 +41,9 @@ public struct StaticPeers: DiscoverySource {
     /// `static`.
     public var name: String { "static" }
 
+    /// True: the owner wrote the list.
+    public var isConfigured: Bool { true }
+
     /// Tells each peer whose name can be resolved, then *settled*.
     public func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
