@@ -114,6 +114,7 @@ extension RemoteSystemError: CustomDebugStringConvertible {
     public var debugDescription: String {
         let retry = self.canRetry ? "may be retried" : "retrying is of no use"
         let cause = self.cause.map { "; cause: \($0)" } ?? ""
-        return "\(self.code) (\(self.side.rawValue), \(retry), outcome \(self.outcome.rawValue)): \(self.message)\(cause)"
+        return
+            "\(self.code) (\(self.side.rawValue), \(retry), outcome \(self.outcome.rawValue)): \(self.message)\(cause)"
     }
 }

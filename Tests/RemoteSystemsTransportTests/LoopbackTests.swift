@@ -28,7 +28,10 @@ import ValueSets
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<1000 {
                     group.addTask {
-                        let reply = try await connection.send(["number": .integer(Int64(number))], timeout: .seconds(20))
+                        let reply = try await connection.send(
+                            ["number": .integer(Int64(number))],
+                            timeout: .seconds(20)
+                        )
                         #expect(reply.message["number"] == .integer(Int64(number)))
                     }
                 }
@@ -39,7 +42,9 @@ import ValueSets
     }
 
     @Test func `an unknown service is refused with the status that says so`() async throws {
-        try await LoopbackHost.with { _, _ in Reply() } _: { host in
+        try await LoopbackHost.with { _, _ in
+            Reply()
+        } _: { host in
             let error = await #expect(throws: TransportError.self) { _ = try await host.connect(service: "nobody") }
             #expect(error?.openStatus == .appServiceUnavailable)
         }

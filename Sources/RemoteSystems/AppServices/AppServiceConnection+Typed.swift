@@ -17,7 +17,11 @@ extension AppServiceConnection {
             set = try ValueSetEncoder().encode(message)
         } catch {
             throw RemoteSystemError(
-                .invalidMessage, "The message cannot be encoded.", side: .local, cause: error)
+                .invalidMessage,
+                "The message cannot be encoded.",
+                side: .local,
+                cause: error
+            )
         }
         let response = try await self.send(set, timeout: timeout).get()
         do {

@@ -25,7 +25,12 @@ public struct AppServiceResponse: Sendable {
     public func get() throws(RemoteSystemError) -> ValueSet {
         guard self.status == .success else {
             throw self.error
-                ?? RemoteSystemError(.serviceFailed, "The service failed (\(self.status)).", side: .remote, outcome: .failed)
+                ?? RemoteSystemError(
+                    .serviceFailed,
+                    "The service failed (\(self.status)).",
+                    side: .remote,
+                    outcome: .failed
+                )
         }
         return self.message
     }

@@ -15,7 +15,10 @@ struct ServiceMetrics: Sendable {
 
     init(service: String) {
         let dimensions = [("service", service)]
-        self.succeeded = Counter(label: "remote_systems_requests_total", dimensions: dimensions + [("status", "success")])
+        self.succeeded = Counter(
+            label: "remote_systems_requests_total",
+            dimensions: dimensions + [("status", "success")]
+        )
         self.failed = Counter(label: "remote_systems_requests_total", dimensions: dimensions + [("status", "failure")])
         self.duration = Timer(label: "remote_systems_request_duration", dimensions: dimensions)
         self.connectionsOpened = Counter(label: "remote_systems_connections_opened_total", dimensions: dimensions)

@@ -255,7 +255,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             platform: first.description.platform,
             manufacturerDisplayName: first.description.manufacturer,
             modelDisplayName: first.description.model,
-            discoveryType: parts.contains { $0.instance.discoveryType == .proximal } ? .proximal : first.instance.discoveryType,
+            discoveryType: parts.contains { $0.instance.discoveryType == .proximal }
+                ? .proximal : first.instance.discoveryType,
             authorizationKind: .sameUser,
             isLocal: id == self.ownSystem,
             applications: applications.values.sorted { $0.id < $1.id },

@@ -146,7 +146,8 @@ extension ProtocolVersion {
     var value: Value { .array([.unsigned(self.major), .unsigned(self.minor)]) }
 
     init(_ value: Value?) throws(ValueSetError) {
-        guard let parts = value?.array, parts.count == 2, let major = parts[0].uint64, let minor = parts[1].uint64 else {
+        guard let parts = value?.array, parts.count == 2, let major = parts[0].uint64, let minor = parts[1].uint64
+        else {
             throw ValueSetError(.typeMismatch, "the protocol version is missing")
         }
         self.init(major: major, minor: minor)
@@ -167,7 +168,10 @@ extension PeerLimits {
             throw ValueSetError(.typeMismatch, "the limits are missing")
         }
         guard limit >= UInt64(ConnectionLimits.leastMessageBytes), window >= 1, windowBytes >= limit else {
-            throw ValueSetError(.typeMismatch, "the limits make no sense: limit \(limit), window \(window), window-bytes \(windowBytes)")
+            throw ValueSetError(
+                .typeMismatch,
+                "the limits make no sense: limit \(limit), window \(window), window-bytes \(windowBytes)"
+            )
         }
         // What a peer takes beyond our own most we never use.
         self.init(

@@ -62,7 +62,12 @@ package struct Connector: Sendable {
                     do {
                         return .success(
                             try await self.connect(
-                                to: endpoint, expecting: system, hello: hello, on: eventLoop, handler: handler)
+                                to: endpoint,
+                                expecting: system,
+                                hello: hello,
+                                on: eventLoop,
+                                handler: handler
+                            )
                         )
                     } catch {
                         return .failure(error)

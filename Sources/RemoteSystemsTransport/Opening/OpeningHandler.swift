@@ -167,7 +167,8 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func decide(_ hello: Hello, _ peer: PeerIdentity, _ admit: @escaping Admit, context: ChannelHandlerContext) {
+    private func decide(_ hello: Hello, _ peer: PeerIdentity, _ admit: @escaping Admit, context: ChannelHandlerContext)
+    {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
         Task {
@@ -226,7 +227,10 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
                 $0.readCompleted()
             }
         } catch {
-            self.fail(TransportError(.unreachable, "The connection broke.", side: .network, cause: error), context: context)
+            self.fail(
+                TransportError(.unreachable, "The connection broke.", side: .network, cause: error),
+                context: context
+            )
         }
     }
 

@@ -25,7 +25,8 @@ struct CallerOpening {
             return .fail(error)
         case .success(let peer):
             if let expected = self.expected, expected != peer.systemID {
-                let text = "Another system answered than the one that was meant: \(peer.systemID.short) instead of "
+                let text =
+                    "Another system answered than the one that was meant: \(peer.systemID.short) instead of "
                     + "\(expected.short). Its address may have been given to another machine; look it up again."
                 return .fail(TransportError(.peerNotTrusted, text, side: .network, canRetry: true))
             }
