@@ -77,11 +77,13 @@ package struct JoinInviter: Sendable {
         return .send(challenge)
     }
 
+    /// - Throws: What kept this system from making a certificate: send ``JoinRefusal/failed`` and report it here. The
+    ///   invitation is still good.
     package mutating func receive(
         _ proof: JoinProof,
         invitation: inout OpenInvitation,
         now: Date
-    ) -> ProofAction {
+    ) throws(IdentityError) -> ProofAction {
         guard case .waitingForProof(let transcript, let key) = self.state else {
             return .refuse(self.finish(.malformed))
         }
@@ -93,11 +95,9 @@ package struct JoinInviter: Sendable {
             invitation.sawWrongProof()
             return .refuse(self.finish(.wrongSecret))
         }
-        guard let certificate = try? self.authority.issueCertificate(for: key, now: now) else {
-            return .refuse(self.finish(.failed))
-        }
-        invitation.use()
         self.state = .finished
+        let certificate = try self.authority.issueCertificate(for: key, now: now)
+        invitation.use()
         let discoveryKey = self.identity.discoveryKey.bytes
         let code = transcript.acceptance(
             of: proof,

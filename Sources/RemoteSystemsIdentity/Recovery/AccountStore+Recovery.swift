@@ -45,6 +45,7 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - path: The recovery file; it is only read.
+    ///   - passphrase: The one that it was exported with.
     ///   - evenIfShared: Whether to leave an account that other systems belong to. A personal or damaged account is
     ///     moved aside without asking.
     /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``

@@ -103,18 +103,20 @@ struct SecretDirectory: ~Copyable {
                 .wrongOwner,
                 """
                 \(path) belongs to user \(status.st_uid), but this process runs as user \(geteuid()). Run it as the \
-                owner, set REMOTE_SYSTEMS_STATE to a directory of your own, or: chown -R \(geteuid()) '\(path)'
+                owner, or set REMOTE_SYSTEMS_STATE to a directory of this user's own.
                 """,
                 path: path
             )
         }
         guard status.st_mode & 0o077 == 0 else {
+            // A directory may have been named by mistake, and closing /tmp would be bad advice.
+            let advice =
+                kind == S_IFDIR
+                ? "If it is for nothing else: chmod 700 '\(path)'. Else set REMOTE_SYSTEMS_STATE to another directory."
+                : "To close it: chmod 600 '\(path)'"
             throw IdentityError(
                 .permissions,
-                """
-                \(path) is open to other users of this machine, who may have read the keys in it. \
-                To close it: chmod \(kind == S_IFDIR ? "700" : "600") '\(path)'
-                """,
+                "\(path) is open to other users of this machine, who may have read the keys in it. \(advice)",
                 path: path
             )
         }
@@ -232,6 +234,7 @@ extension SecretDirectory {
         }
         // Closing gives the lock back, also when the process dies.
         defer { close(file) }
+        // `flock` itself would wait without end, so ask again and again; it is held for milliseconds.
         let deadline = ContinuousClock.now + limit
         while flock(file, LOCK_EX | LOCK_NB) != 0 {
             let cause = SystemCallError("flock")

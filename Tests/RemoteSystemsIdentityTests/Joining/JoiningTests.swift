@@ -65,7 +65,8 @@ import Testing
         var open = OpenInvitation(self.invitation)
         var connection = try Connection(self)
         let proof = try connection.proof(open)
-        guard case .accept(let accepted, let system) = connection.inviter.receive(proof, invitation: &open, now: noon)
+        guard
+            case .accept(let accepted, let system) = try connection.inviter.receive(proof, invitation: &open, now: noon)
         else { throw Refused(action: "proof") }
         let joined = try connection.joiner.receive(accepted, now: noon)
 
@@ -89,11 +90,11 @@ import Testing
         var third = try Connection(self)
         // Both are half-way in when the first finishes.
         let proofs = try (first.proof(open), second.proof(open))
-        guard case .accept = first.inviter.receive(proofs.0, invitation: &open, now: noon) else {
+        guard case .accept = try first.inviter.receive(proofs.0, invitation: &open, now: noon) else {
             throw Refused(action: "first")
         }
         #expect(!open.isGood(at: noon))
-        #expect(second.inviter.receive(proofs.1, invitation: &open, now: noon) == .refuse(.alreadyUsed))
+        #expect(try second.inviter.receive(proofs.1, invitation: &open, now: noon) == .refuse(.alreadyUsed))
         let hello = try third.joiner.start()
         #expect(
             third.inviter.receive(hello, peerCertificate: third.joiner.certificate, invitation: open, now: noon)
@@ -109,7 +110,7 @@ import Testing
             var stranger = try Connection(self, invitation: self.withAnotherSecret())
             let proof = try stranger.proof(open)
             #expect(
-                stranger.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret),
+                try stranger.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret),
                 "attempt \(attempt)"
             )
             #expect(stranger.joiner.receive(.wrongSecret).code == .wrongSecret)
@@ -123,8 +124,8 @@ import Testing
         var connection = try Connection(self)
         let proof = try connection.proof(open)
         let wrong = JoinProof(code: [UInt8](repeating: 0, count: 32))
-        #expect(connection.inviter.receive(wrong, invitation: &open, now: noon) == .refuse(.wrongSecret))
-        #expect(connection.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.malformed))
+        #expect(try connection.inviter.receive(wrong, invitation: &open, now: noon) == .refuse(.wrongSecret))
+        #expect(try connection.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.malformed))
     }
 
     @Test(arguments: [[], [0], [UInt8](repeating: 0, count: 31), [UInt8](repeating: 0, count: 1 << 20)])
@@ -133,7 +134,7 @@ import Testing
         var connection = try Connection(self)
         _ = try connection.proof(open)
         #expect(
-            connection.inviter.receive(JoinProof(code: code), invitation: &open, now: noon) == .refuse(.wrongSecret)
+            try connection.inviter.receive(JoinProof(code: code), invitation: &open, now: noon) == .refuse(.wrongSecret)
         )
     }
 
@@ -145,7 +146,7 @@ import Testing
         #expect(throws: Refused.self) { try late.challenge(open, now: end) }
         var slow = try Connection(self)
         let proof = try slow.proof(open)
-        #expect(slow.inviter.receive(proof, invitation: &open, now: end) == .refuse(.expired))
+        #expect(try slow.inviter.receive(proof, invitation: &open, now: end) == .refuse(.expired))
         #expect(slow.joiner.receive(.expired).code == .invitationExpired)
     }
 
@@ -208,7 +209,7 @@ import Testing
         // The attacker relays the joiner's own hello, but over a connection made with the attacker's key.
         var attacker = try Connection(self)
         _ = try attacker.challenge(open)
-        #expect(attacker.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
+        #expect(try attacker.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
     }
 
     @Test func `a request for another key than the connection's is refused`() throws {
@@ -248,7 +249,7 @@ import Testing
                     now: noon
                 )
             else { continue }
-            #expect(connection.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
+            #expect(try connection.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
         }
     }
 
@@ -264,7 +265,7 @@ import Testing
             var open = OpenInvitation(self.invitation)
             var connection = try Connection(self)
             let proof = try connection.proof(open)
-            guard case .accept(var accepted, _) = connection.inviter.receive(proof, invitation: &open, now: noon)
+            guard case .accept(var accepted, _) = try connection.inviter.receive(proof, invitation: &open, now: noon)
             else { throw Refused(action: "proof") }
             change(&accepted)
             let error = #expect(throws: IdentityError.self) { try connection.joiner.receive(accepted, now: noon) }
@@ -284,12 +285,26 @@ import Testing
         #expect(code { () throws(IdentityError) in try connection.joiner.receive(echo, now: noon) } == .wrongSecret)
     }
 
+    @Test func `an inviter that cannot sign says why and keeps the invitation good`() throws {
+        var connection = try Connection(self)
+        var open = OpenInvitation(self.invitation)
+        let proof = try connection.proof(open)
+        let wrong = Date(timeIntervalSince1970: 0)
+        #expect(
+            code { () throws(IdentityError) in
+                try connection.inviter.receive(proof, invitation: &open, now: wrong)
+            } == .wrongClock
+        )
+        #expect(open.isGood(at: noon))
+        #expect(connection.joiner.receive(.failed).code == .joinFailed)
+    }
+
     // MARK: Order
 
     @Test func `messages out of turn end the conversation`() throws {
         var open = OpenInvitation(self.invitation)
         var inviter = JoinInviter(identity: self.identity, authority: self.authority)
-        #expect(inviter.receive(JoinProof(code: []), invitation: &open, now: noon) == .refuse(.malformed))
+        #expect(try inviter.receive(JoinProof(code: []), invitation: &open, now: noon) == .refuse(.malformed))
         #expect(open.isGood(at: noon))
 
         var twice = try Connection(self)
@@ -338,7 +353,7 @@ import Testing
         var open = OpenInvitation(self.invitation)
         var connection = try Connection(self)
         let proof = try connection.proof(open)
-        let action = connection.inviter.receive(proof, invitation: &open, now: noon)
+        let action = try connection.inviter.receive(proof, invitation: &open, now: noon)
         var text = ""
         dump(connection.joiner, to: &text)
         dump(connection.inviter, to: &text)
