@@ -109,7 +109,7 @@ struct SecretDirectory: ~Copyable {
             )
         }
         guard status.st_mode & 0o077 == 0 else {
-            // A directory may have been named by mistake, and closing /tmp would be bad advice.
+            // A directory may have been named by mistake, and closing one that others need would be bad advice.
             let advice =
                 kind == S_IFDIR
                 ? "If it is for nothing else: chmod 700 '\(path)'. Else set REMOTE_SYSTEMS_STATE to another directory."
