@@ -42,6 +42,11 @@ import Testing
         #expect(identity.certificateValidity.contains(noon))
     }
 
+    @Test func `a clock that is not set yet keeps nobody from their identity`() throws {
+        let first = try self.store.identity(now: noon)
+        #expect(try self.store.identity(now: Date(timeIntervalSince1970: 0)).certificate == first.certificate)
+    }
+
     // MARK: A system that joined
 
     /// A store of a system that belongs to `authority` but does not hold its key.
