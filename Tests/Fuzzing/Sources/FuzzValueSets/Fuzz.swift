@@ -9,7 +9,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = [UInt8](UnsafeBufferPointer(start: start, count: count))
     if let value = try? Value(encoded: input) {
         guard (try? value.encoded()) == input else { fatalError("accepted, but not given back") }
-        _ = (value.description, value.debugDescription.utf8.count)
+        _ = (value.description, value.unredactedDescription.utf8.count)
         if case .dictionary(let set) = value {
             _ = try? AllowedValueSchema.appService.validate(set)
             _ = try? AllowedValueSchema.userActivity.validate(set)
