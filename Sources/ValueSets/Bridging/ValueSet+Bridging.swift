@@ -79,7 +79,8 @@ extension Value {
         case let double as Double: self = .double(double)
         case let float as Float: self = Value(float)
         case let data as Data: self = .data(data)
-        case let bytes as [UInt8]: self = Value(bytes)
+        // An empty array can be cast to one of any type.
+        case let bytes as [UInt8] where Swift.type(of: value) == [UInt8].self: self = Value(bytes)
         case let date as Date: self = .date(date)
         case let uuid as UUID: self = .uuid(uuid)
         case let url as URL: self = .url(url)

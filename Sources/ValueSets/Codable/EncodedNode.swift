@@ -5,28 +5,33 @@ import FoundationEssentials
 
 /// The place of one value while it is being encoded; what its containers have collected is made a ``Value`` at the end.
 final class EncodedNode {
-    enum Content {
-        case nothing
-        case value(Value)
-        case keyed([ValueSet.Entry], nested: [(key: String, node: EncodedNode)])
-        case unkeyed([Value], nested: [(index: Int, node: EncodedNode)])
+    private enum Kind {
+        case nothing, single, keyed, unkeyed
     }
 
-    var content = Content.nothing
+    private var kind = Kind.nothing
+    private var single = Value.null
+    private var entries: [ValueSet.Entry] = []
+    private var values: [Value] = []
+    /// Containers that may still be written to: by key or by index.
+    private var nestedByKey: [(key: String, node: EncodedNode)] = []
+    private var nestedByIndex: [(index: Int, node: EncodedNode)] = []
+
+    var count: Int { values.count }
 
     func finish() -> Value? {
-        switch content {
+        switch kind {
         case .nothing:
             return nil
-        case .value(let value):
-            return value
-        case .keyed(var entries, let nested):
-            for (key, node) in nested {
+        case .single:
+            return single
+        case .keyed:
+            for (key, node) in nestedByKey {
                 if let value = node.finish() { entries.append(ValueSet.Entry(key: key, value: value)) }
             }
             return .dictionary(ValueSet(unsorted: entries))
-        case .unkeyed(var values, let nested):
-            for (index, node) in nested {
+        case .unkeyed:
+            for (index, node) in nestedByIndex {
                 // A super encoder that nothing was written to leaves an empty dictionary, as in Foundation's encoders.
                 values[index] = node.finish() ?? [:]
             }
@@ -34,53 +39,34 @@ final class EncodedNode {
         }
     }
 
-    // Moving the content out and back keeps its arrays singly owned, so that appending does not copy them.
+    func set(_ value: Value) {
+        kind = .single
+        single = value
+    }
+
+    func beginKeyed() { kind = .keyed }
+
+    func beginUnkeyed() { kind = .unkeyed }
 
     func add(_ value: Value, forKey key: String) {
-        guard case .keyed(var entries, let nested) = content else { return }
-        content = .nothing
         entries.append(ValueSet.Entry(key: key, value: value))
-        content = .keyed(entries, nested: nested)
     }
 
     func addNode(forKey key: String) -> EncodedNode {
         let node = EncodedNode()
-        guard case .keyed(let entries, var nested) = content else { return node }
-        content = .nothing
-        nested.append((key, node))
-        content = .keyed(entries, nested: nested)
+        nestedByKey.append((key, node))
         return node
     }
 
     func add(_ value: Value) {
-        guard case .unkeyed(var values, let nested) = content else { return }
-        content = .nothing
         values.append(value)
-        content = .unkeyed(values, nested: nested)
     }
 
     func addNode() -> EncodedNode {
         let node = EncodedNode()
-        guard case .unkeyed(var values, var nested) = content else { return node }
-        content = .nothing
-        nested.append((values.count, node))
+        nestedByIndex.append((values.count, node))
         values.append(.null)
-        content = .unkeyed(values, nested: nested)
         return node
-    }
-
-    var count: Int {
-        if case .unkeyed(let values, _) = content { values.count } else { 0 }
-    }
-
-    func beginKeyed() {
-        if case .keyed = content { return }
-        content = .keyed([], nested: [])
-    }
-
-    func beginUnkeyed() {
-        if case .unkeyed = content { return }
-        content = .unkeyed([], nested: [])
     }
 }
 
@@ -106,30 +92,36 @@ extension Value {
     }
 
     @inline(__always)
-    private init?<T>(counterpartOf value: T) {
-        // Comparing the types first is far cheaper than trying the casts.
-        if T.self == String.self, let string = value as? String {
+    init?<T>(counterpartOf value: T) {
+        if let string = same(value, as: String.self) {
             self = .string(string)
-        } else if T.self == Int.self, let integer = value as? Int {
-            self = .integer(Int64(integer))
-        } else if T.self == Double.self, let double = value as? Double {
+        } else if let double = same(value, as: Double.self) {
             self = .double(double)
-        } else if T.self == Bool.self, let bool = value as? Bool {
+        } else if let integer = same(value, as: Int.self) {
+            self = .integer(Int64(integer))
+        } else if let bool = same(value, as: Bool.self) {
             self = .bool(bool)
-        } else if T.self == Date.self, let date = value as? Date {
+        } else if let date = same(value, as: Date.self) {
             self = .date(date)
-        } else if T.self == UUID.self, let uuid = value as? UUID {
+        } else if let uuid = same(value, as: UUID.self) {
             self = .uuid(uuid)
-        } else if T.self == Data.self, let data = value as? Data {
+        } else if let data = same(value, as: Data.self) {
             self = .data(data)
-        } else if T.self == URL.self, let url = value as? URL {
+        } else if let url = same(value, as: URL.self) {
             self = .url(url)
-        } else if T.self == Value.self, let value = value as? Value {
+        } else if let value = same(value, as: Value.self) {
             self = value
-        } else if T.self == ValueSet.self, let set = value as? ValueSet {
+        } else if let set = same(value, as: ValueSet.self) {
             self = .dictionary(set)
         } else {
             return nil
         }
     }
+}
+
+/// The value, if its static type is `Other`.
+@inline(__always)
+func same<T, Other>(_ value: T, as _: Other.Type) -> Other? {
+    // A dynamic cast takes longer than coding a number does; the types were just found to be one.
+    T.self == Other.self ? unsafe unsafeBitCast(value, to: Other.self) : nil
 }

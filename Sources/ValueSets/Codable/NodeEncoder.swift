@@ -31,7 +31,9 @@ struct NodeEncoder: Encoder {
     }
 
     fileprivate func value<T: Encodable>(_ value: T, at key: some CodingKey) throws -> Value {
-        try Value(encoding: value, path: CodingPath(path, key), userInfo: sendableUserInfo)
+        // A path is only needed for what has content of its own.
+        if let direct = Value(counterpartOf: value) { return direct }
+        return try Value(encoding: value, path: CodingPath(path, key), userInfo: sendableUserInfo)
     }
 
     fileprivate func nested(_ node: EncodedNode, at key: some CodingKey) -> NodeEncoder {
@@ -151,7 +153,7 @@ private struct Single: SingleValueEncodingContainer {
     let encoder: NodeEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    private func set(_ value: Value) { encoder.node.content = .value(value) }
+    private func set(_ value: Value) { encoder.node.set(value) }
 
     func encodeNil() { set(.null) }
     func encode(_ value: Bool) { set(.bool(value)) }

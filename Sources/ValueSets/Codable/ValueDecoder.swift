@@ -1,8 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-
 /// The `Decoder` that user types see: it reads one ``Value``.
 struct ValueDecoder: Decoder {
     let value: Value
@@ -39,72 +37,26 @@ struct ValueDecoder: Decoder {
         ValueDecoder(value: value, path: CodingPath(path, key), userInfo: sendableUserInfo)
     }
 
-    // MARK: Values
-
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        if let counterpart = try counterpart(type) { return counterpart }
+        do throws(CodingFailure) {
+            if let counterpart = try value.counterpart(type) { return counterpart }
+        } catch {
+            throw self.error(error)
+        }
         guard path.depth < ValueSetLimits.deepest else {
             throw corrupted("The value is nested more than \(ValueSetLimits.deepest) levels deep.")
         }
         return try T(from: self)
     }
 
-    @inline(__always)
-    private func counterpart<T>(_ type: T.Type) throws -> T? {
-        // Comparing the types first is far cheaper than trying the casts.
-        if type == String.self { return try string() as? T }
-        if type == Int.self { return try integer(Int.self) as? T }
-        if type == Double.self { return try double() as? T }
-        if type == Bool.self { return try bool() as? T }
-        if type == Date.self { return try require(value.date, "a date") as? T }
-        if type == UUID.self { return try require(value.uuid, "a UUID") as? T }
-        if type == Data.self { return try require(value.data, "data") as? T }
-        if type == URL.self { return try require(value.url, "a URL") as? T }
-        if type == Value.self { return value as? T }
-        if type == ValueSet.self { return try require(value.dictionary, "a dictionary") as? T }
-        return nil
-    }
-
-    func bool() throws -> Bool { try require(value.bool, "a boolean") }
-
-    func string() throws -> String { try require(value.string, "a string") }
-
-    func double() throws -> Double {
-        if case .double(let double) = value { return double }
-        return try number(value.double, Double.self)
-    }
-
-    func float() throws -> Float {
-        let double = try double()
-        let float = Float(double)
-        // Fewer digits are what the caller asked for; infinity from a finite number is not.
-        guard float.isFinite || !double.isFinite else { throw outOfRange(Float.self) }
-        return float
-    }
-
-    func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) throws -> Integer {
-        switch value {
-        case .integer(let integer): try number(Integer(exactly: integer), type)
-        case .unsigned(let unsigned): try number(Integer(exactly: unsigned), type)
-        case .double(let double): try number(Integer(exactly: double), type)
-        default: throw mismatch(type, "an integer")
-        }
-    }
-
-    private func number<Number>(_ number: Number?, _ type: Number.Type) throws -> Number {
-        if let number { return number }
-        switch value {
-        case .integer, .unsigned, .double: throw outOfRange(type)
-        default: throw mismatch(type, "a number")
-        }
-    }
-
-    private func require<T>(_ part: T?, _ kind: StaticString) throws -> T {
-        guard let part else { throw mismatch(T.self, kind) }
-        return part
-    }
-
     // MARK: Errors
+
+    func error(_ failure: CodingFailure) -> DecodingError {
+        switch failure {
+        case .mismatch(let type, let kind): mismatch(type, kind)
+        case .outOfRange(let type): corrupted("A number does not fit into \(type) without loss.")
+        }
+    }
 
     func mismatch(_ type: any Any.Type, _ kind: StaticString) -> DecodingError {
         let context = DecodingError.Context(
@@ -112,10 +64,6 @@ struct ValueDecoder: Decoder {
             debugDescription: "Expected \(kind), found \(value.type.rawValue)."
         )
         return value.isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
-    }
-
-    private func outOfRange(_ type: any Any.Type) -> DecodingError {
-        corrupted("A number does not fit into \(type) without loss.")
     }
 
     private func corrupted(_ description: String) -> DecodingError {

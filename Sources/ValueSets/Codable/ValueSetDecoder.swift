@@ -21,14 +21,14 @@ public struct ValueSetDecoder: Sendable {
     /// - Throws: `DecodingError` with the coding path if a key is missing, a value is of another type, or a number does not
     ///   fit; and what the type's `init(from:)` throws.
     public func decode<T: Decodable>(_ type: T.Type, from set: ValueSet) throws -> T {
-        try decode(type, from: .dictionary(set))
+        try decode(type, fromValue: .dictionary(set))
     }
 
     /// A value of the type from a ``Value`` of any type.
     ///
     /// - Throws: `DecodingError` with the coding path if a key is missing, a value is of another type, or a number does not
     ///   fit; and what the type's `init(from:)` throws.
-    public func decode<T: Decodable>(_ type: T.Type, from value: Value) throws -> T {
+    public func decode<T: Decodable>(_ type: T.Type, fromValue value: Value) throws -> T {
         try ValueDecoder(value: value, path: nil, userInfo: userInfo).decode(type)
     }
 }

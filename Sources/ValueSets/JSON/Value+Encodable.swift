@@ -10,7 +10,7 @@ extension Value: Encodable {
     /// - Throws: What the encoder throws, and `EncodingError` if the tags cannot say it.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
-            encoder.node.content = .value(self)
+            encoder.node.set(self)
             return
         }
         switch self {
@@ -66,7 +66,7 @@ extension ValueSet: Encodable {
     /// - Throws: What the encoder throws, and `EncodingError` if the tags cannot say it.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
-            encoder.node.content = .value(.dictionary(self))
+            encoder.node.set(.dictionary(self))
             return
         }
         // Encoders keep keys in Swift dictionaries, where canonically equivalent strings are one key.
