@@ -73,7 +73,9 @@ enum AvahiLibrary {
         }
 
         func function<Function>(_ symbol: String) throws(AvahiError) -> Function {
-            guard let address = unsafe dlsym(handle, symbol) else { throw AvahiError(missing: "\(name) with \(symbol)") }
+            guard let address = unsafe dlsym(handle, symbol) else {
+                throw AvahiError(missing: "\(name) with \(symbol)")
+            }
             return unsafe unsafeBitCast(address, to: Function.self)
         }
     }

@@ -16,7 +16,11 @@ enum AvahiLog {
             guard let text = unsafe text, let logger = AvahiLog.logger.withLock({ $0 }) else { return }
             let message = unsafe String(cString: text)
             // Its warnings are the daily life of a network: other stacks on this host, odd packets of strangers.
-            logger.log(level: level == AVAHI_LOG_ERROR ? .debug : .trace, "\(message)", metadata: ["from": "libavahi-core"])
+            logger.log(
+                level: level == AVAHI_LOG_ERROR ? .debug : .trace,
+                "\(message)",
+                metadata: ["from": "libavahi-core"]
+            )
         }
     }
 }

@@ -291,7 +291,8 @@ extension DiscoveryTrouble {
         DiscoveryTrouble(
             code: .stackUnavailable,
             message: "\(library) is not installed.",
-            advice: "Install libavahi-core7 for the embedded stack, libavahi-client3 for avahi-daemon. It is noticed by itself.",
+            advice:
+                "Install libavahi-core7 for the embedded stack, libavahi-client3 for avahi-daemon. It is noticed by itself.",
             recoversByItself: true
         )
     }
@@ -300,7 +301,8 @@ extension DiscoveryTrouble {
         DiscoveryTrouble(
             code: .stackUnavailable,
             message: "the embedded mDNS stack does not work: \(error).",
-            advice: "See whether another program holds UDP port 5353 for itself (ss -ulpn). It is tried again by itself.",
+            advice:
+                "See whether another program holds UDP port 5353 for itself (ss -ulpn). It is tried again by itself.",
             recoversByItself: true
         )
     }
@@ -315,7 +317,8 @@ extension DiscoveryTrouble {
     }
 
     static func noInterface(_ allowed: AvahiDiscovery.Interfaces) -> DiscoveryTrouble {
-        let which = allowed.names.map { "None of the allowed interfaces (\($0.joined(separator: ", ")))" } ?? "No interface"
+        let which =
+            allowed.names.map { "None of the allowed interfaces (\($0.joined(separator: ", ")))" } ?? "No interface"
         return DiscoveryTrouble(
             code: .noInterface,
             message: "\(which) is up with an address.",

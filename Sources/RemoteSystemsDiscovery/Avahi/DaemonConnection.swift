@@ -98,7 +98,12 @@ final class DaemonConnection: AvahiConnection {
                     let own = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
                     let error = own.connection.errorCode
                     let report = unsafe BrowserReport(
-                        event: event, interface: interface, protocol: family, name: name, error: error)
+                        event: event,
+                        interface: interface,
+                        protocol: family,
+                        name: name,
+                        error: error
+                    )
                     if let report { own.report(report) }
                 },
                 Unmanaged.passUnretained(self).toOpaque()
@@ -146,7 +151,14 @@ final class DaemonConnection: AvahiConnection {
                     let error = own.connection.errorCode
                     own.report(
                         unsafe ResolverReport(
-                            event: event, interface: interface, address: address, port: port, text: text, error: error))
+                            event: event,
+                            interface: interface,
+                            address: address,
+                            port: port,
+                            text: text,
+                            error: error
+                        )
+                    )
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
@@ -197,15 +209,31 @@ final class DaemonConnection: AvahiConnection {
             for record in publication.records {
                 try unsafe AvahiError.check(
                     connection.avahi.entry_group_add_record(
-                        group, interface, anyProtocol, record.flags, record.name, ServiceRecord.internetClass,
-                        record.kind.rawValue, ServiceType.timeToLive, record.data, record.data.count))
+                        group,
+                        interface,
+                        anyProtocol,
+                        record.flags,
+                        record.name,
+                        ServiceRecord.internetClass,
+                        record.kind.rawValue,
+                        ServiceType.timeToLive,
+                        record.data,
+                        record.data.count
+                    )
+                )
             }
             for address in publication.addresses {
                 var avahiAddress = address.address.avahiAddress
                 try unsafe AvahiError.check(
                     connection.avahi.entry_group_add_address(
-                        group, address.interface, avahiAddress.proto, Publication.Address.flags, address.hostName,
-                        &avahiAddress))
+                        group,
+                        address.interface,
+                        avahiAddress.proto,
+                        Publication.Address.flags,
+                        address.hostName,
+                        &avahiAddress
+                    )
+                )
             }
             try unsafe AvahiError.check(connection.avahi.entry_group_commit(group))
         }

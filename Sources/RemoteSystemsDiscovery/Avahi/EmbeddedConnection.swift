@@ -132,7 +132,12 @@ final class EmbeddedConnection: AvahiConnection {
                     let own = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
                     let error = own.connection.errorCode
                     let report = unsafe BrowserReport(
-                        event: event, interface: interface, protocol: family, name: name, error: error)
+                        event: event,
+                        interface: interface,
+                        protocol: family,
+                        name: name,
+                        error: error
+                    )
                     if let report { own.report(report) }
                 },
                 Unmanaged.passUnretained(self).toOpaque()
@@ -180,7 +185,14 @@ final class EmbeddedConnection: AvahiConnection {
                     let error = own.connection.errorCode
                     own.report(
                         unsafe ResolverReport(
-                            event: event, interface: interface, address: address, port: port, text: text, error: error))
+                            event: event,
+                            interface: interface,
+                            address: address,
+                            port: port,
+                            text: text,
+                            error: error
+                        )
+                    )
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
@@ -234,8 +246,15 @@ final class EmbeddedConnection: AvahiConnection {
                 var avahiAddress = address.address.avahiAddress
                 try unsafe AvahiError.check(
                     connection.avahi.server_add_address(
-                        server, group, address.interface, avahiAddress.proto, Publication.Address.flags,
-                        address.hostName, &avahiAddress))
+                        server,
+                        group,
+                        address.interface,
+                        avahiAddress.proto,
+                        Publication.Address.flags,
+                        address.hostName,
+                        &avahiAddress
+                    )
+                )
             }
             try unsafe AvahiError.check(connection.avahi.s_entry_group_commit(group))
         }
@@ -247,7 +266,11 @@ final class EmbeddedConnection: AvahiConnection {
             of server: OpaquePointer
         ) throws(AvahiError) {
             let avahiRecord = unsafe connection.avahi.record_new_full(
-                record.name, ServiceRecord.internetClass, record.kind.rawValue, ServiceType.timeToLive)
+                record.name,
+                ServiceRecord.internetClass,
+                record.kind.rawValue,
+                ServiceType.timeToLive
+            )
             guard let avahiRecord = unsafe avahiRecord else { throw AvahiError(code: Int32(AVAHI_ERR_NO_MEMORY)) }
             // The server keeps a reference of its own.
             defer { unsafe connection.avahi.record_unref(avahiRecord) }
@@ -255,7 +278,8 @@ final class EmbeddedConnection: AvahiConnection {
                 throw AvahiError(code: Int32(AVAHI_ERR_INVALID_RECORD))
             }
             try unsafe AvahiError.check(
-                connection.avahi.server_add(server, group, interface, anyProtocol, record.flags, avahiRecord))
+                connection.avahi.server_add(server, group, interface, anyProtocol, record.flags, avahiRecord)
+            )
         }
 
         deinit {
