@@ -59,7 +59,7 @@ package final class ChildProcess: Sendable {
         var argv = unsafe arguments.map { unsafe strdup($0) } + [nil]
         var envp = unsafe variables.map { unsafe strdup($0) } + [nil]
         defer {
-            for unsafepointer in unsafe argv + envp { unsafe free(pointer) }
+            unsafe (argv + envp).forEach { unsafe free($0) }
         }
         var id: pid_t = 0
         let result = unsafe posix_spawnp(&id, arguments[0], &actions, nil, &argv, &envp)

@@ -50,3 +50,10 @@ package func builtProgram(_ name: String) throws -> String {
     }
     return path
 }
+
+extension ChildProcess {
+    /// Whether such a line was printed, from a place on.
+    package func printed(_ event: String, id: String? = nil, from start: Int = 0) -> Bool {
+        events.dropFirst(start).contains { $0.event == event && (id == nil || $0.id == id) }
+    }
+}

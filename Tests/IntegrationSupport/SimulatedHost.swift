@@ -198,3 +198,13 @@ package final class SimulatedHost: Sendable {
         """
     }
 }
+
+extension SimulatedNetwork {
+    /// Starts the daemons of several hosts at the same time.
+    package func startDaemons(on hosts: SimulatedHost...) async throws {
+        try await withThrowingTaskGroup { group in
+            for host in hosts { group.addTask { try await host.startDaemon() } }
+            try await group.waitForAll()
+        }
+    }
+}
