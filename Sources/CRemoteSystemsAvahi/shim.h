@@ -1,6 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+#ifndef REMOTE_SYSTEMS_AVAHI_SHIM_H
+#define REMOTE_SYSTEMS_AVAHI_SHIM_H
+
 #include <avahi-client/client.h>
 #include <avahi-client/lookup.h>
 #include <avahi-client/publish.h>
@@ -18,3 +21,5 @@
 // The kernel's messages about interfaces and addresses that come and go: Swift's Glibc module has no netlink.
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+
+#endif

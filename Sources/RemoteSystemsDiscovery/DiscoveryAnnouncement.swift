@@ -31,7 +31,8 @@ public struct DiscoveryAnnouncement: Sendable, Equatable {
         guard (1...65535).contains(port) else {
             throw DiscoveryError(
                 code: .invalidPort,
-                message: "port \(port) cannot be announced: a TCP port is 1 to 65535. Announce the port the service listens on."
+                message:
+                    "port \(port) cannot be announced: a TCP port is 1 to 65535. Announce the port the service listens on."
             )
         }
         try TXTRecord.validate(properties)
@@ -42,7 +43,8 @@ public struct DiscoveryAnnouncement: Sendable, Equatable {
         guard (1...63).contains(bytes) else {
             throw DiscoveryError(
                 code: .invalidInstance,
-                message: "an instance name of \(bytes) bytes cannot be announced: DNS allows 1 to 63. Choose another name."
+                message:
+                    "an instance name of \(bytes) bytes cannot be announced: DNS allows 1 to 63. Choose another name."
             )
         }
         guard instance.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {

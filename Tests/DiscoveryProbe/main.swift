@@ -8,7 +8,10 @@ import RemoteSystemsDiscovery
 
 // Browses or announces on one simulated host and says what happens in lines of JSON, until stdin ends or SIGTERM comes.
 guard let options = Options(CommandLine.arguments.dropFirst()) else {
-    Output.line(["error": "usage: discovery-probe (browse|announce|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] [count=…] [key:value]…"])
+    Output.line([
+        "error":
+            "usage: discovery-probe (browse|announce|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] [count=…] [key:value]…"
+    ])
     exit(64)
 }
 await Probe(options: options).run()

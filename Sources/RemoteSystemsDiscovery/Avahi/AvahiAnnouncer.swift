@@ -82,7 +82,8 @@ extension DiscoveryTrouble {
     static let nameCollision = DiscoveryTrouble(
         code: .nameCollision,
         message: "somebody else on the network uses the same instance name; it is announced under another one.",
-        advice: "Make instance names random. If this happens again and again, look for a machine that copies announcements.",
+        advice:
+            "Make instance names random. If this happens again and again, look for a machine that copies announcements.",
         recoversByItself: true
     )
 
@@ -90,7 +91,8 @@ extension DiscoveryTrouble {
         DiscoveryTrouble(
             code: .announceRefused,
             message: "Avahi refused to publish the announcement: \(error).",
-            advice: "See whether /etc/avahi/avahi-daemon.conf sets disable-publishing or disable-user-service-publishing.",
+            advice:
+                "See whether /etc/avahi/avahi-daemon.conf sets disable-publishing or disable-user-service-publishing.",
             recoversByItself: true
         )
     }

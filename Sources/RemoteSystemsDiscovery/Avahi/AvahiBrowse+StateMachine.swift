@@ -248,7 +248,9 @@ extension AvahiBrowse {
                 endpoints.append(endpoint)
             }
             // An address that needs a scope goes last: not everything that connects can use it.
-            let (plain, scoped) = (endpoints.filter { !$0.address.contains("%") }, endpoints.filter { $0.address.contains("%") })
+            let (plain, scoped) = (
+                endpoints.filter { !$0.address.contains("%") }, endpoints.filter { $0.address.contains("%") }
+            )
             return DiscoveryHint(id: name, instance: name, endpoints: plain + scoped, properties: first.properties)
         }
 
@@ -266,7 +268,8 @@ extension DiscoveryTrouble {
     static let cacheLimit = DiscoveryTrouble(
         code: .cacheLimit,
         message: "an interface sees nearly as many services as Avahi's cache can hold; further ones may never be seen.",
-        advice: "Raise cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) and restart avahi-daemon.",
+        advice:
+            "Raise cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) and restart avahi-daemon.",
         recoversByItself: true
     )
 }

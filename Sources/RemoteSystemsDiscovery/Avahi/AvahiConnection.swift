@@ -97,7 +97,9 @@ extension BrowserReport {
     init?(event: AvahiBrowserEvent, interface: Int32, protocol: Int32, name: UnsafePointer<CChar>?, error: Int32) {
         switch event {
         case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
-            guard let sighting = unsafe Sighting(interface: interface, protocol: `protocol`, name: name) else { return nil }
+            guard let sighting = unsafe Sighting(interface: interface, protocol: `protocol`, name: name) else {
+                return nil
+            }
             self = event == AVAHI_BROWSER_NEW ? .seen(sighting) : .gone(sighting)
         case AVAHI_BROWSER_ALL_FOR_NOW: self = .allForNow
         case AVAHI_BROWSER_FAILURE: self = .failed(AvahiError(code: error))
@@ -162,7 +164,8 @@ extension PublisherReport {
 extension ServiceRecord {
     /// Our names are random: nobody else has them, so asking around first (probing) would only cost 0.75 s.
     var flags: AvahiPublishFlags {
-        isUnique ? AvahiPublishFlags(AVAHI_PUBLISH_UNIQUE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue) : AvahiPublishFlags(0)
+        isUnique
+            ? AvahiPublishFlags(AVAHI_PUBLISH_UNIQUE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue) : AvahiPublishFlags(0)
     }
 
     static let internetClass = UInt16(AVAHI_DNS_CLASS_IN)

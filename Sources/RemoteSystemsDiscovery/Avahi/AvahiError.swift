@@ -7,7 +7,20 @@ import CRemoteSystemsAvahi
 struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
     let code: Int32
 
+    /// What is not installed, when that is the reason.
+    var missing: String?
+
+    init(code: Int32) {
+        self.code = code
+    }
+
+    init(missing library: String) {
+        code = Int32(AVAHI_ERR_NOT_SUPPORTED)
+        missing = library
+    }
+
     var description: String {
+        if let missing { return "\(missing) is not installed" }
         guard let text = unsafe avahi_strerror(code) else { return "Avahi error \(code)" }
         return "\(unsafe String(cString: text)) (Avahi error \(code))"
     }

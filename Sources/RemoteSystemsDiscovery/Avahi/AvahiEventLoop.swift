@@ -20,7 +20,9 @@ final class AvahiEventLoop {
             guard let loop = unsafe table?.pointee.userdata, let callback = unsafe callback else { return nil }
             let queue = unsafe Unmanaged<AvahiEventLoop>.fromOpaque(loop).takeUnretainedValue().queue
             let call = unsafe Watch.Call(callback: callback, context: context)
-            guard let watch = Watch(queue: queue, descriptor: descriptor, events: events, call: call) else { return nil }
+            guard let watch = Watch(queue: queue, descriptor: descriptor, events: events, call: call) else {
+                return nil
+            }
             return unsafe OpaquePointer(Unmanaged.passRetained(watch).toOpaque())
         }
         unsafe table.pointee.watch_update = { unsafe Watch.at($0)?.watch($1) }

@@ -10,13 +10,17 @@ import Synchronization
 enum AvahiLog {
     private static let logger = Mutex<Logger?>(nil)
 
-    static func route(to newLogger: Logger) {
+    static func route(_ setLogFunction: (AvahiLogFunction?) -> Void, to newLogger: Logger) {
         logger.withLock { $0 = newLogger }
-        unsafe avahi_set_log_function { level, text in
+        unsafe setLogFunction { level, text in
             guard let text = unsafe text, let logger = AvahiLog.logger.withLock({ $0 }) else { return }
             let message = unsafe String(cString: text)
             // Its warnings are the daily life of a network: other stacks on this host, odd packets of strangers.
-            logger.log(level: level == AVAHI_LOG_ERROR ? .debug : .trace, "\(message)", metadata: ["from": "libavahi-core"])
+            logger.log(
+                level: level == AVAHI_LOG_ERROR ? .debug : .trace,
+                "\(message)",
+                metadata: ["from": "libavahi-core"]
+            )
         }
     }
 }

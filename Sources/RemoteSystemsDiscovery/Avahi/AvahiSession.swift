@@ -159,7 +159,7 @@ actor AvahiSession {
             )
         case .automatic:
             do throws(AvahiError) {
-                try DaemonConnection(loop: loop, waitsForDaemon: false, report: { _ in }).start()
+                try DaemonConnection(loop: loop, waitsForDaemon: false) { _ in }.start()
                 selection = .init(backend: .daemon, reason: "avahi-daemon answers on the system bus")
             } catch {
                 selection = .init(backend: .embedded, reason: "no avahi-daemon answers on the system bus: \(error)")
@@ -176,23 +176,25 @@ actor AvahiSession {
         // A daemon that was once chosen is waited for; a stack that failed is chosen anew.
         var selection = selection ?? choose(loop: loop)
         if selection.backend == .embedded { selection = choose(loop: loop) }
-        let connection: any AvahiConnection
-        switch selection.backend {
-        case .daemon:
-            connection = DaemonConnection(loop: loop, waitsForDaemon: true) { self.received($0, attempt: attempt) }
-        case .embedded:
-            AvahiLog.route(to: logger)
-            connection = EmbeddedConnection(
-                loop: loop,
-                interfaces: allowed.names,
-                usesIPv6: !allowed.isLoopbackOnly
-            ) { self.received($0, attempt: attempt) }
-        }
-        self.connection = connection
         do throws(AvahiError) {
+            let connection: any AvahiConnection
+            switch selection.backend {
+            case .daemon:
+                connection = try DaemonConnection(loop: loop, waitsForDaemon: true) {
+                    self.received($0, attempt: attempt)
+                }
+            case .embedded:
+                connection = try EmbeddedConnection(
+                    loop: loop,
+                    interfaces: allowed.names,
+                    usesIPv6: !allowed.isLoopbackOnly,
+                    logger: logger
+                ) { self.received($0, attempt: attempt) }
+            }
+            self.connection = connection
             try connection.start()
         } catch {
-            lost(error)
+            lost(error, selection.backend)
         }
     }
 
@@ -206,7 +208,7 @@ actor AvahiSession {
             isReady = true
             update()
         case .waiting:
-            begin(.daemonUnavailable(nil))
+            begin(.daemonUnavailable)
         case .lost(let error):
             // Avahi forbids to free a connection while it calls back.
             executor.queue.async {
@@ -217,14 +219,20 @@ actor AvahiSession {
         }
     }
 
-    private func lost(_ error: AvahiError) {
-        let wasDaemon = connection is DaemonConnection
+    private func lost(_ error: AvahiError, _ backend: AvahiDiscovery.Selection.Backend) {
         isReady = false
         browse?.disconnect()
         for announcer in announcers.values { announcer.disconnect() }
         connection = nil
-        begin(wasDaemon ? .daemonUnavailable(error) : .stackUnavailable(error))
+        switch backend {
+        case .daemon: begin(error.missing.map(DiscoveryTrouble.libraryMissing) ?? .daemonUnavailable)
+        case .embedded: begin(error.missing.map(DiscoveryTrouble.libraryMissing) ?? .stackUnavailable(error))
+        }
         retry?.set(after: backoff.next())
+    }
+
+    private func lost(_ error: AvahiError) {
+        lost(error, connection is EmbeddedConnection ? .embedded : .daemon)
     }
 
     private func browseFailed(_ error: AvahiError) {
@@ -272,11 +280,19 @@ actor AvahiSession {
 }
 
 extension DiscoveryTrouble {
-    static func daemonUnavailable(_ error: AvahiError?) -> DiscoveryTrouble {
+    static let daemonUnavailable = DiscoveryTrouble(
+        code: .daemonUnavailable,
+        message: "avahi-daemon does not answer on the system bus.",
+        advice: "Start it (systemctl start avahi-daemon), or choose the embedded stack. It is tried again by itself.",
+        recoversByItself: true
+    )
+
+    static func libraryMissing(_ library: String) -> DiscoveryTrouble {
         DiscoveryTrouble(
-            code: .daemonUnavailable,
-            message: "avahi-daemon does not answer on the system bus.",
-            advice: "Start it (systemctl start avahi-daemon), or choose the embedded stack. It is tried again by itself.",
+            code: .stackUnavailable,
+            message: "\(library) is not installed.",
+            advice:
+                "Install libavahi-core7 for the embedded stack, libavahi-client3 for avahi-daemon. It is noticed by itself.",
             recoversByItself: true
         )
     }
@@ -285,7 +301,8 @@ extension DiscoveryTrouble {
         DiscoveryTrouble(
             code: .stackUnavailable,
             message: "the embedded mDNS stack does not work: \(error).",
-            advice: "See whether another program holds UDP port 5353 for itself (ss -ulpn). It is tried again by itself.",
+            advice:
+                "See whether another program holds UDP port 5353 for itself (ss -ulpn). It is tried again by itself.",
             recoversByItself: true
         )
     }
@@ -300,7 +317,8 @@ extension DiscoveryTrouble {
     }
 
     static func noInterface(_ allowed: AvahiDiscovery.Interfaces) -> DiscoveryTrouble {
-        let which = allowed.names.map { "None of the allowed interfaces (\($0.joined(separator: ", ")))" } ?? "No interface"
+        let which =
+            allowed.names.map { "None of the allowed interfaces (\($0.joined(separator: ", ")))" } ?? "No interface"
         return DiscoveryTrouble(
             code: .noInterface,
             message: "\(which) is up with an address.",

@@ -9,27 +9,28 @@ final class DaemonConnection: AvahiConnection {
     /// Beyond the daemon's default of 1024 groups, browsers and resolvers for each client, it refuses more.
     static let openResolvers = 900
 
+    private let avahi: RemoteSystemsAvahiClient
     private let loop: AvahiEventLoop
     private let waitsForDaemon: Bool
     private let report: (ConnectionReport) -> Void
     private var client: OpaquePointer?
 
     /// - Parameter waitsForDaemon: Whether a bus without a daemon is waited at, or an error.
-    init(loop: AvahiEventLoop, waitsForDaemon: Bool, report: @escaping (ConnectionReport) -> Void) {
+    init(loop: AvahiEventLoop, waitsForDaemon: Bool, report: @escaping (ConnectionReport) -> Void) throws(AvahiError) {
+        avahi = try AvahiLibrary.client()
         self.loop = loop
         self.waitsForDaemon = waitsForDaemon
         self.report = report
     }
 
     deinit {
-        if let client = unsafe client { unsafe avahi_client_free(client) }
+        if let client = unsafe client { unsafe avahi.client_free(client) }
     }
 
     func start() throws(AvahiError) {
-        guard AvahiSymbols.canUseClient else { throw AvahiError(code: Int32(AVAHI_ERR_NOT_SUPPORTED)) }
         let flags = waitsForDaemon ? AVAHI_CLIENT_NO_FAIL : AvahiClientFlags(0)
         var error = AvahiError.unknown.code
-        let client = unsafe avahi_client_new(
+        let client = unsafe avahi.client_new(
             loop.api,
             flags,
             { client, state, context in
@@ -50,7 +51,7 @@ final class DaemonConnection: AvahiConnection {
         // Whether the daemon still looks for a host name of its own does not matter to us: we use none.
         case AVAHI_CLIENT_S_RUNNING, AVAHI_CLIENT_S_REGISTERING, AVAHI_CLIENT_S_COLLISION: report(.ready)
         case AVAHI_CLIENT_CONNECTING: report(.waiting)
-        case AVAHI_CLIENT_FAILURE: unsafe report(.lost(AvahiError(code: avahi_client_errno(client))))
+        case AVAHI_CLIENT_FAILURE: unsafe report(.lost(AvahiError(code: avahi.client_errno(client))))
         default: break
         }
     }
@@ -60,9 +61,9 @@ final class DaemonConnection: AvahiConnection {
         return unsafe client
     }
 
-    private static func error(_ client: OpaquePointer?) -> Int32 {
+    private var errorCode: Int32 {
         guard let client = unsafe client else { return AvahiError.unknown.code }
-        return unsafe avahi_client_errno(client)
+        return unsafe avahi.client_errno(client)
     }
 
     // MARK: Browsing
@@ -85,7 +86,7 @@ final class DaemonConnection: AvahiConnection {
             self.connection = connection
             self.report = report
             let client = try unsafe connection.started()
-            unsafe browser = avahi_service_browser_new(
+            unsafe browser = connection.avahi.service_browser_new(
                 client,
                 interface,
                 anyProtocol,
@@ -95,18 +96,23 @@ final class DaemonConnection: AvahiConnection {
                 { browser, interface, family, event, name, _, _, _, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
-                    let error = unsafe DaemonConnection.error(own.connection.client)
+                    let error = own.connection.errorCode
                     let report = unsafe BrowserReport(
-                        event: event, interface: interface, protocol: family, name: name, error: error)
+                        event: event,
+                        interface: interface,
+                        protocol: family,
+                        name: name,
+                        error: error
+                    )
                     if let report { own.report(report) }
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
-            if unsafe browser == nil { throw unsafe AvahiError(code: avahi_client_errno(client)) }
+            if unsafe browser == nil { throw AvahiError(code: connection.errorCode) }
         }
 
         deinit {
-            if let browser = unsafe browser { unsafe avahi_service_browser_free(browser) }
+            if let browser = unsafe browser { _ = unsafe connection.avahi.service_browser_free(browser) }
         }
     }
 
@@ -130,7 +136,7 @@ final class DaemonConnection: AvahiConnection {
             self.connection = connection
             self.report = report
             let client = try unsafe connection.started()
-            unsafe resolver = avahi_service_resolver_new(
+            unsafe resolver = connection.avahi.service_resolver_new(
                 client,
                 sighting.interface,
                 sighting.avahiProtocol,
@@ -142,18 +148,25 @@ final class DaemonConnection: AvahiConnection {
                 { _, interface, _, event, _, _, _, _, address, port, text, _, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue()
-                    let error = unsafe DaemonConnection.error(own.connection.client)
+                    let error = own.connection.errorCode
                     own.report(
                         unsafe ResolverReport(
-                            event: event, interface: interface, address: address, port: port, text: text, error: error))
+                            event: event,
+                            interface: interface,
+                            address: address,
+                            port: port,
+                            text: text,
+                            error: error
+                        )
+                    )
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
-            if unsafe resolver == nil { throw unsafe AvahiError(code: avahi_client_errno(client)) }
+            if unsafe resolver == nil { throw AvahiError(code: connection.errorCode) }
         }
 
         deinit {
-            if let resolver = unsafe resolver { unsafe avahi_service_resolver_free(resolver) }
+            if let resolver = unsafe resolver { _ = unsafe connection.avahi.service_resolver_free(resolver) }
         }
     }
 
@@ -180,37 +193,53 @@ final class DaemonConnection: AvahiConnection {
             self.connection = connection
             self.report = report
             let client = try unsafe connection.started()
-            let group = unsafe avahi_entry_group_new(
+            let group = unsafe connection.avahi.entry_group_new(
                 client,
                 { _, state, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Publisher>.fromOpaque(context).takeUnretainedValue()
-                    let error = unsafe DaemonConnection.error(own.connection.client)
+                    let error = own.connection.errorCode
                     if let report = PublisherReport(state: state, error: error) { own.report(report) }
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
-            guard let group = unsafe group else { throw unsafe AvahiError(code: avahi_client_errno(client)) }
+            guard let group = unsafe group else { throw AvahiError(code: connection.errorCode) }
             unsafe self.group = group
             let interface = publication.interface ?? anyInterface
             for record in publication.records {
                 try unsafe AvahiError.check(
-                    avahi_entry_group_add_record(
-                        group, interface, anyProtocol, record.flags, record.name, ServiceRecord.internetClass,
-                        record.kind.rawValue, ServiceType.timeToLive, record.data, record.data.count))
+                    connection.avahi.entry_group_add_record(
+                        group,
+                        interface,
+                        anyProtocol,
+                        record.flags,
+                        record.name,
+                        ServiceRecord.internetClass,
+                        record.kind.rawValue,
+                        ServiceType.timeToLive,
+                        record.data,
+                        record.data.count
+                    )
+                )
             }
             for address in publication.addresses {
                 var avahiAddress = address.address.avahiAddress
                 try unsafe AvahiError.check(
-                    avahi_entry_group_add_address(
-                        group, address.interface, avahiAddress.proto, Publication.Address.flags, address.hostName,
-                        &avahiAddress))
+                    connection.avahi.entry_group_add_address(
+                        group,
+                        address.interface,
+                        avahiAddress.proto,
+                        Publication.Address.flags,
+                        address.hostName,
+                        &avahiAddress
+                    )
+                )
             }
-            try unsafe AvahiError.check(avahi_entry_group_commit(group))
+            try unsafe AvahiError.check(connection.avahi.entry_group_commit(group))
         }
 
         deinit {
-            if let group = unsafe group { unsafe AvahiSymbols.freeClientGroup(group) }
+            if let group = unsafe group { _ = unsafe connection.avahi.entry_group_free(group) }
         }
     }
 }

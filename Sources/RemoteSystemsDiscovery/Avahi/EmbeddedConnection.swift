@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRemoteSystemsAvahi
+import Logging
 
 /// Avahi inside this process, with libavahi-core: no daemon, no bus, no rights.
 ///
@@ -12,6 +13,7 @@ final class EmbeddedConnection: AvahiConnection {
     /// Four records for each of the instances that we keep track of, and room for others'.
     private static let cachedRecords: UInt32 = 4 * 4096 + 4096
 
+    private let avahi: RemoteSystemsAvahiCore
     private let loop: AvahiEventLoop
     private let interfaces: [String]?
     private let usesIPv6: Bool
@@ -23,8 +25,11 @@ final class EmbeddedConnection: AvahiConnection {
         loop: AvahiEventLoop,
         interfaces: [String]?,
         usesIPv6: Bool,
+        logger: Logger,
         report: @escaping (ConnectionReport) -> Void
-    ) {
+    ) throws(AvahiError) {
+        avahi = try AvahiLibrary.core()
+        unsafe AvahiLog.route(avahi.set_log_function, to: logger)
         self.loop = loop
         self.interfaces = interfaces
         self.usesIPv6 = usesIPv6
@@ -33,14 +38,13 @@ final class EmbeddedConnection: AvahiConnection {
 
     deinit {
         // Says goodbye for what is still published.
-        if let server = unsafe server { unsafe avahi_server_free(server) }
+        if let server = unsafe server { unsafe avahi.server_free(server) }
     }
 
     func start() throws(AvahiError) {
-        guard AvahiSymbols.canUseCore else { throw AvahiError(code: Int32(AVAHI_ERR_NOT_SUPPORTED)) }
         var configuration = unsafe AvahiServerConfig()
-        unsafe avahi_server_config_init(&configuration)
-        defer { unsafe avahi_server_config_free(&configuration) }
+        _ = unsafe avahi.server_config_init(&configuration)
+        defer { unsafe avahi.server_config_free(&configuration) }
         // Never announced; but the default is this machine's name, which nobody shall learn by accident.
         unsafe avahi_free(configuration.host_name)
         unsafe configuration.host_name = avahi_strdup(DomainName.randomLabel())
@@ -60,7 +64,7 @@ final class EmbeddedConnection: AvahiConnection {
         unsafe configuration.ratelimit_interval = 1_000_000
         unsafe configuration.ratelimit_burst = 1000
         var error = AvahiError.unknown.code
-        let server = unsafe avahi_server_new(
+        let server = unsafe avahi.server_new(
             loop.api,
             &configuration,
             { server, state, context in
@@ -80,8 +84,8 @@ final class EmbeddedConnection: AvahiConnection {
         case AVAHI_SERVER_RUNNING, AVAHI_SERVER_REGISTERING: report(.ready)
         case AVAHI_SERVER_COLLISION:
             // Somebody has our random name; the stack goes on once it has another.
-            _ = unsafe avahi_server_set_host_name(server, DomainName.randomLabel())
-        case AVAHI_SERVER_FAILURE: unsafe report(.lost(AvahiError(code: avahi_server_errno(server))))
+            _ = unsafe avahi.server_set_host_name(server, DomainName.randomLabel())
+        case AVAHI_SERVER_FAILURE: unsafe report(.lost(AvahiError(code: avahi.server_errno(server))))
         default: break
         }
     }
@@ -91,9 +95,9 @@ final class EmbeddedConnection: AvahiConnection {
         return unsafe server
     }
 
-    private static func error(_ server: OpaquePointer?) -> Int32 {
+    private var errorCode: Int32 {
         guard let server = unsafe server else { return AvahiError.unknown.code }
-        return unsafe avahi_server_errno(server)
+        return unsafe avahi.server_errno(server)
     }
 
     // MARK: Browsing
@@ -116,7 +120,7 @@ final class EmbeddedConnection: AvahiConnection {
             self.connection = connection
             self.report = report
             let server = try unsafe connection.started()
-            unsafe browser = avahi_s_service_browser_new(
+            unsafe browser = connection.avahi.s_service_browser_new(
                 server,
                 interface,
                 anyProtocol,
@@ -126,18 +130,23 @@ final class EmbeddedConnection: AvahiConnection {
                 { browser, interface, family, event, name, _, _, _, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
-                    let error = unsafe EmbeddedConnection.error(own.connection.server)
+                    let error = own.connection.errorCode
                     let report = unsafe BrowserReport(
-                        event: event, interface: interface, protocol: family, name: name, error: error)
+                        event: event,
+                        interface: interface,
+                        protocol: family,
+                        name: name,
+                        error: error
+                    )
                     if let report { own.report(report) }
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
-            if unsafe browser == nil { throw unsafe AvahiError(code: avahi_server_errno(server)) }
+            if unsafe browser == nil { throw AvahiError(code: connection.errorCode) }
         }
 
         deinit {
-            if let browser = unsafe browser { unsafe avahi_s_service_browser_free(browser) }
+            if let browser = unsafe browser { unsafe connection.avahi.s_service_browser_free(browser) }
         }
     }
 
@@ -161,7 +170,7 @@ final class EmbeddedConnection: AvahiConnection {
             self.connection = connection
             self.report = report
             let server = try unsafe connection.started()
-            unsafe resolver = avahi_s_service_resolver_new(
+            unsafe resolver = connection.avahi.s_service_resolver_new(
                 server,
                 sighting.interface,
                 sighting.avahiProtocol,
@@ -173,18 +182,25 @@ final class EmbeddedConnection: AvahiConnection {
                 { _, interface, _, event, _, _, _, _, address, port, text, _, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue()
-                    let error = unsafe EmbeddedConnection.error(own.connection.server)
+                    let error = own.connection.errorCode
                     own.report(
                         unsafe ResolverReport(
-                            event: event, interface: interface, address: address, port: port, text: text, error: error))
+                            event: event,
+                            interface: interface,
+                            address: address,
+                            port: port,
+                            text: text,
+                            error: error
+                        )
+                    )
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
-            if unsafe resolver == nil { throw unsafe AvahiError(code: avahi_server_errno(server)) }
+            if unsafe resolver == nil { throw AvahiError(code: connection.errorCode) }
         }
 
         deinit {
-            if let resolver = unsafe resolver { unsafe avahi_s_service_resolver_free(resolver) }
+            if let resolver = unsafe resolver { unsafe connection.avahi.s_service_resolver_free(resolver) }
         }
     }
 
@@ -211,51 +227,63 @@ final class EmbeddedConnection: AvahiConnection {
             self.connection = connection
             self.report = report
             let server = try unsafe connection.started()
-            let group = unsafe avahi_s_entry_group_new(
+            let group = unsafe connection.avahi.s_entry_group_new(
                 server,
                 { server, _, state, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Publisher>.fromOpaque(context).takeUnretainedValue()
-                    let error = unsafe EmbeddedConnection.error(server)
+                    let error = own.connection.errorCode
                     if let report = PublisherReport(state: state, error: error) { own.report(report) }
                 },
                 Unmanaged.passUnretained(self).toOpaque()
             )
-            guard let group = unsafe group else { throw unsafe AvahiError(code: avahi_server_errno(server)) }
+            guard let group = unsafe group else { throw AvahiError(code: connection.errorCode) }
             unsafe self.group = group
             for record in publication.records {
-                try unsafe Self.add(record, interface: publication.interface ?? anyInterface, to: group, of: server)
+                try unsafe add(record, interface: publication.interface ?? anyInterface, to: group, of: server)
             }
             for address in publication.addresses {
                 var avahiAddress = address.address.avahiAddress
                 try unsafe AvahiError.check(
-                    avahi_server_add_address(
-                        server, group, address.interface, avahiAddress.proto, Publication.Address.flags,
-                        address.hostName, &avahiAddress))
+                    connection.avahi.server_add_address(
+                        server,
+                        group,
+                        address.interface,
+                        avahiAddress.proto,
+                        Publication.Address.flags,
+                        address.hostName,
+                        &avahiAddress
+                    )
+                )
             }
-            try unsafe AvahiError.check(avahi_s_entry_group_commit(group))
+            try unsafe AvahiError.check(connection.avahi.s_entry_group_commit(group))
         }
 
-        private static func add(
+        private func add(
             _ record: ServiceRecord,
             interface: Int32,
             to group: OpaquePointer,
             of server: OpaquePointer
         ) throws(AvahiError) {
-            let avahiRecord = unsafe avahi_record_new_full(
-                record.name, ServiceRecord.internetClass, record.kind.rawValue, ServiceType.timeToLive)
+            let avahiRecord = unsafe connection.avahi.record_new_full(
+                record.name,
+                ServiceRecord.internetClass,
+                record.kind.rawValue,
+                ServiceType.timeToLive
+            )
             guard let avahiRecord = unsafe avahiRecord else { throw AvahiError(code: Int32(AVAHI_ERR_NO_MEMORY)) }
             // The server keeps a reference of its own.
-            defer { unsafe avahi_record_unref(avahiRecord) }
-            guard unsafe avahi_rdata_parse(avahiRecord, record.data, record.data.count) == 0 else {
+            defer { unsafe connection.avahi.record_unref(avahiRecord) }
+            guard unsafe connection.avahi.rdata_parse(avahiRecord, record.data, record.data.count) == 0 else {
                 throw AvahiError(code: Int32(AVAHI_ERR_INVALID_RECORD))
             }
             try unsafe AvahiError.check(
-                avahi_server_add(server, group, interface, anyProtocol, record.flags, avahiRecord))
+                connection.avahi.server_add(server, group, interface, anyProtocol, record.flags, avahiRecord)
+            )
         }
 
         deinit {
-            if let group = unsafe group { unsafe avahi_s_entry_group_free(group) }
+            if let group = unsafe group { unsafe connection.avahi.s_entry_group_free(group) }
         }
     }
 }

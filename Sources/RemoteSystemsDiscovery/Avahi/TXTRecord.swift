@@ -21,7 +21,8 @@ enum TXTRecord {
             guard bytes <= 255 else {
                 throw DiscoveryError(
                     code: .invalidProperty,
-                    message: "a property of \(bytes) bytes cannot be announced: key and value may have 254. Make it shorter."
+                    message:
+                        "a property of \(bytes) bytes cannot be announced: key and value may have 254. Make it shorter."
                 )
             }
             size += bytes + 1

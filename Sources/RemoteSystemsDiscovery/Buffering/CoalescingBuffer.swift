@@ -29,8 +29,8 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
     /// Whether nothing waits.
     package var isEmpty: Bool { waiting.isEmpty }
 
-    /// How many events wait.
-    package var count: Int { waiting.count }
+    /// How many places in the queue are held, given-up ones among them.
+    var heldTurns: Int { turns.count }
 
     /// Takes in an event. Returns false when it is about a new subject and there are as many as allowed; it is then forgotten.
     package mutating func put(_ event: Event) -> Bool {

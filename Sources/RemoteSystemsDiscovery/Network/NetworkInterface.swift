@@ -46,7 +46,8 @@ struct NetworkInterface: Sendable, Equatable {
 
     /// The name that an interface number has now; nil when there is none.
     static func named(index: Int32) -> DiscoveryInterface? {
-        let name = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { buffer -> String? in
+        let name = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) {
+            buffer -> String? in
             guard let start = buffer.baseAddress, unsafe if_indextoname(UInt32(bitPattern: index), start) != nil else {
                 return nil
             }

@@ -27,7 +27,9 @@ package enum NameResolver {
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(peer.host, nil, &hints, &list)
         guard code == 0 else {
-            return .failure(Failure(reason: unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"))
+            return .failure(
+                Failure(reason: unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)")
+            )
         }
         defer { unsafe freeaddrinfo(list) }
         var endpoints: [DiscoveryEndpoint] = []

@@ -18,7 +18,8 @@ public struct StaticPeer: Sendable, Hashable {
         else {
             throw DiscoveryError(
                 code: .invalidPeer,
-                message: "the host of a static peer must be a DNS name or an address. Write host:port or [address]:port."
+                message:
+                    "the host of a static peer must be a DNS name or an address. Write host:port or [address]:port."
             )
         }
         guard (1...65535).contains(port) else {
