@@ -65,7 +65,11 @@ let package = Package(
             providers: [.apt(["libavahi-client-dev", "libavahi-core-dev"])]
         ),
         // Where systems may be: hints from Avahi or a static list. Knows no trust and no transport.
-        .target(name: "RemoteSystemsDiscovery", dependencies: ["CRemoteSystemsAvahi", logging], swiftSettings: settings),
+        .target(
+            name: "RemoteSystemsDiscovery",
+            dependencies: ["CRemoteSystemsAvahi", logging],
+            swiftSettings: settings
+        ),
         // The public face: watcher, systems, app services, hosting.
         .target(
             name: "RemoteSystems",
@@ -88,7 +92,9 @@ let package = Package(
         ),
         .testTarget(
             name: "RemoteSystemsTransportTests",
-            dependencies: ["RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", nioCore, nioPosix, nioSSL, logging],
+            dependencies: [
+                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", nioCore, nioPosix, nioSSL, logging,
+            ],
             swiftSettings: settings
         ),
     ],

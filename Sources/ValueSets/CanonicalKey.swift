@@ -25,10 +25,10 @@ extension String {
     }
 
     private func compareEqualLengthUTF8(with other: String) -> Int {
-        var left = self
-        var right = other
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
+        let left = utf8Span.span
+        let right = other.utf8Span.span
+        return unsafe left.withUnsafeBufferPointer { left in
+            unsafe right.withUnsafeBufferPointer { right in
                 unsafe compareBytes(left.baseAddress, right.baseAddress, count: left.count)
             }
         }

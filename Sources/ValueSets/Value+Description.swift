@@ -3,8 +3,9 @@
 
 import FoundationEssentials
 
-// What is printed by default ends up in logs, so it names keys, types and counts, and never a user's data.
-extension Value: CustomStringConvertible, CustomDebugStringConvertible {
+// What is printed by default ends up in logs, so it names keys, types and counts, and never a user's data. There is no
+// `debugDescription` that tells more, because Optional and the collections print that one: "\(set["title"])" would tell it.
+extension Value: CustomStringConvertible {
     /// The type, and the count of what it holds; no contents.
     public var description: String {
         switch self {
@@ -18,7 +19,7 @@ extension Value: CustomStringConvertible, CustomDebugStringConvertible {
     }
 
     /// The contents, for debuggers: not for logs.
-    public var debugDescription: String {
+    public var unredactedDescription: String {
         switch self {
         case .null: "null"
         case .bool(let bool): "\(bool)"
@@ -30,14 +31,14 @@ extension Value: CustomStringConvertible, CustomDebugStringConvertible {
         case .date(let seconds): "date(\(seconds))"
         case .uuid(let uuid): "uuid(\(uuid.uuidString))"
         case .url(let url): "url(\(url.absoluteString))"
-        case .array(let array): "[\(array.map(\.debugDescription).joined(separator: ", "))]"
-        case .set(let set): "set(\(set.map(\.debugDescription).sorted().joined(separator: ", ")))"
-        case .dictionary(let dictionary): dictionary.debugDescription
+        case .array(let array): "[\(array.map(\.unredactedDescription).joined(separator: ", "))]"
+        case .set(let set): "set(\(set.map(\.unredactedDescription).sorted().joined(separator: ", ")))"
+        case .dictionary(let dictionary): dictionary.unredactedDescription
         }
     }
 }
 
-extension ValueSet: CustomStringConvertible, CustomDebugStringConvertible {
+extension ValueSet: CustomStringConvertible {
     /// The first keys with the types of their values; no contents.
     public var description: String {
         let shown = entries.prefix(16).map { "\(KeyPathText.quoted($0.key)): \($0.value.type.rawValue)" }
@@ -46,8 +47,9 @@ extension ValueSet: CustomStringConvertible, CustomDebugStringConvertible {
     }
 
     /// The contents, for debuggers: not for logs.
-    public var debugDescription: String {
+    public var unredactedDescription: String {
         guard !entries.isEmpty else { return "[:]" }
-        return "[\(entries.map { "\($0.key.debugDescription): \($0.value.debugDescription)" }.joined(separator: ", "))]"
+        return
+            "[\(entries.map { "\($0.key.debugDescription): \($0.value.unredactedDescription)" }.joined(separator: ", "))]"
     }
 }

@@ -1,10 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-extension Value: ExpressibleByNilLiteral {
-    /// `nil` is ``null``.
-    public init(nilLiteral: ()) { self = .null }
-}
+// There is no literal for null: with one, `isThere ? value : nil` would quietly be null where nothing was meant.
 
 extension Value: ExpressibleByBooleanLiteral {
     /// `true` or `false`.

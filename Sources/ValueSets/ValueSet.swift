@@ -62,22 +62,38 @@ public struct ValueSet: Sendable, Hashable {
         _ pairs: some Sequence<(String, Value)>,
         uniquingKeysWith combine: (_ earlier: Value, _ later: Value) throws(Failure) -> Value
     ) throws(Failure) {
-        var sorted = pairs.enumerated().map {
-            (offset: $0.offset, entry: Entry(key: $0.element.0, value: $0.element.1))
+        entries = pairs.map { Entry(key: $0.0, value: $0.1) }
+        try sortEntries(combine)
+    }
+
+    /// A set of entries in any order; of entries with the same key, the last wins.
+    init(unsorted entries: consuming [Entry]) {
+        self.entries = entries
+        sortEntries { _, later in later }
+    }
+
+    private mutating func sortEntries<Failure: Error>(
+        _ combine: (Value, Value) throws(Failure) -> Value
+    ) throws(Failure) {
+        let firstOutOfOrder = entries.indices.dropFirst().first { index in
+            entries[index - 1].key.canonicalOrder(to: entries[index].key) >= 0
         }
-        sorted.sort { left, right in
-            let order = left.entry.key.canonicalOrder(to: right.entry.key)
-            return order != 0 ? order < 0 : left.offset < right.offset
+        guard firstOutOfOrder != nil else { return }
+        // The standard library does not promise a stable sort, so the place decides between equal keys.
+        let order = entries.indices.sorted { left, right in
+            let order = entries[left].key.canonicalOrder(to: entries[right].key)
+            return order != 0 ? order < 0 : left < right
         }
-        entries = []
-        entries.reserveCapacity(sorted.count)
-        for (_, entry) in sorted {
-            if let last = entries.last, last.key.hasSameUTF8(as: entry.key) {
-                entries[entries.count - 1].value = try combine(last.value, entry.value)
+        var sorted: [Entry] = []
+        sorted.reserveCapacity(entries.count)
+        for index in order {
+            if let last = sorted.last, last.key.hasSameUTF8(as: entries[index].key) {
+                sorted[sorted.count - 1].value = try combine(last.value, entries[index].value)
             } else {
-                entries.append(entry)
+                sorted.append(entries[index])
             }
         }
+        entries = sorted
     }
 
     /// A set of the pairs; of pairs with the same key, the last wins.
@@ -196,6 +212,7 @@ public struct ValueSet: Sendable, Hashable {
 extension ValueSet: ExpressibleByDictionaryLiteral {
     /// A set of the literal's pairs; if a key is written twice, the last wins.
     public init(dictionaryLiteral elements: (String, Value)...) {
+        // Shifting a few entries is quicker than sorting.
         guard elements.count <= 32 else {
             self.init(elements)
             return

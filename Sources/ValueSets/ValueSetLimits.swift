@@ -12,6 +12,9 @@ public struct ValueSetLimits: Sendable, Hashable {
     /// How long the encoded message may be, in bytes. 16 777 216 (16 MiB) by default.
     public var bytes: Int
 
+    /// The largest depth that can be set: recursion this deep fits any thread's stack.
+    static let deepest = 128
+
     /// Depth 32, 10 000 keys a dictionary, 1 000 000 items, 16 MiB.
     public static var defaults: ValueSetLimits { ValueSetLimits() }
 
@@ -28,7 +31,7 @@ public struct ValueSetLimits: Sendable, Hashable {
         items: Int = 1_000_000,
         bytes: Int = 16 * 1024 * 1024
     ) {
-        self.depth = min(depth, 128)
+        self.depth = min(depth, Self.deepest)
         self.keysPerDictionary = keysPerDictionary
         self.items = items
         self.bytes = bytes

@@ -6,9 +6,10 @@ import SwiftASN1
 import X509
 
 extension Certificate {
-    /// Parses at most `limit` bytes; nothing a peer sends is parsed unbounded. Ours are about 600 bytes long.
+    /// Nothing longer is parsed, whoever sent it. Ours are about 600 bytes long.
     static let largestDER = 4096
 
+    /// The certificate that exactly these bytes are, of which there may be at most ``largestDER``.
     init(boundedDER der: [UInt8]) throws {
         guard der.count <= Self.largestDER else {
             throw ASN1Error.invalidASN1Object(reason: "\(der.count) bytes, of at most \(Self.largestDER)")

@@ -63,8 +63,9 @@ public struct AccountStore: Sendable {
         do {
             return try self.renewIfDue(now: now)
         } catch {
-            // While the old certificate is good, not being able to write a new one must stop nobody's service.
-            guard identity.certificateValidity.contains(now) else { throw error }
+            // While the old certificate is good, not being able to write a new one must stop nobody's service. Nor must
+            // a clock that is not set yet: it will be, and the certificate may be good then.
+            guard identity.certificateValidity.contains(now) || error.code == .wrongClock else { throw error }
             return identity
         }
     }

@@ -81,17 +81,16 @@ struct SecretDirectory: ~Copyable {
             throw .failed(cause, to: "be opened", path: path)
         }
         let directory = SecretDirectory(path: path, descriptor: descriptor)
-        try Self.check(descriptor, path: path, kind: S_IFDIR)
-        return directory
-    }
-
-    /// Refuses what another user owns or may look into.
-    @discardableResult
-    private static func check(_ descriptor: Int32, path: String, kind: mode_t) throws(IdentityError) -> stat {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {
             throw .failed(SystemCallError("fstat"), to: "be examined", path: path)
         }
+        try Self.check(status, path: path, kind: S_IFDIR)
+        return directory
+    }
+
+    /// Refuses what another user owns or may look into.
+    private static func check(_ status: stat, path: String, kind: mode_t) throws(IdentityError) {
         guard status.st_mode & S_IFMT == kind else {
             throw IdentityError(
                 .notAPlainFile,
@@ -104,79 +103,51 @@ struct SecretDirectory: ~Copyable {
                 .wrongOwner,
                 """
                 \(path) belongs to user \(status.st_uid), but this process runs as user \(geteuid()). Run it as the \
-                owner, set REMOTE_SYSTEMS_STATE to a directory of your own, or: chown -R \(geteuid()) '\(path)'
+                owner, or set REMOTE_SYSTEMS_STATE to a directory of this user's own.
                 """,
                 path: path
             )
         }
         guard status.st_mode & 0o077 == 0 else {
+            // A directory may have been named by mistake, and closing one that others need would be bad advice.
+            let advice =
+                kind == S_IFDIR
+                ? "If it is for nothing else: chmod 700 '\(path)'. Else set REMOTE_SYSTEMS_STATE to another directory."
+                : "To close it: chmod 600 '\(path)'"
             throw IdentityError(
                 .permissions,
-                """
-                \(path) is open to other users of this machine, who may have read the keys in it. \
-                To close it: chmod \(kind == S_IFDIR ? "700" : "600") '\(path)'
-                """,
+                "\(path) is open to other users of this machine, who may have read the keys in it. \(advice)",
                 path: path
             )
         }
-        return status
     }
 
     // MARK: Files
 
     /// The bytes of the file `name`, or nil when there is none.
     func read(_ name: String) throws(IdentityError) -> [UInt8]? {
-        let path = self.path(of: name)
-        // Not blocking: a named pipe put there must not hang us.
-        let file = unsafe openat(self.descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else {
-            let cause = SystemCallError("open")
-            if cause.number == ENOENT { return nil }
-            throw .failed(cause, to: "be read", path: path)
-        }
-        defer { close(file) }
-        let status = try Self.check(file, path: path, kind: S_IFREG)
-        guard status.st_size <= Self.largestFile else {
-            throw IdentityError(.damaged, "\(path) is far too large to be ours. Nothing was changed.", path: path)
-        }
-        return try Self.readAll(file, limit: Self.largestFile, path: path)
+        guard let file = try self.file(name) else { return nil }
+        return try file.read(limit: Self.largestFile)
     }
 
     /// Whether there is a file `name`, checked as ``read(_:)`` would but not read.
     func contains(_ name: String) throws(IdentityError) -> Bool {
+        let file = try self.file(name)
+        return file != nil
+    }
+
+    private func file(_ name: String) throws(IdentityError) -> OpenFile? {
         let path = self.path(of: name)
-        let file = unsafe openat(self.descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else {
-            let cause = SystemCallError("open")
-            if cause.number == ENOENT { return false }
-            throw .failed(cause, to: "be read", path: path)
+        guard let file = try OpenFile(reading: name, in: self.descriptor, path: path, flags: O_NOFOLLOW) else {
+            return nil
         }
-        defer { close(file) }
-        try Self.check(file, path: path, kind: S_IFREG)
-        return true
+        try Self.check(file.status(), path: path, kind: S_IFREG)
+        return file
     }
 
     /// Makes the file `name`, which must not exist, and sees it on the disk.
     func create(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
-        let path = self.path(of: name)
-        let file = unsafe openat(self.descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            throw .failed(SystemCallError("open"), to: "be made", path: path)
-        }
-        do throws(IdentityError) {
-            defer { close(file) }
-            // The umask may have taken more away than others' rights.
-            guard fchmod(file, 0o600) == 0 else {
-                throw .failed(SystemCallError("fchmod"), to: "be made", path: path)
-            }
-            try Self.writeAll(file, bytes, path: path)
-            guard fsync(file) == 0 else {
-                throw .failed(SystemCallError("fsync"), to: "be written", path: path)
-            }
-        } catch {
-            _ = unsafe unlinkat(self.descriptor, name, 0)
-            throw error
-        }
+        try OpenFile.create(name, in: self.descriptor, path: self.path(of: name), bytes)
     }
 
     /// Replaces the file `name` as a whole: whoever reads meanwhile gets the old bytes or the new ones.
@@ -263,6 +234,7 @@ extension SecretDirectory {
         }
         // Closing gives the lock back, also when the process dies.
         defer { close(file) }
+        // `flock` itself would wait without end, so ask again and again; it is held for milliseconds.
         let deadline = ContinuousClock.now + limit
         while flock(file, LOCK_EX | LOCK_NB) != 0 {
             let cause = SystemCallError("flock")
@@ -284,47 +256,4 @@ extension SecretDirectory {
         }
         return try body()
     }
-}
-
-extension SecretDirectory {
-    fileprivate static func readAll(_ file: Int32, limit: Int, path: String) throws(IdentityError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16 * 1024)
-        while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe systemRead(file, $0) }
-            if count == 0 { return bytes }
-            guard count > 0 else {
-                let cause = SystemCallError("read")
-                if cause.number == EINTR { continue }
-                throw .failed(cause, to: "be read", path: path)
-            }
-            bytes += chunk[..<count]
-            guard bytes.count <= limit else {
-                throw IdentityError(.damaged, "\(path) is far too large to be ours. Nothing was changed.", path: path)
-            }
-        }
-    }
-
-    fileprivate static func writeAll(_ file: Int32, _ bytes: [UInt8], path: String) throws(IdentityError) {
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes[written...].withUnsafeBytes { unsafe systemWrite(file, $0) }
-            guard count >= 0 else {
-                let cause = SystemCallError("write")
-                if cause.number == EINTR { continue }
-                throw .failed(cause, to: "be written", path: path)
-            }
-            written += count
-        }
-    }
-}
-
-// Outside the type, where `read` is the system's and not the directory's own.
-
-private func systemRead(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    unsafe read(file, buffer.baseAddress, buffer.count)
-}
-
-private func systemWrite(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
-    unsafe write(file, buffer.baseAddress, buffer.count)
 }

@@ -264,9 +264,13 @@ package struct CBORReader: ~Copyable {
     mutating func readText(_ initial: UInt8) throws(ValueSetError) -> String {
         let start = offset - 1
         let length = try readCount(initial, bytesEach: 1)
-        let utf8 = unsafe UnsafeRawBufferPointer(start: take(length), count: length)
-        guard let text = unsafe String(validating: utf8, as: UTF8.self) else { throw .invalidUTF8(at: start) }
-        return text
+        let utf8 = unsafe take(length).assumingMemoryBound(to: UInt8.self)
+        do {
+            // Several times faster than String(validating:as:), which looks up generic metadata at run time.
+            return unsafe String(copying: try UTF8Span(validating: Span(_unsafeStart: utf8, count: length)))
+        } catch {
+            throw .invalidUTF8(at: start)
+        }
     }
 
     /// Counts a collection's content against the limits.

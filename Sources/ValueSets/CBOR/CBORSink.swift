@@ -83,11 +83,9 @@ struct CBORSink {
 
     @inline(__always)
     mutating func writeText(_ text: String) {
-        var text = text
-        text.withUTF8 { utf8 in
-            writeHead(CBORMajor.text, UInt64(truncatingIfNeeded: utf8.count))
-            unsafe write(bytes: UnsafeRawBufferPointer(utf8))
-        }
+        let utf8 = text.utf8Span.span
+        writeHead(CBORMajor.text, UInt64(truncatingIfNeeded: utf8.count))
+        unsafe utf8.withUnsafeBufferPointer { utf8 in unsafe write(bytes: UnsafeRawBufferPointer(utf8)) }
     }
 
     mutating func write(_ value: Value) {
