@@ -32,6 +32,10 @@ struct KeepAlive {
     }
 
     mutating func tick(now: NIODeadline) -> OnTick {
+        // Woken up this late, the process itself stood still. What the peer said meanwhile is not read yet: ask again.
+        if self.nextWakeUp + self.interval <= now {
+            self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.interval)
+        }
         if self.lastHeard + self.deadPeerTime <= now { return .dead }
         guard self.nextPing <= now else { return .nothing }
         self.lastPing = now

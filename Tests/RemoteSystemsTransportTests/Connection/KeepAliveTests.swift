@@ -17,8 +17,18 @@ import Testing
     }
 
     @Test mutating func `silence for the whole time means that the peer is gone`() {
-        #expect(self.keepAlive.tick(now: .at(14_999)) == .ping(1))
+        _ = self.keepAlive.tick(now: .at(5_000))
+        _ = self.keepAlive.tick(now: .at(10_000))
+        #expect(self.keepAlive.tick(now: .at(14_999)) == .nothing)
         #expect(self.keepAlive.tick(now: .at(15_000)) == .dead)
+    }
+
+    @Test(arguments: [0, 1, 2]) func `a process that stood still asks before it takes the peer for dead`(pings: Int) {
+        var keepAlive = self.keepAlive
+        for number in 0..<pings { _ = keepAlive.tick(now: .at(5_000 * Int64(number + 1))) }
+        #expect(keepAlive.tick(now: .at(100_000)) == .ping(UInt64(pings) + 1))
+        #expect(keepAlive.tick(now: .at(104_999)) == .nothing)
+        #expect(keepAlive.tick(now: .at(105_000)) == .dead)
     }
 
     @Test mutating func `anything heard starts the time anew`() {
@@ -26,6 +36,7 @@ import Testing
         self.keepAlive.heard(now: .at(14_000))
         #expect(self.keepAlive.tick(now: .at(15_000)) == .nothing)
         #expect(self.keepAlive.tick(now: .at(19_000)) == .ping(2))
+        #expect(self.keepAlive.tick(now: .at(24_000)) == .ping(3))
         #expect(self.keepAlive.tick(now: .at(29_000)) == .dead)
     }
 
