@@ -87,8 +87,13 @@ extension Connection {
     private func receivedClose(_ status: CloseStatus, _ failure: WireFailure?) {
         if let failure {
             self.logger.notice("The other system closes the connection", metadata: ["reason": "\(failure.text)"])
+            self.peerReason = TransportError(
+                .connectionLost,
+                "The other system closed the connection: \(failure.text)",
+                side: .remote,
+                canRetry: failure.canRetry
+            )
         }
-        self.peerFailure = failure
         let unsent = self.machine.receivedClose(status, until: .now() + self.limits.drainTime)
         for call in unsent {
             call.continuation.resume(throwing: Self.closedError(status, cause: nil))
@@ -108,23 +113,13 @@ extension Connection {
     }
 
     func channelInactive() {
-        let lost =
-            if let failure = self.peerFailure {
-                TransportError(
-                    .connectionLost,
-                    "The other system closed the connection: \(failure.text)",
-                    side: .remote,
-                    canRetry: failure.canRetry
-                )
-            } else {
-                TransportError(
-                    .connectionLost,
-                    "The other system closed the connection without saying why, or went away.",
-                    side: .network,
-                    canRetry: true
-                )
-            }
-        self.end(.unknown, cause: lost)
+        let wentAway = TransportError(
+            .connectionLost,
+            "The other system closed the connection without saying why, or went away.",
+            side: .network,
+            canRetry: true
+        )
+        self.end(.unknown, cause: self.peerReason ?? wentAway)
     }
 
     func channelFailed(_ error: any Error) {
@@ -146,7 +141,7 @@ extension Connection {
     func dispatch(_ call: IncomingCall) {
         switch call.work {
         case .handle(let request):
-            let task = Task.immediate { await self.handle(request, id: call.id) }
+            let task = self.start(request, id: call.id)
             if self.machine.isRunning(id: call.id) {
                 self.handlerTasks[call.id] = task
             }
@@ -155,8 +150,23 @@ extension Connection {
         }
     }
 
-    private func handle(_ request: IncomingRequest, id: UInt64) async {
-        let reply = await self.handler(request, self)
+    /// Not isolated, for an immediate task starts at once only if it need not be on a certain executor: Swift does not
+    /// know in a callback of the event loop that it runs there.
+    private nonisolated func start(_ request: IncomingRequest, id: UInt64) -> Task<Void, Never> {
+        Task.immediate {
+            self.hand(back: await self.handler(request, self), id: id)
+        }
+    }
+
+    private nonisolated func hand(back reply: Reply, id: UInt64) {
+        if self.channel.eventLoop.inEventLoop {
+            self.assumeIsolated { $0.handled(id: id, reply) }
+        } else {
+            self.channel.eventLoop.execute { self.assumeIsolated { $0.handled(id: id, reply) } }
+        }
+    }
+
+    private func handled(id: UInt64, _ reply: Reply) {
         self.handlerTasks[id] = nil
         self.finish(id: id, reply)
     }

@@ -27,7 +27,8 @@ package struct Reply: Sendable {
     }
 }
 
-/// Answers one request. Runs on the connection's executor until it awaits something elsewhere.
+/// Answers one request. Runs on the connection's event loop until it first waits for something, so that an answer that
+/// is known at once leaves at once; after that it runs where all tasks do.
 package typealias RequestHandler = @Sendable (IncomingRequest, Connection) async -> Reply
 
 /// An open, authenticated connection: requests and answers both ways.
@@ -49,7 +50,7 @@ package actor Connection {
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
     var decoder: FrameDecoder
-    let handler: RequestHandler
+    nonisolated let handler: RequestHandler
     let logger: Logger
     /// True while bytes from the network are being handled; what is written meanwhile leaves in one go at the end.
     var isReading = false
@@ -57,8 +58,8 @@ package actor Connection {
     var handlerTasks: [UInt64: Task<Void, Never>] = [:]
     /// The newest ping that could not be answered yet because the peer does not read.
     var owedPong: UInt64?
-    /// What the peer said when it closed the connection.
-    var peerFailure: WireFailure?
+    /// Why the peer closes the connection, if it said so.
+    var peerReason: TransportError?
     /// True while ``flush()`` hands over what is to leave.
     private(set) var isFlushing = false
     /// The channel became writable again in the middle of a flush.
@@ -222,7 +223,7 @@ package actor Connection {
                 self.write(.close(status, nil))
             case .finish(let status):
                 self.flush()
-                self.end(status, cause: nil)
+                self.end(status, cause: self.peerReason)
                 return
             }
         }

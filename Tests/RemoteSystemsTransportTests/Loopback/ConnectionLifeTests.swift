@@ -244,7 +244,7 @@ import ValueSets
     }
 
     @Test func `a peer that falls silent is noticed after the dead-peer time, by both sides`() async throws {
-        let limits = ConnectionLimits.patient { $0.deadPeerTime = .milliseconds(300) }
+        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(2) }
         try await LoopbackHost.with(limits: limits) { host in
             let tunnel = try await Tunnel.start(to: host.listener.port)
             let connection = try await host.connect(limits: limits, through: tunnel.port)
@@ -262,11 +262,11 @@ import ValueSets
     }
 
     @Test func `a quiet connection is kept alive`() async throws {
-        let limits = ConnectionLimits.patient { $0.deadPeerTime = .milliseconds(300) }
+        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(3) }
         try await LoopbackHost.with(limits: limits) { host in
             let connection = try await host.connect(limits: limits)
             // More than twice the dead-peer time without a request.
-            try await Task.sleep(for: .milliseconds(700))
+            try await Task.sleep(for: .seconds(5))
             #expect(try await connection.send([:], timeout: .seconds(20)).status == .success)
             await connection.close()
         }

@@ -20,12 +20,15 @@ struct LoopbackHost: Sendable {
     let limits: ConnectionLimits
     let connections: OpenConnections
     let log: TestLog
+    /// How many hellos have come.
+    let hellos: Counter
 
     /// Runs `body` against a host whose one service, "echo", answers with `handler`.
     static func with(
         limits: ConnectionLimits = .patient,
         identity: SystemIdentity? = nil,
         account: TestAccount? = nil,
+        admitting delay: Duration = .zero,
         handler: @escaping RequestHandler = { request, _ in Reply(message: request.message) },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
@@ -33,6 +36,7 @@ struct LoopbackHost: Sendable {
         let security = try TransportSecurity(identity: identity ?? account.system())
         let connections = OpenConnections()
         let log = TestLog()
+        let hellos = Counter()
         let listener = try await Listener.start(
             host: "127.0.0.1",
             port: 0,
@@ -40,6 +44,8 @@ struct LoopbackHost: Sendable {
             limits: limits,
             logger: log.logger
         ) { hello, _ in
+            hellos.increase()
+            if delay > .zero { try? await Task.sleep(for: delay) }
             guard hello.service == "echo" else {
                 return .refuse(Refusal(.appServiceUnavailable, "There is no service \(hello.service) here."))
             }
@@ -58,7 +64,8 @@ struct LoopbackHost: Sendable {
             listener: listener,
             limits: limits,
             connections: connections,
-            log: log
+            log: log,
+            hellos: hellos
         )
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(host)) } catch { outcome = .failure(error) }
@@ -122,6 +129,14 @@ final class OpenConnections: Sendable {
     func first() async throws -> Connection {
         try await eventually("a connection at the host") { self.all.first }
     }
+}
+
+/// Counts, from anywhere.
+final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    func increase() { self.count.withLock { $0 += 1 } }
+    var value: Int { self.count.withLock { $0 } }
 }
 
 /// What the host logs, for tests that want to know.

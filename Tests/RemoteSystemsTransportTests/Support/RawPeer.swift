@@ -75,6 +75,8 @@ final class RawPeer: Sendable {
     /// The error that ended the connection on this side.
     var error: (any Error)? { self.inbox.error }
 
+    var isClosed: Bool { self.inbox.isClosed }
+
     func close() {
         self.channel.close(promise: nil)
     }

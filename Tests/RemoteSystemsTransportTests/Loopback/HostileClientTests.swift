@@ -1,0 +1,488 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOSSL
+import RemoteSystemsIdentity
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// A client without manners: each rule of `Docs/wire-protocol.md` that it breaks gets the answer that the page promises,
+/// and the host lives on.
+@Suite(.timeLimit(.minutes(1))) struct HostileClientTests {
+    private static let request = Frame.request(id: 1, timeoutMilliseconds: 10_000, message: ["a": 1])
+
+    // MARK: Before the connection is open
+
+    @Test func `a client that keeps the rules is served`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            try peer.send(Self.request)
+            #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
+            try peer.send(.close(.completed, nil))
+            #expect(try await peer.remainingFrames() == [.close(.completed, nil)])
+        }
+    }
+
+    @Test func `garbage in place of TLS is closed, and harms nobody`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await RawPeer.connect(port: host.listener.port, tls: nil)
+            peer.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+            try await peer.waitUntilClosed()
+            #expect(try await host.isServing())
+        }
+    }
+
+    @Test func `older TLS is not spoken`() async throws {
+        try await LoopbackHost.with { host in
+            var tls = try TLSConfiguration.raw(as: host.account.system())
+            tls.minimumTLSVersion = .tlsv12
+            tls.maximumTLSVersion = .tlsv12
+            let peer = try await RawPeer.connect(port: host.listener.port, tls: tls)
+            try await peer.waitUntilClosed()
+            #expect("\(peer.error as Any)".contains("PROTOCOL_VERSION"))
+        }
+    }
+
+    @Test(arguments: [[], ["h2"]]) func `another protocol by ALPN is told which one is spoken`(alpn: [String])
+        async throws
+    {
+        try await LoopbackHost.with { host in
+            var tls = try TLSConfiguration.raw(as: host.account.system())
+            tls.applicationProtocols = alpn
+            let peer = try await RawPeer.connect(port: host.listener.port, tls: tls)
+            let refusal = try await peer.refusal()
+            #expect(refusal?.status == .unknown)
+            #expect(refusal?.failure.text.contains("remote-systems/1") == true)
+        }
+    }
+
+    @Test func `a hello that never comes is waited for no longer than the opening time`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.openingTime = .milliseconds(700) }) { host in
+            let silent = try await RawPeer.connect(port: host.listener.port, tls: nil)
+            let start = ContinuousClock.now
+            try await silent.waitUntilClosed()
+            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(host.connections.all.isEmpty)
+        }
+    }
+
+    @Test func `a hello that drips in is waited for no longer than the opening time`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.openingTime = .seconds(2) }) { host in
+            let peer = try await host.connectRaw()
+            peer.send([0, 0])
+            let start = ContinuousClock.now
+            try await peer.waitUntilClosed()
+            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(host.connections.all.isEmpty)
+        }
+    }
+
+    @Test func `a hello that drips in on time is fine`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.connectRaw()
+            var hello = ByteBuffer()
+            try hello.writeFrame(.hello(.test), limit: 8192)
+            for byte in hello.readableBytesView {
+                peer.send([byte])
+                await Task.yield()
+            }
+            guard case .accept? = try await peer.nextFrame() else {
+                Issue.record("it was not accepted")
+                return
+            }
+        }
+    }
+
+    @Test func `a hello longer than 8 KiB is refused by its length alone`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.connectRaw()
+            peer.send([0, 0, 0x20, 0x01])
+            #expect(try await peer.refusal()?.failure.text.contains("8193") == true)
+        }
+    }
+
+    @Test(
+        arguments: [
+            [0, 0, 0, 0], [0, 0, 0, 1, 0xFF], [0, 0, 0, 2, 0x82, 0x00], [0, 0, 0, 3, 0x82, 0x00, 0xA0],
+        ] as [[UInt8]]
+    )
+    func `a hello that cannot be read is refused`(bytes: [UInt8]) async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.connectRaw()
+            peer.send(bytes)
+            #expect(try await peer.refusal()?.status == .unknown)
+        }
+    }
+
+    @Test func `a request before the hello is refused`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.connectRaw()
+            try peer.send(Self.request)
+            #expect(try await peer.refusal()?.status == .unknown)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `what comes before the answer to the hello is refused, together with it or behind it`(together: Bool)
+        async throws
+    {
+        try await LoopbackHost.with(admitting: .seconds(together ? 0 : 2)) { host in
+            let peer = try await host.connectRaw()
+            if together {
+                try peer.send(.hello(.test), Self.request)
+            } else {
+                try peer.send(.hello(.test))
+                try await eventually("the hello's arrival") { host.hellos.value == 1 }
+                try peer.send(Self.request)
+            }
+            #expect(try await peer.refusal()?.status == .unknown)
+            #expect(host.connections.all.isEmpty)
+        }
+    }
+
+    @Test func `a second hello closes the connection`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            try peer.send(.hello(.test))
+            #expect(try await peer.closeStatus() == .unknown)
+        }
+    }
+
+    @Test func `another major version is refused with both versions named`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.connectRaw()
+            // Of version 2 nothing is known but its version.
+            let hello: ValueSet = ["version": [2, 5], "nothing": "we know"]
+            var buffer = ByteBuffer()
+            try buffer.writeTestFrame([0, .dictionary(hello)])
+            peer.send(Array(buffer.readableBytesView))
+            let refusal = try await peer.refusal()
+            #expect(refusal?.failure.text.contains("2.5") == true && refusal?.failure.text.contains("1.0") == true)
+
+            let error = await #expect(throws: TransportError.self) {
+                _ = try await host.connect(version: ProtocolVersion(major: 2, minor: 0))
+            }
+            #expect(error?.message.contains("1.0") == true)
+        }
+    }
+
+    @Test func `a newer minor version with keys, elements and frames of its own works`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.connectRaw()
+            var hello = Hello.test
+            hello.version.minor = 9
+            var map = hello.valueSet
+            map["colour"] = ["red": 1]
+            var buffer = ByteBuffer()
+            try buffer.writeTestFrame([0, .dictionary(map), "more"])
+            peer.send(Array(buffer.readableBytesView))
+            guard case .accept(let acceptance)? = try await peer.nextFrame() else {
+                Issue.record("it was not accepted")
+                return
+            }
+            #expect(acceptance.version == .current)
+            buffer.clear()
+            try buffer.writeTestFrame([99, "what", ["is": "this"]])
+            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], "more"])
+            peer.send(Array(buffer.readableBytesView))
+            #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
+        }
+    }
+
+    // MARK: On an open connection
+
+    @Test(
+        arguments: [
+            ("a frame of no bytes", [0, 0, 0, 0], .resourceLimitsExceeded),
+            ("a frame over the limit", [0, 0x10, 0, 1], .resourceLimitsExceeded),
+            ("a frame of 4 GiB", [0xFF, 0xFF, 0xFF, 0xFF], .resourceLimitsExceeded),
+            ("no array", [0, 0, 0, 1, 0x01], .unknown),
+            ("an empty array", [0, 0, 0, 1, 0x80], .unknown),
+            ("a request without a number", [0, 0, 0, 2, 0x81, 0x03], .unknown),
+            ("bytes behind the array", [0, 0, 0, 4, 0x82, 0x05, 0x01, 0x00], .unknown),
+            ("a negative number", [0, 0, 0, 3, 0x82, 0x05, 0x20], .unknown),
+            ("a number that is not in its shortest form", [0, 0, 0, 4, 0x82, 0x05, 0x18, 0x01], .unknown),
+            ("an answer to nothing", [0, 0, 0, 5, 0x84, 0x04, 0x01, 0x00, 0xA0], .unknown),
+            ("an unreadable answer to nothing", [0, 0, 0, 5, 0x84, 0x04, 0x01, 0x00, 0xFF], .unknown),
+            ("request 0", [0, 0, 0, 5, 0x84, 0x03, 0x00, 0x00, 0xA0], .unknown),
+        ] as [(String, [UInt8], CloseStatus)]
+    )
+    func `a frame that breaks the protocol closes the connection with the right status`(
+        what: String,
+        bytes: [UInt8],
+        status: CloseStatus
+    ) async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            peer.send(bytes)
+            #expect(try await peer.closeStatus() == status, "\(what)")
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == status)
+            #expect(try await host.isServing())
+        }
+    }
+
+    @Test func `a number that is used twice closes the connection`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            try peer.send(Self.request, Self.request)
+            #expect(try await peer.closeStatus() == .unknown)
+        }
+    }
+
+    @Test func `a message that cannot be read gets an answer that says where, and the connection lives`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            // [3, 1, 0, {"a": undefined}], then [3, 2, 0, {"b": 1, "a": 1}]
+            peer.send([0, 0, 0, 8, 0x84, 0x03, 0x01, 0x00, 0xA1, 0x61, 0x61, 0xF7])
+            peer.send([0, 0, 0, 11, 0x84, 0x03, 0x02, 0x00, 0xA2, 0x61, 0x62, 0x01, 0x61, 0x61, 0x01])
+            for id in [1, 2] as [UInt64] {
+                guard case .response(id, .failure, [:], let failure?)? = try await peer.nextFrame() else {
+                    Issue.record("no such answer to \(id)")
+                    return
+                }
+                #expect(failure.text.contains("a"))
+                #expect(!failure.canRetry)
+            }
+            try peer.send(.request(id: 3, timeoutMilliseconds: 10_000, message: ["a": 1]))
+            #expect(try await peer.nextFrame() == .response(id: 3, status: .success, message: ["a": 1], failure: nil))
+        }
+    }
+
+    @Test func `an answer that cannot be read fails its call alone`() async throws {
+        try await LoopbackHost.with { _, connection in
+            do {
+                _ = try await connection.send([:], timeout: .seconds(20))
+                return Reply()
+            } catch {
+                return Reply(message: ["error": .string("\((error as? TransportError)?.code as Any)")])
+            }
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(Self.request)
+            guard case .request(let id, _, _)? = try await peer.nextFrame() else {
+                Issue.record("the host asked nothing")
+                return
+            }
+            peer.send([0, 0, 0, 8, 0x84, 0x04, UInt8(id), 0x00, 0xA1, 0x61, 0x61, 0xF7])
+            guard case .response(1, .success, let message, nil)? = try await peer.nextFrame() else {
+                Issue.record("no answer")
+                return
+            }
+            #expect(message["error"]?.string?.contains("protocolViolation") == true)
+        }
+    }
+
+    @Test func `more requests than the window close the connection with status 2`() async throws {
+        let endOfTest = Gate()
+        defer { endOfTest.open() }
+        try await LoopbackHost.with(limits: .patient { $0.window = 3 }) { _, _ in
+            await endOfTest.wait()
+            return Reply()
+        } _: { host in
+            let peer = try await host.openRaw()
+            for id in 1...4 as ClosedRange<UInt64> {
+                try peer.send(.request(id: id, timeoutMilliseconds: 10_000, message: [:]))
+            }
+            #expect(try await peer.closeStatus() == .resourceLimitsExceeded)
+            endOfTest.open()
+        }
+    }
+
+    @Test func `unreadable requests take places in the window like others`() async throws {
+        let endOfTest = Gate()
+        defer { endOfTest.open() }
+        try await LoopbackHost.with(
+            limits: .patient {
+                $0.window = 3
+                $0.concurrentRequests = 1
+            }
+        ) { _, _ in
+            await endOfTest.wait()
+            return Reply()
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(Self.request)
+            for id in 2...4 as ClosedRange<UInt8> {
+                peer.send([0, 0, 0, 5, 0x84, 0x03, id, 0x00, 0xFF])
+            }
+            #expect(try await peer.closeStatus() == .resourceLimitsExceeded)
+            endOfTest.open()
+        }
+    }
+
+    @Test func `what a client that does not read makes the host hold is bounded`() async throws {
+        let handled = Mutex(0)
+        let answer = String(repeating: "x", count: 100_000)
+        try await LoopbackHost.with { _, _ in
+            handled.withLock { $0 += 1 }
+            return Reply(message: ["a": .string(answer)])
+        } _: { host in
+            let peer = try await host.openRaw()
+            try await peer.stopReading()
+            // All of it arrives in one piece, for handlers that answer at once: 100 MB of answers if they all ran.
+            var requests = ByteBuffer()
+            for id in 1...1_000 as ClosedRange<UInt64> {
+                try requests.writeRequest(id: id, timeoutMilliseconds: 10_000, message: [:], limit: 1024)
+            }
+            peer.send(Array(requests.readableBytesView))
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == .resourceLimitsExceeded)
+            #expect(handled.withLock { $0 } < 100)
+            peer.close()
+        }
+    }
+
+    @Test func `requests that wait while the client does not read are answered when it reads again`() async throws {
+        let answer = String(repeating: "x", count: 100_000)
+        try await LoopbackHost.with { _, _ in
+            Reply(message: ["a": .string(answer)])
+        } _: { host in
+            let peer = try await host.openRaw()
+            try await peer.stopReading()
+            var requests = ByteBuffer()
+            for id in 1...100 as ClosedRange<UInt64> {
+                try requests.writeRequest(id: id, timeoutMilliseconds: 10_000, message: [:], limit: 1024)
+            }
+            peer.send(Array(requests.readableBytesView))
+            try peer.send(.ping(token: 7))
+            let hosts = try await host.connections.first()
+            try await eventually("a full socket") { await hosts.hasRequestsIn }
+            try await peer.channel.setOption(.autoRead, value: true).get()
+            var answered: [UInt64] = []
+            var ponged = false
+            while answered.count < 100 || !ponged {
+                switch try await peer.nextFrame() {
+                case .response(let id, .success, let message, nil):
+                    #expect(message["a"]?.string == answer)
+                    answered.append(id)
+                case .pong(token: 7): ponged = true
+                case let other:
+                    Issue.record("\(String(describing: other)) came instead of an answer")
+                    return
+                }
+            }
+            #expect(answered == Array(1...100))
+        }
+    }
+
+    @Test func `pings are answered, and a flood of them is harmless`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            for token in 0..<5_000 as Range<UInt64> { try peer.send(.ping(token: token)) }
+            try peer.send(.ping(token: .max))
+            var last: Frame?
+            repeat { last = try await peer.nextFrame() } while last != nil && last != .pong(token: .max)
+            #expect(last == .pong(token: .max))
+        }
+    }
+
+    @Test func `cancelling what is unknown or answered is passed over`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            try peer.send(.cancel(id: 77), Self.request)
+            #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
+            try peer.send(.cancel(id: 1), .pong(token: 5), .request(id: 2, timeoutMilliseconds: 1, message: [:]))
+            guard case .response(2, _, _, _)? = try await peer.nextFrame() else {
+                Issue.record("no answer")
+                return
+            }
+        }
+    }
+
+    @Test func `a cancelled request that had not started is answered, with a failure that says so`() async throws {
+        let endOfTest = Gate()
+        defer { endOfTest.open() }
+        try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }) { _, _ in
+            await endOfTest.wait()
+            return Reply()
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(Self.request, .request(id: 2, timeoutMilliseconds: 10_000, message: [:]), .cancel(id: 2))
+            guard case .response(2, .failure, [:], let failure?)? = try await peer.nextFrame() else {
+                Issue.record("no answer")
+                return
+            }
+            #expect(failure.text.contains("cancelled"))
+            endOfTest.open()
+        }
+    }
+
+    @Test func `a request behind the peer's own close breaks the protocol`() async throws {
+        let endOfTest = Gate()
+        defer { endOfTest.open() }
+        try await LoopbackHost.with { _, _ in
+            await endOfTest.wait()
+            return Reply()
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(Self.request, .close(.completed, nil))
+            try peer.send(.request(id: 2, timeoutMilliseconds: 10_000, message: [:]))
+            guard case .close(.unknown, let failure?)? = try await peer.remainingFrames().last else {
+                Issue.record("it is not told")
+                return
+            }
+            #expect(failure.text.contains("no more"))
+            endOfTest.open()
+        }
+    }
+
+    // MARK: Floods
+
+    @Test func `a flood of connections that never say who they are is bounded, and open ones go on`() async throws {
+        try await LoopbackHost.with { host in
+            let connection = try await host.connect()
+            var flood: [RawPeer] = []
+            for _ in 0..<60 { flood.append(try await RawPeer.connect(port: host.listener.port, tls: nil)) }
+            // 32 of one address may wait; the others are closed at once.
+            try await eventually("the bound") { flood.filter(\.isClosed).count == 60 - 32 }
+            #expect(try await connection.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
+            for peer in flood { peer.close() }
+            try await eventually("room again") { try await host.isServing() }
+            await connection.close()
+        }
+    }
+}
+
+extension LoopbackHost {
+    /// Whether a newcomer is served.
+    func isServing() async throws -> Bool {
+        do {
+            let connection = try await self.connect()
+            defer { Task { await connection.abort() } }
+            return try await connection.send(["a": 1], timeout: .seconds(20)).status == .success
+        } catch let error as TransportError where error.code == .unreachable {
+            return false
+        }
+    }
+}
+
+extension RawPeer {
+    /// What the host refuses with, before it closes the connection.
+    func refusal() async throws -> Refusal? {
+        guard case .refuse(let status, let failure)? = try await self.nextFrame() else { return nil }
+        #expect(!failure.text.isEmpty)
+        try await self.waitUntilClosed()
+        return Refusal(status, failure.text, canRetry: failure.canRetry)
+    }
+
+    /// The status that the host closes with.
+    func closeStatus() async throws -> CloseStatus? {
+        guard case .close(let status, let failure)? = try await self.remainingFrames().last else { return nil }
+        #expect(failure?.text.isEmpty == false)
+        return status
+    }
+}
+
+extension ByteBuffer {
+    /// Any array as a frame, whatever it says.
+    mutating func writeTestFrame(_ elements: [Value]) throws {
+        let bytes = try Value.array(elements).encoded()
+        self.writeInteger(UInt32(bytes.count))
+        self.writeBytes(bytes)
+    }
+}

@@ -1,0 +1,123 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import NIOCore
+import RemoteSystemsIdentity
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// A resumed TLS session skips the check of certificates. That must let nobody in (`Docs/wire-protocol.md`, section 3).
+///
+/// Swift's TLS client does not resume, so the client is OpenSSL's own.
+@Suite(.timeLimit(.minutes(1)), .enabled(if: OpenSSL.isThere, "no openssl command")) struct ResumptionTests {
+    @Test func `a session is resumed, and the peer is known again`() async throws {
+        try await LoopbackHost.with { host in
+            let openssl = try OpenSSL(as: host.account.system(), to: host)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            let again = try await openssl.run(["-sess_in", openssl.session])
+            #expect(again.text.contains("Reused, TLSv1.3"), "otherwise these tests prove nothing")
+            #expect(again.frame == .accepted)
+        }
+    }
+
+    @Test func `a session of a system that was expelled since is worth nothing`() async throws {
+        try await LoopbackHost.with { host in
+            let rogue = try host.account.system()
+            let openssl = try OpenSSL(as: rogue, to: host)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            let again = try await openssl.run(["-sess_in", openssl.session])
+            #expect(again.text.contains("New, TLSv1.3"))
+            #expect(again.frame == .refused(.notAuthorized))
+        }
+    }
+
+    @Test func `a session that outlives the certificate it was made with is worth nothing`() async throws {
+        try await LoopbackHost.with { host in
+            let short = try host.account.system(validFrom: -3600, to: 8)
+            let openssl = try OpenSSL(as: short, to: host)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            try await eventually("the certificate's end") { Date() > short.certificateValidity.upperBound }
+            // The host's TLS context is the same, so the session is resumed; who it is is asked nevertheless.
+            let again = try await openssl.run(["-sess_in", openssl.session])
+            #expect(again.frame == .refused(.notAuthorized))
+        }
+    }
+}
+
+/// `openssl s_client` with a system's certificate, which says hello and prints what comes back.
+private struct OpenSSL {
+    enum Answer: Equatable {
+        case accepted
+        case refused(OpenStatus)
+        case nothing
+    }
+
+    static let path = "/usr/bin/openssl"
+    static var isThere: Bool { FileManager.default.isExecutableFile(atPath: Self.path) }
+
+    let directory: String
+    let host: LoopbackHost
+    var session: String { self.directory + "/session" }
+
+    init(as identity: SystemIdentity, to host: LoopbackHost) throws {
+        self.directory = FileManager.default.temporaryDirectory.appending(path: "resumption-\(UUID())").path
+        self.host = host
+        try FileManager.default.createDirectory(atPath: self.directory, withIntermediateDirectories: true)
+        try Data(identity.certificate).write(to: URL(filePath: self.directory + "/certificate"))
+        try Data(identity.systemKey.pemRepresentation.utf8).write(to: URL(filePath: self.directory + "/key"))
+        var hello = ByteBuffer()
+        try hello.writeFrame(.hello(.test), limit: 8192)
+        try Data(hello.readableBytesView).write(to: URL(filePath: self.directory + "/hello"))
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: self.directory)
+    }
+
+    func accepted(_ options: [String]) async throws -> Bool {
+        try await self.run(options).frame == .accepted
+    }
+
+    func run(_ options: [String]) async throws -> (text: String, frame: Answer) {
+        let output = self.directory + "/output"
+        let script = """
+            timeout 20 \(Self.path) s_client -ign_eof -connect 127.0.0.1:\(self.host.listener.port) -tls1_3 \
+            -alpn remote-systems/1 -certform DER -cert "$0/certificate" -key "$0/key" \(options.joined(separator: " ")) \
+            <"$0/hello" >"$0/output" 2>&1 || true
+            """
+        // The command ends when the host closes the connection, which a host that has accepted it does not do by itself.
+        let ending = Task { [connections = self.host.connections] in
+            while !Task.isCancelled {
+                for connection in connections.all { await connection.abort() }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        defer { ending.cancel() }
+        try await runProcess("/bin/bash", ["-c", script, self.directory])
+        let bytes = [UInt8](try Data(contentsOf: URL(filePath: output)))
+        return (String(decoding: bytes, as: UTF8.self), Self.answer(in: bytes))
+    }
+
+    /// Finds the one frame of the opening among what the command prints about TLS.
+    private static func answer(in bytes: [UInt8]) -> Answer {
+        for start in bytes.indices where bytes[start] == 0 {
+            var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
+            decoder.append(ByteBuffer(bytes: bytes[start...]))
+            guard let frame = try? decoder.next() else { continue }
+            switch try? Frame(frame) {
+            case .accept?: return .accepted
+            case .refuse(let status, _)?: return .refused(status)
+            default: continue
+            }
+        }
+        return .nothing
+    }
+}

@@ -1,0 +1,152 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import NIOCore
+import NIOSSL
+import RemoteSystemsIdentity
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// Who is let in and who is not, and that both sides learn why (R-27; `Docs/security-model.md`).
+@Suite(.timeLimit(.minutes(1))) struct TrustTests {
+    /// What the caller is told, by the host's refusal.
+    private func refusal(of rogue: SystemIdentity, by host: LoopbackHost) async throws -> TransportError? {
+        // The rogue itself trusts everybody of its own account only, so it comes as a client without manners.
+        let peer = try await host.connectRaw(as: rogue)
+        guard let refusal = try await peer.refusal() else { return nil }
+        #expect(refusal.status == .notAuthorized)
+        #expect(host.connections.all.isEmpty)
+        #expect(host.hellos.value == 0)
+        #expect(host.log.all.contains { $0.contains("Refused a connection") })
+        return TransportError(.refused, refusal.failure.text, side: .remote)
+    }
+
+    // MARK: Callers
+
+    @Test func `a system of another account is refused, and told how to get in`() async throws {
+        try await LoopbackHost.with { host in
+            let error = try await self.refusal(of: TestAccount().system(), by: host)
+            #expect(error?.message.contains("account") == true)
+            #expect(error?.message.contains("invitation") == true)
+        }
+    }
+
+    @Test func `an expired certificate is refused, with the clock named`() async throws {
+        try await LoopbackHost.with { host in
+            let error = try await self.refusal(of: host.account.system(validFrom: -7200, to: -3600), by: host)
+            #expect(error?.message.contains("expired") == true)
+            #expect(error?.message.contains("clock") == true)
+        }
+    }
+
+    @Test func `a certificate that is not valid yet is refused, with the clock named`() async throws {
+        try await LoopbackHost.with { host in
+            let error = try await self.refusal(of: host.account.system(validFrom: 3600, to: 7200), by: host)
+            #expect(error?.message.contains("not valid before") == true)
+            #expect(error?.message.contains("clock") == true)
+        }
+    }
+
+    @Test func `a self-signed certificate is refused`() async throws {
+        try await LoopbackHost.with { host in
+            let key = P256.Signing.PrivateKey()
+            let certificate = try JoiningCertificate.make(with: key, now: Date())
+            let peer = try await RawPeer.connect(
+                port: host.listener.port,
+                tls: .raw(certificate: certificate, key: key)
+            )
+            #expect(try await peer.refusal()?.status == .notAuthorized)
+        }
+    }
+
+    @Test func `a client without a certificate does not get past TLS`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await RawPeer.connect(
+                port: host.listener.port,
+                tls: .raw(certificate: nil, key: nil)
+            )
+            try peer.send(.hello(.test))
+            #expect(try await peer.nextFrame() == nil)
+            let alert = "\(String(describing: peer.error))".uppercased()
+            #expect(alert.contains("CERTIFICATE_REQUIRED"))
+            #expect(host.hellos.value == 0)
+            try await eventually("a line in the log") { host.log.all.contains { $0.contains("did not come about") } }
+        }
+    }
+
+    @Test func `an expelled system is refused`() async throws {
+        try await LoopbackHost.with { host in
+            let expelled = try host.account.system()
+            try host.security.update(identity: host.security.identity, revoked: [expelled.systemID])
+            let error = try await self.refusal(of: expelled, by: host)
+            #expect(error?.message.contains("expelled") == true)
+            // Renewing the host's own certificate is no pardon.
+            try host.security.update(identity: host.security.identity)
+            #expect(try await self.refusal(of: expelled, by: host) != nil)
+            #expect(try await host.isServing())
+        }
+    }
+
+    // MARK: Hosts
+
+    private func refusal(of host: LoopbackHost, by caller: SystemIdentity) async throws -> TransportError? {
+        let error = await #expect(throws: TransportError.self) { _ = try await host.connect(as: caller) }
+        #expect(error?.code == .peerNotTrusted)
+        #expect(host.hellos.value == 0)
+        return error
+    }
+
+    @Test func `a host of another account is refused by the caller, and neither side sees a hello`() async throws {
+        try await LoopbackHost.with { host in
+            _ = try await self.refusal(of: host, by: TestAccount().system())
+        }
+    }
+
+    @Test func `a host with an expired certificate is refused, and hears it`() async throws {
+        let account = try TestAccount()
+        let expired = try account.system(validFrom: -7200, to: -3600)
+        try await LoopbackHost.with(identity: expired, account: account) { host in
+            let error = try await self.refusal(of: host, by: account.system())
+            #expect(error?.message.contains("expired") == true)
+            try await eventually("a line in the log") {
+                host.log.all.contains { $0.contains("notice") && $0.contains("expired") }
+            }
+        }
+    }
+
+    @Test func `another system of the account than the one that is meant is refused`() async throws {
+        try await LoopbackHost.with { host in
+            let other = try host.account.system()
+            let error = await #expect(throws: TransportError.self) {
+                _ = try await host.connect(expecting: other.systemID)
+            }
+            #expect(error?.code == .peerNotTrusted)
+            #expect(error?.message.contains(other.systemID.short) == true)
+            #expect(host.hellos.value == 0)
+        }
+    }
+
+    // MARK: Time
+
+    @Test func `a connection ends when the peer's certificate does`() async throws {
+        try await LoopbackHost.with { host in
+            let short = try host.account.system(validFrom: -3600, to: 12)
+            let connection = try await host.connect(as: short)
+            _ = try await connection.send([:], timeout: .seconds(20))
+            let call = Task { await connection.waitUntilClosed() }
+            #expect(await call.value == .unknown)
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == .unknown)
+            let error = await #expect(throws: TransportError.self) {
+                try await connection.send([:], timeout: .seconds(1))
+            }
+            #expect((error?.cause as? TransportError)?.message.contains("expired") == true)
+            let again = await #expect(throws: TransportError.self) { _ = try await host.connect(as: short) }
+            #expect(again?.openStatus == .notAuthorized)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+
+/// Runs a program and waits for its end, without holding up other tests.
+///
+/// - Returns: what it printed to its standard output.
+@discardableResult
+func runProcess(_ path: String, _ arguments: [String]) async throws -> Data {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: path)
+    process.arguments = arguments
+    let output = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    process.terminationHandler = { _ in end.finish() }
+    try process.run()
+    // Never on the threads of Swift's tasks, of which there may be two.
+    let data: Data = await withCheckedContinuation { continuation in
+        DispatchQueue.global().async {
+            continuation.resume(returning: (try? output.fileHandleForReading.readToEnd()) ?? Data())
+        }
+    }
+    for await _ in ends {}
+    guard process.terminationStatus == 0 else {
+        throw NotInTime(what: "the end of \(path) with status 0 (it was \(process.terminationStatus))")
+    }
+    return data
+}
