@@ -1,0 +1,114 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// `Docs/wire-vectors.json` as we see it and, through `Tests/Independent`, as others do.
+@Suite struct WireVectorTests {
+    struct Vector: Sendable, CustomTestStringConvertible {
+        var name: String
+        var bytes: [UInt8]
+        var meaning: Value?
+        /// Whether a sender of this version sends these very bytes.
+        var isSent: Bool
+
+        var testDescription: String { self.name }
+    }
+
+    private static let docs = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs")
+
+    private static func vectors(_ kind: String) throws -> [Vector] {
+        let file = try ValueSet(json: Data(contentsOf: Self.docs.appending(path: "wire-vectors.json")))
+        return try #require(file[kind]?.array).map { entry in
+            let entry = try #require(entry.dictionary)
+            let name = try #require(entry["name"]?.string)
+            let hex = try #require(entry["hex"]?.string)
+            let meaning = entry["json"]
+            try #require((meaning == nil) == (entry["refused"]?.string != nil), "\(name): either a meaning or a reason")
+            return Vector(
+                name: name,
+                bytes: try #require(Self.bytes(hex), "\(name)"),
+                meaning: meaning,
+                isSent: entry["encodes"]?.bool ?? true
+            )
+        }
+    }
+
+    private static func bytes(_ hex: String) -> [UInt8]? {
+        let digits = hex.compactMap(\.hexDigitValue)
+        guard digits.count == hex.count, digits.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
+
+    @Test(arguments: try vectors("values").filter { $0.meaning != nil })
+    func `a value has the one encoding of its vector, both ways`(vector: Vector) throws {
+        let meaning = try #require(vector.meaning)
+        #expect(try meaning.encoded() == vector.bytes)
+        #expect(try Value(encoded: vector.bytes) == meaning)
+    }
+
+    @Test(arguments: try vectors("values").filter { $0.meaning == nil })
+    func `bytes that are no value are refused`(vector: Vector) {
+        #expect(throws: ValueSetError.self) { try Value(encoded: vector.bytes) }
+    }
+
+    @Test(arguments: try vectors("frames").filter { $0.meaning != nil })
+    func `a frame is read as its vector says, and written so`(vector: Vector) throws {
+        let meaning = try #require(vector.meaning).encoded()
+        var written = ByteBuffer()
+        try written.writeFrame(Self.read(vector.bytes), limit: ConnectionLimits.mostMessageBytes)
+        #expect(written.readInteger(as: UInt32.self) == UInt32(written.readableBytes))
+        #expect(Array(written.readableBytesView) == meaning)
+        if vector.isSent { #expect(Array(vector.bytes.dropFirst(4)) == meaning) }
+    }
+
+    @Test(arguments: try vectors("frames").filter { $0.meaning == nil })
+    func `bytes that are no frame are refused`(vector: Vector) {
+        #expect(throws: TransportError.self) { try Self.read(vector.bytes) }
+    }
+
+    private static func read(_ bytes: [UInt8]) throws -> Frame {
+        var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
+        decoder.append(ByteBuffer(bytes: bytes))
+        let frame = try #require(try decoder.next(), "the frame is not whole")
+        #expect(decoder.pendingBytes == 0)
+        return try Frame(frame)
+    }
+
+    // MARK: Other parties
+
+    @Test func `a CBOR library that is not ours makes the same bytes of what the vectors mean`() async throws {
+        try await Self.ask("check", needing: "cbor2")
+    }
+
+    @Test func `the grammar fits what is sent, and nothing that it is meant to exclude`() async throws {
+        let grammar = Self.docs.appending(path: "wire-protocol.cddl").path
+        try await Self.ask("cddl", grammar, needing: "cddl_verifier")
+    }
+
+    private static func ask(_ command: String, _ more: String..., needing module: String) async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let python = environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
+        do {
+            try await runProcess("/usr/bin/env", [python, "-c", "import \(module)"])
+        } catch {
+            // Where everything has to be there, a missing module is a failure and not a reason to skip.
+            guard environment["CI"] == nil else { throw error }
+            print("SKIPPED: \(python) has no \(module). The wire vectors are not checked with it; Scripts/test has it.")
+            return
+        }
+        let script = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Independent/wire_vectors.py").path
+        let vectors = Self.docs.appending(path: "wire-vectors.json").path
+        let complaints = try await runProcess(
+            "/bin/sh",
+            ["-c", "\"$0\" \"$@\" || true", python, script, command, vectors] + more
+        )
+        #expect(String(decoding: complaints, as: UTF8.self) == "all right\n")
+    }
+}
