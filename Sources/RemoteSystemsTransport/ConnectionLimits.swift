@@ -9,15 +9,19 @@ package struct ConnectionLimits: Sendable, Hashable {
     package var messageBytes: Int {
         didSet { self.messageBytes = min(max(self.messageBytes, Self.leastMessageBytes), Self.mostMessageBytes) }
     }
-    /// How many requests the peer may have with us at once. 128 unless set.
-    package var window = 128
+    /// How many requests the peer may have with us at once. 128 unless set; clamped to 1 … 65 536.
+    package var window = 128 {
+        didSet { self.window = min(max(self.window, 1), Self.mostWindow) }
+    }
     /// How many bytes of requests the peer may have with us at once; never less than one message. 8 MiB unless set.
     package var windowBytes: Int {
         get { max(self.chosenWindowBytes, self.messageBytes) }
         set { self.chosenWindowBytes = newValue }
     }
-    /// How many of them are handled at the same time; 1 makes handling strictly sequential.
-    package var concurrentRequests = 128
+    /// How many of them are handled at the same time; 1, the least, makes handling strictly sequential.
+    package var concurrentRequests = 128 {
+        didSet { self.concurrentRequests = max(self.concurrentRequests, 1) }
+    }
     /// Silence after which the peer counts as gone.
     package var deadPeerTime = TimeAmount.seconds(15)
     /// How long TLS and the hello may take together, from the first byte on.
@@ -34,6 +38,7 @@ package struct ConnectionLimits: Sendable, Hashable {
 
     package static let leastMessageBytes = 1 << 10
     package static let mostMessageBytes = 16 << 20
+    package static let mostWindow = 65_536
     /// The largest frame before a connection is open (`Docs/wire-protocol.md`, section 4).
     package static let helloBytes = 8 << 10
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Logging
 package import NIOCore
 package import RemoteSystemsIdentity
@@ -56,10 +57,17 @@ package actor Connection {
     var handlerTasks: [UInt64: Task<Void, Never>] = [:]
     /// The newest ping that could not be answered yet because the peer does not read.
     var owedPong: UInt64?
+    /// What the peer said when it closed the connection.
+    var peerFailure: WireFailure?
+    /// True while ``flush()`` hands over what is to leave.
+    private(set) var isFlushing = false
+    /// The channel became writable again in the middle of a flush.
+    var isResumeDue = false
 
     private var outbound: ByteBuffer
     private var held: (id: UInt64, frame: ByteBuffer)?
     private var isFlushScheduled = false
+    private var isStepping = false
     private var timer: (at: NIODeadline, scheduled: Scheduled<Void>)?
     private var ending: (status: CloseStatus, cause: TransportError?)?
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
@@ -71,9 +79,19 @@ package actor Connection {
     }
 
     struct IncomingCall {
+        enum Work {
+            case handle(IncomingRequest)
+            /// No handler is needed to know the answer.
+            case answer(Reply)
+        }
+
         var id: UInt64
-        var request: IncomingRequest
+        var work: Work
     }
+
+    /// What is to leave is handed on at the latest when it is this much, so that a peer that does not read is noticed
+    /// by the channel's writability before more is written for it.
+    private static var mostUnflushedBytes: Int { 1 << 16 }
 
     init(
         channel: any Channel,
@@ -94,7 +112,14 @@ package actor Connection {
         self.handler = handler
         self.logger = logger
         self.outbound = channel.allocator.buffer(capacity: 1024)
-        self.machine = ConnectionStateMachine(limits: limits, peer: remote.limits, now: .now())
+        // Longer than any machine stays up, and in range whatever the certificate says.
+        let trustedSeconds = min(max(peer.expiry.timeIntervalSinceNow, 0), 1e9)
+        self.machine = ConnectionStateMachine(
+            limits: limits,
+            peer: remote.limits,
+            now: .now(),
+            trustEnd: .now() + .nanoseconds(Int64(trustedSeconds * 1e9))
+        )
     }
 
     // MARK: Calls
@@ -103,6 +128,7 @@ package actor Connection {
     ///
     /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
     package func send(_ message: ValueSet, timeout: TimeAmount) async throws -> Reply {
+        try Task.checkCancellation()
         let deadline = NIODeadline.now() + timeout
         let id = self.machine.reserveID()
         return try await withTaskCancellationHandler {
@@ -173,6 +199,10 @@ package actor Connection {
     // MARK: Doing what the machine says
 
     func doNextSteps() {
+        // A handler that answers at once comes back here in the middle of a step; the loop below goes on with it.
+        guard !self.isStepping else { return }
+        self.isStepping = true
+        defer { self.isStepping = false }
         while true {
             switch self.machine.nextStep() {
             case .nothing:
@@ -217,6 +247,7 @@ package actor Connection {
 
     /// Several frames that are written in one turn of the event loop leave as one TLS record and one system call.
     func scheduleFlush() {
+        guard self.outbound.readableBytes < Self.mostUnflushedBytes else { return self.flush() }
         guard !self.isReading, !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.channel.eventLoop.execute {
@@ -228,13 +259,19 @@ package actor Connection {
     }
 
     func flush() {
-        guard self.outbound.readableBytes > 0 else { return }
+        guard self.outbound.readableBytes > 0, !self.isFlushing else { return }
+        self.isFlushing = true
         self.channel.writeAndFlush(self.outbound, promise: nil)
         // TLS has copied the bytes out by now, so the storage is ours alone again, as a rule; a large one is let go.
         if self.outbound.capacity > 1 << 17 {
             self.outbound = self.channel.allocator.buffer(capacity: 1024)
         } else {
             self.outbound.clear()
+        }
+        self.isFlushing = false
+        if self.isResumeDue {
+            self.isResumeDue = false
+            self.writabilityChanged()
         }
     }
 
@@ -273,6 +310,14 @@ package actor Connection {
                 canRetry: true
             )
             self.end(.unknown, cause: silent)
+        } else if due.isTrustOver {
+            let expired = TransportError(
+                .peerNotTrusted,
+                "The other system's certificate has expired. It has to renew it; connect again after that.",
+                side: .remote,
+                canRetry: true
+            )
+            self.abort(.unknown, reason: expired)
         } else if due.isDrainOver {
             self.end(.cancelled, cause: nil)
         } else {

@@ -16,6 +16,7 @@ struct ConnectionStateMachine<Call, Request> {
     private(set) var incoming: IncomingRequests<Request>
     private var keepAlive: KeepAlive
     private var closing = Closing.open
+    private let trustEnd: NIODeadline
 
     private enum Closing {
         case open
@@ -24,7 +25,9 @@ struct ConnectionStateMachine<Call, Request> {
         case closed(CloseStatus)
     }
 
-    init(limits: ConnectionLimits, peer: PeerLimits, now: NIODeadline) {
+    /// - Parameter trustEnd: when the peer's certificate ends.
+    init(limits: ConnectionLimits, peer: PeerLimits, now: NIODeadline, trustEnd: NIODeadline = .distantFuture) {
+        self.trustEnd = trustEnd
         self.outgoing = OutgoingCalls(window: peer)
         self.incoming = IncomingRequests(
             window: limits.window,
@@ -131,12 +134,14 @@ struct ConnectionStateMachine<Call, Request> {
             self.closing = .draining(status: status, until: until, sentClose: true, peerClosed: peerClosed)
             return .sendClose(status)
         }
-        if sentClose, peerClosed, self.outgoing.isEmpty, self.incoming.isEmpty {
+        if sentClose, peerClosed, self.isIdle {
             self.closing = .closed(status)
             return .finish(status)
         }
         return .nothing
     }
+
+    private var isIdle: Bool { self.outgoing.isEmpty && self.incoming.isEmpty }
 
     // MARK: Closing
 
@@ -176,7 +181,8 @@ struct ConnectionStateMachine<Call, Request> {
         let final: CloseStatus
         switch self.closing {
         case .closed(let closed): final = closed
-        case .draining(let draining, _, sentClose: true, peerClosed: true): final = draining
+        // The peer had said that it was done, and how; "completed" it is only if nothing was left to do.
+        case .draining(let agreed, _, _, peerClosed: true) where agreed != .completed || self.isIdle: final = agreed
         case .draining, .open: final = status
         }
         self.closing = .closed(final)
@@ -197,6 +203,7 @@ struct ConnectionStateMachine<Call, Request> {
         var overdue: [UInt64] = []
         var ping: UInt64?
         var isPeerDead = false
+        var isTrustOver = false
         var isDrainOver = false
     }
 
@@ -209,6 +216,7 @@ struct ConnectionStateMachine<Call, Request> {
         case .ping(let token): result.ping = token
         case .dead: result.isPeerDead = true
         }
+        result.isTrustOver = self.trustEnd <= now
         if case .draining(_, let until, _, _) = self.closing, until <= now {
             result.isDrainOver = true
         }
@@ -218,6 +226,7 @@ struct ConnectionStateMachine<Call, Request> {
     /// When ``tick(now:)`` must be called next.
     var nextWakeUp: NIODeadline {
         var next = min(self.outgoing.earliestDeadline, self.incoming.earliestDeadline, self.keepAlive.nextWakeUp)
+        next = min(next, self.trustEnd)
         if case .draining(_, let until, _, _) = self.closing {
             next = min(next, until)
         }

@@ -7,6 +7,8 @@ enum OnRequest<Request> {
     case dispatch(Request)
     case queued
     case violation(String)
+    /// More than was agreed on.
+    case excess(String)
 }
 
 enum OnPeerCancel<Request> {
@@ -58,10 +60,10 @@ struct IncomingRequests<Request> {
         }
         self.lastID = id
         guard self.running.count + self.queued.count < self.window else {
-            return .violation("more than \(self.window) requests at once")
+            return .excess("more than \(self.window) requests at once")
         }
         guard self.bytes == 0 || self.bytes + bytes <= self.windowBytes else {
-            return .violation("more than \(self.windowBytes) bytes of requests at once")
+            return .excess("more than \(self.windowBytes) bytes of requests at once")
         }
         self.bytes += bytes
         self.earliestDeadline = min(self.earliestDeadline, deadline)
@@ -93,6 +95,8 @@ struct IncomingRequests<Request> {
     mutating func nextRequest() -> (UInt64, Request)? {
         guard self.mayStart, let next = self.queued.popFirst() else { return nil }
         self.running[next.id] = next.running
+        // Its deadline may have passed in the queue, where nobody looks at it.
+        self.earliestDeadline = min(self.earliestDeadline, next.running.deadline)
         return (next.id, next.request)
     }
 

@@ -3,7 +3,7 @@
 
 package import ValueSets
 
-/// Everything that can be said on a connection (`Docs/wire-protocol.md`, section 3). On the wire each is a CBOR array
+/// Everything that can be said on a connection (`Docs/wire-protocol.md`, section 4). On the wire each is a CBOR array
 /// whose first element is the ``Kind``.
 package enum Frame: Sendable, Hashable {
     case hello(Hello)

@@ -68,16 +68,24 @@ package struct WireFailure: Sendable, Hashable {
     package var text: String
     package var canRetry: Bool
 
-    /// Longer texts are cut; a failure must fit wherever a frame fits.
-    package static let mostTextBytes = 1024
+    /// Longer texts are cut: an answer that holds nothing but a failure fits into the smallest limit a peer can have.
+    package static let mostTextBytes = 512
 
     package init(_ text: String, canRetry: Bool = false) {
-        self.text = text.utf8.count <= Self.mostTextBytes ? text : String(text.prefix(Self.mostTextBytes / 4)) + "…"
+        self.text = text.utf8.count <= Self.mostTextBytes ? text : Self.cut(text)
         self.canRetry = canRetry
+    }
+
+    /// Counts bytes and not characters, of which one alone can be of any length.
+    private static func cut(_ text: String) -> String {
+        let ellipsis = "…"
+        var end = text.utf8.index(text.startIndex, offsetBy: Self.mostTextBytes - ellipsis.utf8.count)
+        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+        return String(text[..<end]) + ellipsis
     }
 }
 
-// MARK: - As maps on the wire (Docs/wire-protocol.md, section 4). Keys that are not known are passed over.
+// MARK: - As maps on the wire (Docs/wire-protocol.md, section 5). Keys that are not known are passed over.
 
 extension Hello {
     package var valueSet: ValueSet {
@@ -92,19 +100,20 @@ extension Hello {
     }
 
     package init(_ map: ValueSet) throws(ValueSetError) {
-        guard let service = map["service"]?.string, (1...256).contains(service.utf8.count) else {
+        let version = try ProtocolVersion(map["version"])
+        // What another major version means by the rest is not ours to judge: it is refused for its version.
+        guard version.major == ProtocolVersion.current.major else {
+            self.init(version: version, service: "", package: nil, application: "", limits: .least)
+            return
+        }
+        guard let service = try map.name("service"), !service.isEmpty else {
             throw ValueSetError(.typeMismatch, "the hello names no service")
         }
-        let package = map["package"]?.string
-        let application = map["application"]?.string ?? ""
-        guard (package?.utf8.count ?? 0) <= 256, application.utf8.count <= 256 else {
-            throw ValueSetError(.typeMismatch, "an application id in the hello is longer than 256 bytes")
-        }
         self.init(
-            version: try ProtocolVersion(map["version"]),
+            version: version,
             service: service,
-            package: package,
-            application: application,
+            package: try map.name("package"),
+            application: try map.name("application") ?? "",
             limits: try PeerLimits(map)
         )
     }
@@ -119,16 +128,32 @@ extension Acceptance {
     }
 
     package init(_ map: ValueSet) throws(ValueSetError) {
-        let application = map["application"]?.string ?? ""
-        guard application.utf8.count <= 256 else {
-            throw ValueSetError(.typeMismatch, "the application id in the answer is longer than 256 bytes")
+        let version = try ProtocolVersion(map["version"])
+        guard version.major == ProtocolVersion.current.major else {
+            self.init(version: version, application: "", limits: .least, schema: nil)
+            return
+        }
+        let schema = map["schema"]
+        guard schema == nil || schema?.dictionary != nil else {
+            throw ValueSetError(.typeMismatch, "the schema in the answer is no dictionary")
         }
         self.init(
-            version: try ProtocolVersion(map["version"]),
-            application: application,
+            version: version,
+            application: try map.name("application") ?? "",
             limits: try PeerLimits(map),
-            schema: map["schema"]?.dictionary
+            schema: schema?.dictionary
         )
+    }
+}
+
+extension ValueSet {
+    /// The name of a service or an application; `nil` if there is none under the key.
+    fileprivate func name(_ key: String) throws(ValueSetError) -> String? {
+        guard let value = self[key] else { return nil }
+        guard let name = value.string, name.utf8.count <= 256 else {
+            throw ValueSetError(.typeMismatch, "'\(key)' is not a string of at most 256 bytes")
+        }
+        return name
     }
 }
 
@@ -146,7 +171,7 @@ extension ProtocolVersion {
     var value: Value { .array([.unsigned(self.major), .unsigned(self.minor)]) }
 
     init(_ value: Value?) throws(ValueSetError) {
-        guard let parts = value?.array, parts.count == 2, let major = parts[0].uint64, let minor = parts[1].uint64
+        guard let parts = value?.array, parts.count >= 2, let major = parts[0].uint64, let minor = parts[1].uint64
         else {
             throw ValueSetError(.typeMismatch, "the protocol version is missing")
         }
@@ -155,6 +180,13 @@ extension ProtocolVersion {
 }
 
 extension PeerLimits {
+    /// What every peer takes at least.
+    static let least = PeerLimits(
+        messageBytes: ConnectionLimits.leastMessageBytes,
+        window: 1,
+        windowBytes: ConnectionLimits.leastMessageBytes
+    )
+
     func write(into map: inout ValueSet) {
         map["limit"] = .unsigned(UInt64(self.messageBytes))
         map["window"] = .unsigned(UInt64(self.window))
@@ -176,7 +208,7 @@ extension PeerLimits {
         // What a peer takes beyond our own most we never use.
         self.init(
             messageBytes: Int(min(limit, UInt64(ConnectionLimits.mostMessageBytes))),
-            window: Int(min(window, 65_536)),
+            window: Int(min(window, UInt64(ConnectionLimits.mostWindow))),
             windowBytes: Int(min(windowBytes, 1 << 30))
         )
     }

@@ -48,10 +48,15 @@ package final class Listener: Sendable {
                     let handler = OpeningHandler(
                         role: .host(HostOpening(), admit, leave: { shared.leave(address) }),
                         authorise: { try security.authorise($0) },
-                        openingTime: limits.openingTime,
+                        deadline: .now() + limits.openingTime,
                         logger: logger
                     )
-                    try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
+                    do {
+                        try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
+                    } catch {
+                        shared.leave(address)
+                        throw error
+                    }
                 }
             }
         do {

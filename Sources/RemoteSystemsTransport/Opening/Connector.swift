@@ -115,6 +115,7 @@ package struct Connector: Sendable {
     ) async throws -> Connection {
         try Task.checkCancellation()
         let eventLoop = chosen ?? MultiThreadedEventLoopGroup.singleton.any()
+        let deadline = NIODeadline.now() + self.timeout
         let opened = eventLoop.makePromise(of: Connection.self)
         let accepted = AcceptedConnection(
             acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
@@ -129,7 +130,7 @@ package struct Connector: Sendable {
                     let opening = OpeningHandler(
                         role: .caller(CallerOpening(hello: hello, expecting: system), accepted, opened),
                         authorise: { try self.security.authorise($0) },
-                        openingTime: self.timeout,
+                        deadline: deadline,
                         logger: self.logger
                     )
                     try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), opening)

@@ -51,16 +51,16 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private var role: Role
     private let authorise: PeerAuthorization
-    private let openingTime: TimeAmount
+    private let deadline: NIODeadline
     private let logger: Logger
     private var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
     private var timeout: Scheduled<Void>?
     private var isDone = false
 
-    init(role: Role, authorise: @escaping PeerAuthorization, openingTime: TimeAmount, logger: Logger) {
+    init(role: Role, authorise: @escaping PeerAuthorization, deadline: NIODeadline, logger: Logger) {
         self.role = role
         self.authorise = authorise
-        self.openingTime = openingTime
+        self.deadline = deadline
         self.logger = logger
     }
 
@@ -76,7 +76,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func startTimer(context: ChannelHandlerContext) {
         guard self.timeout == nil else { return }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        self.timeout = context.eventLoop.scheduleTask(in: self.openingTime) {
+        self.timeout = context.eventLoop.scheduleTask(deadline: self.deadline) {
             let (handler, context) = bound.value
             handler.fail(
                 TransportError(
@@ -103,9 +103,17 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .caller(var opening, let accepted, let promise):
             let action = opening.secured(alpn: alpn, peer: peer)
             self.role = .caller(opening, accepted, promise)
-            switch action {
-            case .send(let hello): self.write(.hello(hello), context: context)
-            case .fail(let error): self.fail(error, context: context)
+            do throws(TransportError) {
+                switch action {
+                case .send(let hello):
+                    try self.write(.hello(hello), context: context)
+                case .refuse(let refusal, let error):
+                    // The host learns what is wrong with it.
+                    try self.write(.refuse(refusal.status, refusal.failure), context: context)
+                    throw error
+                }
+            } catch {
+                self.fail(error, context: context)
             }
         case .host(var opening, let admit, let leave):
             let action = opening.secured(alpn: alpn, peer: peer)
@@ -124,7 +132,8 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         } catch let error as TransportError {
             return .failure(error)
         } catch {
-            return .failure(TransportError(.peerNotTrusted, "\(error)", side: .remote, cause: error))
+            let reason = (error as? TrustError)?.message ?? "\(error)"
+            return .failure(TransportError(.peerNotTrusted, reason, side: .remote, cause: error))
         }
     }
 
@@ -163,6 +172,8 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
                 self.decide(hello, peer, admit, context: context)
             case .refuse(let refusal):
                 self.refuse(refusal, context: context)
+            case .fail(let error):
+                self.fail(error, context: context)
             }
         }
     }
@@ -186,6 +197,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .refuse(let refusal):
             self.refuse(refusal, context: context)
         case .accept(let accepted):
+            guard self.decoder.pendingBytes == 0 else { return self.refuse(.outOfTurn, context: context) }
             guard let (peer, hello) = opening.accepted() else { return }
             self.role = .host(opening, admit, leave: leave)
             let remote = Acceptance(
@@ -194,7 +206,12 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
                 limits: hello.limits,
                 schema: nil
             )
-            self.write(.accept(accepted.acceptance), context: context)
+            do throws(TransportError) {
+                try self.write(.accept(accepted.acceptance), context: context)
+            } catch {
+                self.refuse(Refusal(.appUnavailable, "The service says too much of itself."), context: context)
+                return
+            }
             self.open(peer: peer, remote: remote, accepted, context: context) { _ in }
         }
     }
@@ -206,7 +223,6 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         context: ChannelHandlerContext,
         then done: (Connection) -> Void
     ) {
-        self.finish()
         let connection = Connection(
             channel: context.channel,
             peer: peer,
@@ -218,6 +234,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         )
         do {
             try context.pipeline.syncOperations.addHandler(WireHandler(connection: connection), position: .after(self))
+            self.finish()
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(connection)
             done(connection)
@@ -238,13 +255,20 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         guard !self.isDone else { return }
         self.logger.notice("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
         self.finish()
-        self.write(.refuse(refusal.status, refusal.failure), context: context)
+        // It always fits: its text is short.
+        try? self.write(.refuse(refusal.status, refusal.failure), context: context)
         context.close(promise: nil)
     }
 
     private func fail(_ error: TransportError, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
-        if case .caller(_, _, let promise) = self.role { promise.fail(error) }
+        switch self.role {
+        case .caller(_, _, let promise): promise.fail(error)
+        case .host:
+            // Anybody can connect and go away; a system that does not want us is worth a look.
+            let level: Logger.Level = error.code == .refused ? .notice : .info
+            self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
+        }
         self.finish()
         context.close(promise: nil)
     }
@@ -252,17 +276,17 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func finish() {
         self.isDone = true
         self.timeout?.cancel()
+    }
+
+    /// The connection is open now or the channel closed; either way it is no more one of those that nobody knows.
+    func handlerRemoved(context: ChannelHandlerContext) {
         if case .host(_, _, let leave) = self.role { leave() }
     }
 
-    private func write(_ frame: Frame, context: ChannelHandlerContext) {
+    private func write(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {
         var buffer = context.channel.allocator.buffer(capacity: 512)
-        do throws(TransportError) {
-            try buffer.writeFrame(frame, limit: ConnectionLimits.helloBytes)
-            context.writeAndFlush(self.wrapOutboundOut(buffer), promise: nil)
-        } catch {
-            self.fail(error, context: context)
-        }
+        try buffer.writeFrame(frame, limit: ConnectionLimits.helloBytes)
+        context.writeAndFlush(self.wrapOutboundOut(buffer), promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -16,22 +16,25 @@ struct CallerOpening {
 
     enum OnSecured {
         case send(Hello)
-        case fail(TransportError)
+        /// Tell the host, and give up.
+        case refuse(Refusal, TransportError)
     }
 
     mutating func secured(alpn: String?, peer: Result<PeerIdentity, TransportError>) -> OnSecured {
         switch peer {
         case .failure(let error):
-            return .fail(error)
+            return .refuse(Refusal(.notAuthorized, "The caller does not trust this system: \(error.message)"), error)
         case .success(let peer):
             if let expected = self.expected, expected != peer.systemID {
                 let text =
                     "Another system answered than the one that was meant: \(peer.systemID.short) instead of "
                     + "\(expected.short). Its address may have been given to another machine; look it up again."
-                return .fail(TransportError(.peerNotTrusted, text, side: .network, canRetry: true))
+                let error = TransportError(.peerNotTrusted, text, side: .network, canRetry: true)
+                return .refuse(Refusal(.remoteSystemUnavailable, "The caller meant another system."), error)
             }
             guard alpn == ProtocolVersion.alpn else {
-                return .fail(.incompatible(what: "protocol \(alpn ?? "unknown")"))
+                let error = TransportError.incompatible(what: "protocol \(alpn ?? "unknown")")
+                return .refuse(Refusal(.unknown, error.message), error)
             }
             self.peer = peer
             return .send(self.hello)
@@ -96,12 +99,17 @@ struct HostOpening {
     enum OnFrame {
         case decide(PeerIdentity, Hello)
         case refuse(Refusal)
+        /// The caller does not want us: nothing to answer.
+        case fail(TransportError)
     }
 
     mutating func received(_ frame: Frame) -> OnFrame {
         guard case .awaitingHello(let peer) = self.state, case .hello(let hello) = frame else {
             self.state = .done
-            return .refuse(Refusal(.unknown, "The protocol was broken: one hello, and nothing else, comes first."))
+            if case .refuse(let status, let failure) = frame {
+                return .fail(TransportError(.refused, failure.text, side: .local, openStatus: status))
+            }
+            return .refuse(.outOfTurn)
         }
         guard hello.version.major == ProtocolVersion.current.major else {
             self.state = .done
@@ -128,6 +136,8 @@ package struct Refusal: Error, Sendable, Hashable {
         self.status = status
         self.failure = WireFailure(text, canRetry: canRetry)
     }
+
+    static let outOfTurn = Refusal(.unknown, "The protocol was broken: one hello, and nothing else, comes first.")
 
     static func incompatible(what: String) -> Refusal {
         Refusal(.unknown, TransportError.incompatible(what: what).message)

@@ -38,9 +38,10 @@ package final class TransportSecurity: Sendable {
     }
 
     /// Takes a renewed identity or a changed list of expelled systems into use, for every handshake from now on.
-    package func update(identity: SystemIdentity, revoked: Set<SystemID> = []) throws {
-        let new = try Self.makeState(identity, revoked: revoked)
-        self.state.withLock { $0 = new }
+    ///
+    /// - Parameter revoked: `nil` leaves the list as it is, so that renewing lets nobody back in.
+    package func update(identity: SystemIdentity, revoked: Set<SystemID>? = nil) throws {
+        try self.state.withLock { $0 = try Self.makeState(identity, revoked: revoked ?? $0.policy.revoked) }
     }
 
     /// Whether this peer may talk to us, now.
