@@ -147,8 +147,8 @@ struct DiscoveryTests {
             _ = try await a.announce("renumbered", port: 4001)
             try await onB.appeared("renumbered", at: "\(a.address):4001")
             let told = onB.events.count
-            try await a.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
             try await a.ip("addr", "del", "\(a.address)/24", "dev", "eth0")
+            try await a.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
             _ = try await eventually("the new address") {
                 onB.events.dropFirst(told).first { $0.endpoints?.contains("10.77.0.99:4001") == true }
             }
