@@ -169,4 +169,22 @@ struct DiscoveryTests {
             try await onB.appeared("patient", at: a.address)
         }
     }
+
+    @Test(arguments: Way.allCases)
+    func `a thousand instances are all told, and that the cache is nearly full`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(b)
+            let onB = try await b.browse("interfaces=eth0")
+            _ = try await a.announce("many", port: 4000, "count=1000", "interfaces=eth0")
+            let seen = { Set(onB.events.filter { $0.event == "appeared" }.compactMap(\.id)).count }
+            do {
+                _ = try await eventually("all", within: .seconds(30), every: .milliseconds(250)) { seen() == 1000 ? true : nil }
+            } catch {
+                Issue.record("\(seen()) of 1000 were told")
+            }
+            try await onB.event("trouble") { $0.code == "cacheLimit" }
+        }
+    }
 }

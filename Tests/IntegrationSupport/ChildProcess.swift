@@ -167,13 +167,14 @@ package struct IntegrationError: Error, CustomStringConvertible {
 package func eventually<Answer>(
     _ what: String,
     within limit: Duration = .seconds(5),
+    every interval: Duration = .milliseconds(5),
     _ ask: () async throws -> Answer?
 ) async throws -> Answer {
     let end = ContinuousClock.now + limit
     while true {
         if let answer = try await ask() { return answer }
         guard ContinuousClock.now < end else { throw IntegrationError("waited \(limit) for \(what) in vain") }
-        try await Task.sleep(for: .milliseconds(5))
+        try await Task.sleep(for: interval)
     }
 }
 
