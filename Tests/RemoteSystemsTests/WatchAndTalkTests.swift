@@ -67,4 +67,21 @@ import Testing
             await watcher.stop()
         }
     }
+
+    @Test func `the body of withAppService runs on the connection's executor, before and after awaiting`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let request = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                try await AppServiceConnection.with(AppServiceDescription(name: "test.echo"), request) { connection in
+                    connection.preconditionIsolated()
+                    _ = try await connection.send([:])
+                    connection.preconditionIsolated()
+                }
+            }
+        }
+    }
 }
