@@ -59,8 +59,8 @@ import Testing
                 let (connection, status) = try await Self.connect(household, host, AppServiceDescription(name: "nobody"))
                 #expect(status == .appServiceUnavailable)
                 #expect(status.rawValue == 3)
-                #expect(await connection.openError?.message.contains("nobody") == true)
-                #expect(await connection.openError?.side == .remote)
+                #expect(connection.openError?.message.contains("nobody") == true)
+                #expect(connection.openError?.side == .remote)
             }
         }
     }
@@ -85,7 +85,7 @@ import Testing
             )
             let status = try await connection.open(nowhere)
             #expect(status == .remoteSystemUnavailable)
-            let error = try #require(await connection.openError)
+            let error = try #require(connection.openError)
             #expect(error.code == .unreachable)
             #expect(error.side == .network)
             #expect(error.canRetry)
@@ -108,7 +108,7 @@ import Testing
                 )
                 let value3 = try await connection.open(there)
                 #expect(value3 == .success)
-                #expect(await connection.openError == nil)
+                #expect(connection.openError == nil)
             }
         }
     }
@@ -123,7 +123,7 @@ import Testing
                         configuration: strangers.configuration("test.stranger")
                     )
                     #expect(status == .notAuthorized)
-                    #expect(await connection.openError?.code == .notTrusted)
+                    #expect(connection.openError?.code == .notTrusted)
                 }
             }
         }
@@ -135,7 +135,7 @@ import Testing
                 let other = try #require(SystemID(bytes: [UInt8](repeating: 7, count: 32)))
                 let (connection, status) = try await Self.connect(household, host, systemID: other)
                 #expect(status == .notAuthorized)
-                #expect(await connection.openError?.message.contains("Another system") == true)
+                #expect(connection.openError?.message.contains("Another system") == true)
             }
         }
     }
@@ -157,7 +157,7 @@ import Testing
 
     @Test func `the connection knows its peer and its limits (X-35)`() async throws {
         try await Self.talk(Self.echo) { connection in
-            let info = try #require(await connection.info)
+            let info = try #require(connection.info)
             #expect(info.isProximal)
             #expect(info.peer.isLocal)
             #expect(info.peer.claimedApplicationID == "test.host")
@@ -314,8 +314,8 @@ import Testing
         }
     }
 
-    /// Submits requests in order, from the connection's executor, and waits for all of them.
-    static func sendInOrder(_ count: Int, on connection: isolated AppServiceConnection) async throws {
+    /// Submits requests in order and waits for all of them.
+    static func sendInOrder(_ count: Int, on connection: AppServiceConnection) async throws {
         let sending = (0..<count).map { number in
             Task.immediate { try await connection.send(["n": .integer(Int64(number))]) }
         }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RemoteSystems
 import Testing
 
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `the body of withAppService runs on the connection's executor, before and after awaiting`() async throws {
+    @Test func `the body of withAppService stays on one thread`() async throws {
         try await Household.with { household in
             try await household.withHost([Self.echo]) { host in
                 let request = RemoteSystemConnectionRequest(
@@ -77,9 +78,13 @@ import Testing
                     configuration: household.configuration("test.caller")
                 )
                 try await AppServiceConnection.with(AppServiceDescription(name: "test.echo"), request) { connection in
-                    connection.preconditionIsolated()
+                    // The body starts where its caller is and moves when it first waits.
                     _ = try await connection.send([:])
-                    connection.preconditionIsolated()
+                    let thread = pthread_self()
+                    for _ in 0..<20 {
+                        _ = try await connection.send([:])
+                        #expect(thread == pthread_self())
+                    }
                 }
             }
         }
