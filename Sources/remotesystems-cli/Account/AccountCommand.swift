@@ -8,6 +8,9 @@ struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
         abstract: "Show the account of this user on this machine, let other machines in, keep it safe.",
-        subcommands: [AccountShowCommand.self]
+        subcommands: [
+            AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountExportCommand.self,
+            AccountImportCommand.self,
+        ]
     )
 }

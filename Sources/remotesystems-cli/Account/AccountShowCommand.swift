@@ -17,7 +17,7 @@ struct AccountShowCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state))
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
         let joined = try account.systemsThatJoined()
         let directory = try account.directory
@@ -49,13 +49,6 @@ struct AccountShowCommand: Subcommand {
         }
         try output.line("kept in      \(directory.printable)")
         return true
-    }
-}
-
-extension RemoteSystemsConfiguration {
-    /// For what needs the account and no network.
-    init(state: StateOptions) {
-        self.init(applicationID: "remote-systems.command.account", stateDirectory: state.directory)
     }
 }
 

@@ -84,4 +84,9 @@ extension RemoteSystemsConfiguration {
             logger: logger
         )
     }
+
+    /// For what needs the account and looks for nobody.
+    init(state: StateOptions, logger: Logger) {
+        self.init(applicationID: "remote-systems.command.account", stateDirectory: state.directory, logger: logger)
+    }
 }

@@ -10,9 +10,9 @@ enum Input {
     static let limit = 40 << 20
 
     /// The argument, or standard input to its end when there is none or it is `-`.
-    static func read(_ argument: String?) throws(Failure) -> [UInt8] {
+    static func read(_ argument: String?, limit: Int = Self.limit) throws(Failure) -> [UInt8] {
         if let argument, argument != "-" { return Array(argument.utf8) }
-        return try Self.readAll(STDIN_FILENO, limit: Self.limit)
+        return try Self.readAll(STDIN_FILENO, limit: limit)
     }
 
     static func readAll(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
