@@ -43,7 +43,7 @@ let package = Package(
         .target(name: "CBenchSupport"),
         // The D-Bus peer, written against sd-bus in C so that no bridge of ours slows it down.
         .target(name: "CBusPeer", linkerSettings: [.linkedLibrary("systemd")]),
-        .target(name: "CAllocationCounter"),
+        .target(name: "CAllocationCounter", dependencies: ["CBenchSupport"], publicHeadersPath: "."),
         .executableTarget(
             name: "bench",
             dependencies: [

@@ -5,8 +5,8 @@
 // The counts stand in memory shared with the parent, which reads them whenever it likes.
 
 #define _GNU_SOURCE
-#include "CAllocationCounter.h"
 
+#include <CBenchSupport.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -18,13 +18,14 @@ extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
-static struct allocation_counter unshared;
-static struct allocation_counter *counter = &unshared;
+static struct bench_allocation_counter unshared;
+static struct bench_allocation_counter *counter = &unshared;
 
 __attribute__((constructor)) static void share(void) {
-    void *page = mmap(NULL, sizeof(struct allocation_counter), PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0);
+    const int access = PROT_READ | PROT_WRITE;
+    void *page = mmap(NULL, sizeof *counter, access, MAP_SHARED, BENCH_SHARED_DESCRIPTOR, 0);
     if (page == MAP_FAILED) return;
-    fcntl(3, F_SETFD, FD_CLOEXEC);
+    fcntl(BENCH_SHARED_DESCRIPTOR, F_SETFD, FD_CLOEXEC);
     counter = page;
 }
 

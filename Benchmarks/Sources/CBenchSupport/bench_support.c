@@ -13,11 +13,17 @@
 #include <unistd.h>
 
 // Runs between fork and exec, so only what is safe in a signal handler is called here.
-static void become(char *const arguments[], char *const environment[], int shared, int input, int output, pid_t parent) {
+static void become(
+    char *const arguments[], char *const environment[], int shared, bool silent, int input, int output, pid_t parent
+) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     // The parent may have ended before the line above took effect.
     if (getppid() != parent) _exit(127);
     if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(127);
+    if (silent) {
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) _exit(127);
+    }
     // Descriptor 3 is either the shared memory, made inheritable by dup2, or closed by exec like all the others.
     if (shared == BENCH_SHARED_DESCRIPTOR) {
         fcntl(shared, F_SETFD, 0);
@@ -28,7 +34,9 @@ static void become(char *const arguments[], char *const environment[], int share
     _exit(127);
 }
 
-int bench_spawn(char *const arguments[], char *const environment[], int shared, struct bench_child *child) {
+int bench_spawn(
+    char *const arguments[], char *const environment[], int shared, bool silent, struct bench_child *child
+) {
     int input[2], output[2];
     if (pipe2(input, O_CLOEXEC) != 0) return errno;
     if (pipe2(output, O_CLOEXEC) != 0) {
@@ -40,7 +48,7 @@ int bench_spawn(char *const arguments[], char *const environment[], int shared, 
     pid_t parent = getpid();
     pid_t pid = fork();
     int failure = pid < 0 ? errno : 0;
-    if (pid == 0) become(arguments, environment, shared, input[0], output[1], parent);
+    if (pid == 0) become(arguments, environment, shared, silent, input[0], output[1], parent);
     close(input[0]);
     close(output[1]);
     if (failure != 0) {
@@ -61,6 +69,6 @@ int bench_shared_memory(long bytes) {
     return descriptor;
 }
 
-int bench_has_ended(int pid) {
+bool bench_has_ended(int pid) {
     return waitpid(pid, NULL, WNOHANG) != 0;
 }

@@ -5,7 +5,7 @@ extension Report {
     /// The report for a person, at most ``Table/widestLine`` columns wide.
     package var text: String {
         var parts = [conditions]
-        parts += exchanges.map { Self.table(for: $0).description }
+        parts += exchanges.filter { !$0.series.isEmpty }.map { Self.table(for: $0).description }
         if !openings.isEmpty { parts.append(openingTable.description) }
         if !memory.isEmpty { parts.append(memoryTable.description) }
         if !allocations.isEmpty { parts.append(allocationTable.description) }

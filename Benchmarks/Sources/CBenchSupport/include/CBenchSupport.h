@@ -4,6 +4,7 @@
 #ifndef C_BENCH_SUPPORT_H
 #define C_BENCH_SUPPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,16 +25,24 @@ struct bench_child {
 /// The descriptor under which a child finds what its parent shared with it.
 #define BENCH_SHARED_DESCRIPTOR 3
 
-/// Starts `arguments[0]` with the given environment; its standard error is the caller's own.
+/// What the allocation counter writes at the start of the memory that a child's parent shares with it.
+struct bench_allocation_counter {
+    uint64_t allocations;
+    uint64_t bytes;
+};
+
+/// Starts `arguments[0]` with the given environment; its standard error is the caller's own, or nowhere if `silent`.
 ///
 /// The child is killed when the *thread* that called this ends, so call it on the main thread only. `shared` is a
 /// descriptor to pass on as BENCH_SHARED_DESCRIPTOR, or -1. Returns 0 or an errno.
-int bench_spawn(char *const arguments[], char *const environment[], int shared, struct bench_child *child);
+int bench_spawn(
+    char *const arguments[], char *const environment[], int shared, bool silent, struct bench_child *child
+);
 
 /// A descriptor of `bytes` zeroed bytes of memory to be shared with a child, or -1.
 int bench_shared_memory(long bytes);
 
-/// Whether waiting for the process has ended it; does not block.
-int bench_has_ended(int pid);
+/// Whether the child has ended and was waited for, or is no child of this process; does not block.
+bool bench_has_ended(int pid);
 
 #endif
