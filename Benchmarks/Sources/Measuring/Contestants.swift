@@ -5,7 +5,7 @@
 package enum ContestantName: String, Codable, CaseIterable, Sendable {
     /// SwiftNIO and TLS 1.3 with channel handlers only; a message counts once it is back as a whole.
     case rawTLS = "raw-tls"
-    /// The same, but bytes are returned as they arrive, whatever message they belong to.
+    /// The same, but bytes are returned, or forgotten, as they arrive; nothing is collected.
     case rawTLSStreamed = "raw-tls-streamed"
     /// gRPC Swift 2 over mutual TLS, one call a message.
     case grpcUnary = "grpc-unary"

@@ -8,9 +8,6 @@ import Measuring
 /// To take part, conform in one file and add the conformance to ``contestant(_:)``. Each side lives in a process of its
 /// own; everything that the two must agree on beforehand is in ``Setup``.
 protocol Contestant: Sendable {
-    /// Whether the contestant can carry the load at all; true unless it says otherwise.
-    func takes(_ load: Load) -> Bool
-
     /// Starts the answering side. Called once in a process, on its main thread.
     ///
     /// The server answers until the process ends. It uses one event-loop thread at most.
@@ -18,10 +15,6 @@ protocol Contestant: Sendable {
 
     /// Prepares the calling side for the server at ``Setup/address``; called once in a process.
     func caller(_ setup: Setup) async throws -> any Caller
-}
-
-extension Contestant {
-    func takes(_ load: Load) -> Bool { true }
 }
 
 /// The answering side of a contestant.

@@ -18,7 +18,7 @@ extension Driver {
             let turn = round % pairs.count
             let order = pairs[turn...] + pairs[..<turn]
             for load in loads {
-                for pair in order where contestant(pair.name)?.takes(load) ?? false {
+                for pair in order {
                     exchanges[load, default: [:]][pair.name, default: Series(subject: pair.name.rawValue)]
                         .append(ask(pair, .exchange(load, plan.exchange), load.title, dismissing: &pairs))
                 }
@@ -38,7 +38,7 @@ extension Driver {
     private mutating func warmUp(_ pairs: inout [Pair], with loads: [Load]) {
         progress("warming up")
         for pair in pairs {
-            for load in loads where contestant(pair.name)?.takes(load) ?? false {
+            for load in loads {
                 _ = ask(pair, .rehearse(load, plan.warmUp), "warming up, \(load.title)", dismissing: &pairs)
             }
             _ = ask(pair, .open(Limit(count: 10, seconds: 2)), "warming up, opening", dismissing: &pairs)

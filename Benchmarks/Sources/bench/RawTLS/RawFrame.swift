@@ -31,16 +31,16 @@ struct RawFrame {
         self.init(bodyBytes: Int(length), answer: kind == 0 ? .echo : .acknowledgement)
     }
 
-    func write(to buffer: inout ByteBuffer) {
-        buffer.writeInteger(UInt32(bodyBytes))
-        buffer.writeInteger(UInt32(answer == .echo ? 0 : 1))
+    /// The header by itself; it is also the whole of an acknowledgement.
+    var header: ByteBuffer {
+        var buffer = ByteBuffer()
+        buffer.writeMultipleIntegers(UInt32(bodyBytes), UInt32(answer == .echo ? 0 : 1))
+        return buffer
     }
 
     /// A whole message for the load, header and body.
     static func message(for load: Load) -> ByteBuffer {
-        var buffer = ByteBuffer()
-        buffer.reserveCapacity(headerBytes + load.bytes)
-        RawFrame(bodyBytes: load.bytes, answer: load.answer).write(to: &buffer)
+        var buffer = RawFrame(bodyBytes: load.bytes, answer: load.answer).header
         buffer.writeRepeatingByte(0x5a, count: load.bytes)
         return buffer
     }

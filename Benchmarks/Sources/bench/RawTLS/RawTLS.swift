@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Measuring
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -9,24 +8,20 @@ import NIOSSL
 /// What SwiftNIO and TLS 1.3 can do with mutual certificates, channel handlers and nothing above them.
 struct RawTLS: Contestant {
     enum Form: Sendable {
-        /// Each message has a ``RawFrame`` and is answered once it has arrived as a whole.
+        /// Each message is collected, and answered once it is there as a whole.
         case wholeMessages
-        /// Bytes are returned as they arrive; nobody but the caller knows where a message ends.
+        /// Bytes are returned or forgotten as they arrive, as no protocol can that hands messages to somebody.
         case streamed
     }
 
     var form: Form
-
-    func takes(_ load: Load) -> Bool {
-        form == .wholeMessages || load.answer == .echo
-    }
 
     func serve(_ setup: Setup) throws -> any Server {
         try RawTLSServer(setup.credentials, form: form)
     }
 
     func caller(_ setup: Setup) async throws -> any Caller {
-        try RawTLSCaller(setup, form: form)
+        try RawTLSCaller(setup)
     }
 }
 

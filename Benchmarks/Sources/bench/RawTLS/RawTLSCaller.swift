@@ -8,15 +8,13 @@ import NIOSSL
 
 /// Calls on one event-loop thread; nothing asynchronous stands between an answer and the next message.
 struct RawTLSCaller: Caller {
-    private let form: RawTLS.Form
     private let port: Int
     private let bootstrap: ClientBootstrap
 
-    init(_ setup: Setup, form: RawTLS.Form) throws {
+    init(_ setup: Setup) throws {
         guard let port = Int(setup.address) else { throw BenchError("The raw server's port is no number.") }
         let context = try setup.credentials.callerContext()
         self.port = port
-        self.form = form
         bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup(numberOfThreads: 1))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
@@ -30,7 +28,7 @@ struct RawTLSCaller: Caller {
 
     func open() async throws -> any Line {
         let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
-        let line = RawTLSLine(channel: channel, form: form)
+        let line = RawTLSLine(channel: channel)
         _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
         return line
     }
@@ -38,25 +36,12 @@ struct RawTLSCaller: Caller {
 
 private struct RawTLSLine: Line {
     let channel: any Channel
-    let form: RawTLS.Form
 
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
-        let message: ByteBuffer
-        let answerBytes: Int
-        switch (form, load.answer) {
-        case (.wholeMessages, let answer):
-            message = RawFrame.message(for: load)
-            answerBytes = RawFrame.headerBytes + (answer == .echo ? load.bytes : 0)
-        case (.streamed, .echo):
-            message = ByteBuffer(repeating: 0x5a, count: load.bytes)
-            answerBytes = load.bytes
-        case (.streamed, .acknowledgement):
-            throw BenchError("A streamed echo cannot tell where a message ends.")
-        }
         let promise = channel.eventLoop.makePromise(of: Measurement.self)
         let exchange = RawExchange(
-            message: message,
-            answerBytes: answerBytes,
+            message: RawFrame.message(for: load),
+            answerBytes: RawFrame.headerBytes + (load.answer == .echo ? load.bytes : 0),
             inFlight: load.inFlight,
             limit: limit,
             promise: promise

@@ -19,10 +19,7 @@ struct RawTLSServer: Server {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(NIOSSLServerHandler(context: context))
-                    switch form {
-                    case .wholeMessages: try pipeline.addHandler(WholeMessageAnswerer())
-                    case .streamed: try pipeline.addHandler(StreamedAnswerer())
-                    }
+                    try pipeline.addHandler(RawAnswerer(form))
                 }
             }
             .bind(host: "127.0.0.1", port: 0)
@@ -32,79 +29,76 @@ struct RawTLSServer: Server {
     }
 }
 
-/// Returns bytes as they come.
-private final class StreamedAnswerer: ChannelInboundHandler {
+/// Answers each message, in the form's way.
+private final class RawAnswerer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        context.write(data, promise: nil)
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        context.flush()
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
-    }
-}
-
-/// Answers each message when all of it is there.
-private final class WholeMessageAnswerer: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    /// The beginning of a message whose end has not come yet; its body is kept only if it is to go back.
-    private var unfinished = ByteBuffer()
+    private let form: RawTLS.Form
+    /// What has to be kept of a message whose end has not come yet.
+    private var kept = ByteBuffer()
     /// The header of that message, once it is there, and how much of its body is missing.
     private var awaited: (frame: RawFrame, missing: Int)?
+
+    init(_ form: RawTLS.Form) {
+        self.form = form
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var input = unwrapInboundIn(data)
         do {
-            while input.readableBytes > 0 {
-                if let answer = try nextAnswer(in: &input) {
-                    context.write(wrapOutboundOut(answer), promise: nil)
-                }
-            }
+            while input.readableBytes > 0 { try answer(&input, context) }
         } catch {
             context.close(promise: nil)
         }
     }
 
-    private func nextAnswer(in input: inout ByteBuffer) throws -> ByteBuffer? {
+    private func answer(_ input: inout ByteBuffer, _ context: ChannelHandlerContext) throws {
         // Most small messages arrive whole and go back without being copied here.
-        if awaited == nil, unfinished.readableBytes == 0, let frame = try RawFrame(peekingAt: input),
-            frame.answer == .echo, let whole = input.readSlice(length: frame.bytes)
+        if awaited == nil, kept.readableBytes == 0, let frame = try RawFrame(peekingAt: input), frame.answer == .echo,
+            let whole = input.readSlice(length: frame.bytes)
         {
-            return whole
+            context.write(wrapOutboundOut(whole), promise: nil)
+            return
         }
-        if awaited == nil {
-            try readHeader(from: &input)
-        }
-        guard var (frame, missing) = awaited else { return nil }
+        guard let (frame, missing) = try awaited ?? readHeader(from: &input, context) else { return }
         let available = min(missing, input.readableBytes)
-        missing -= available
-        switch frame.answer {
-        case .echo:
-            if var body = input.readSlice(length: available) { unfinished.writeBuffer(&body) }
-        case .acknowledgement:
-            input.moveReaderIndex(forwardBy: available)
+        if var body = input.readSlice(length: available), available > 0 {
+            switch (form, frame.answer) {
+            case (.wholeMessages, _): kept.writeBuffer(&body)
+            case (.streamed, .echo): context.write(wrapOutboundOut(body), promise: nil)
+            case (.streamed, .acknowledgement): break
+            }
         }
-        awaited = (frame, missing)
-        guard missing == 0 else { return nil }
+        guard available == missing else {
+            awaited = (frame, missing - available)
+            return
+        }
         awaited = nil
-        defer { unfinished = ByteBuffer() }
-        return unfinished
+        switch (form, frame.answer) {
+        case (.wholeMessages, .echo): context.write(wrapOutboundOut(kept), promise: nil)
+        case (.streamed, .echo): break
+        case (_, .acknowledgement): context.write(wrapOutboundOut(frame.header), promise: nil)
+        }
+        kept = ByteBuffer()
     }
 
-    private func readHeader(from input: inout ByteBuffer) throws {
-        let missing = min(RawFrame.headerBytes - unfinished.readableBytes, input.readableBytes)
-        if var header = input.readSlice(length: missing) { unfinished.writeBuffer(&header) }
-        guard let frame = try RawFrame(peekingAt: unfinished) else { return }
-        awaited = (frame, frame.bodyBytes)
-        if frame.answer == .echo { unfinished.reserveCapacity(frame.bytes) }
+    /// The next message's header and how long its body is; nil as long as the header is not all there.
+    private func readHeader(
+        from input: inout ByteBuffer,
+        _ context: ChannelHandlerContext
+    ) throws -> (frame: RawFrame, missing: Int)? {
+        let missing = min(RawFrame.headerBytes - kept.readableBytes, input.readableBytes)
+        if var header = input.readSlice(length: missing) { kept.writeBuffer(&header) }
+        guard let frame = try RawFrame(peekingAt: kept) else { return nil }
+        switch form {
+        case .wholeMessages:
+            kept.reserveCapacity(frame.bytes)
+        case .streamed:
+            if frame.answer == .echo { context.write(wrapOutboundOut(kept), promise: nil) }
+            kept = ByteBuffer()
+        }
+        return (frame, frame.bodyBytes)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
