@@ -9,13 +9,17 @@ import NIOSSL
 /// Calls on one event-loop thread; nothing asynchronous stands between an answer and the next message.
 struct RawTLSCaller: Caller {
     private let port: Int
-    private let bootstrap: ClientBootstrap
+    private let context: NIOSSLContext
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     init(_ setup: Setup) throws {
         guard let port = Int(setup.address) else { throw BenchError("The raw server's port is no number.") }
-        let context = try setup.credentials.callerContext()
         self.port = port
-        bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup(numberOfThreads: 1))
+        context = try setup.credentials.callerContext()
+    }
+
+    func open() async throws -> any Line {
+        let channel = try await ClientBootstrap(group: group)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -24,10 +28,8 @@ struct RawTLSCaller: Caller {
                     try pipeline.addHandler(RawExchanger())
                 }
             }
-    }
-
-    func open() async throws -> any Line {
-        let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
+            .connect(host: "127.0.0.1", port: port)
+            .get()
         let line = RawTLSLine(channel: channel)
         _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
         return line

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Measuring
 import NIOCore
 import NIOPosix
 import NIOSSL
