@@ -1,6 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+#ifndef REMOTE_SYSTEMS_AVAHI_SHIM_H
+#define REMOTE_SYSTEMS_AVAHI_SHIM_H
+
 #include <avahi-client/client.h>
 #include <avahi-client/lookup.h>
 #include <avahi-client/publish.h>
@@ -15,3 +18,8 @@
 #include <avahi-core/log.h>
 #include <avahi-core/lookup.h>
 #include <avahi-core/publish.h>
+// The kernel's messages about interfaces and addresses that come and go: Swift's Glibc module has no netlink.
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#endif

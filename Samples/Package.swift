@@ -1,0 +1,49 @@
+// swift-tools-version: 6.2
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+// A package of its own, so that what only samples need never enters its users' dependency graphs. A sample sees what a user
+// sees: the public products, nothing else.
+let settings: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: "remote-systems")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "remote-systems-samples",
+    products: [
+        .executable(name: "ping-service", targets: ["ping-service"]),
+        .executable(name: "ping-client", targets: ["ping-client"]),
+    ],
+    dependencies: [
+        // Named, because the folder of a checkout may be called anything.
+        .package(name: "remote-systems", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    ],
+    targets: [
+        // Answers pings until it is stopped.
+        .executableTarget(
+            name: "ping-service",
+            dependencies: [remoteSystems, arguments, lifecycle, logging],
+            swiftSettings: settings
+        ),
+        // Finds the service, pings it, prints what `ping` prints.
+        .executableTarget(
+            name: "ping-client",
+            dependencies: [remoteSystems, arguments, lifecycle, logging],
+            swiftSettings: settings
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

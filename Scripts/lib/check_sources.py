@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of Scripts/soundness that read text: licence headers, imports, banned patterns, machine paths, links."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADER = (
+    "This source file is part of the RemoteSystems open source project",
+    "SPDX-License-Identifier: Apache-2.0",
+)
+findings = []
+
+
+def report(path, line, sentence):
+    findings.append((str(path), line, sentence))
+
+
+def git_files(*arguments):
+    output = subprocess.run(
+        ["git", "ls-files", "-z", *arguments], cwd=ROOT, check=True, capture_output=True
+    ).stdout.decode()
+    paths = (pathlib.PurePosixPath(name) for name in output.split("\0") if name)
+    return {path for path in paths if (ROOT / path).is_file()}
+
+
+def text(path):
+    try:
+        return (ROOT / path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def without_licence(paths):
+    """Those of the paths that .licenseignore names."""
+    output = subprocess.run(
+        ["git", "-c", "core.excludesFile=.licenseignore", "check-ignore", "--no-index", "-z", "--stdin"],
+        cwd=ROOT,
+        input="\0".join(map(str, paths)).encode(),
+        capture_output=True,
+    ).stdout.decode()
+    return {pathlib.PurePosixPath(name) for name in output.split("\0") if name}
+
+
+def check_header(path, lines):
+    """Two lines, straight at the top; only what a tool demands to be first may come before them."""
+    start = 1 if lines and lines[0].startswith(("#!", "// swift-tools-version", "# shellcheck shell=")) else 0
+    found = lines[start : start + 2]
+    marks = ("// ", "# ", ";; ", "-- ")
+    if not any(found == [mark + sentence for sentence in HEADER] for mark in marks):
+        report(path, start + 1, "the licence header of .license_header_template is missing, or not at the top")
+
+
+def without_comments_and_strings(source):
+    """The code alone, with its line numbers kept. Interpolations vanish with their string; good enough for a guard."""
+
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group())
+
+    pattern = r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*[\s\S]*?\*/'
+    return re.sub(pattern, blank, source)
+
+
+def import_table():
+    table = {}
+    path = ROOT / "Scripts/lib/imports.txt"
+    for line in path.read_text(encoding="utf-8").splitlines():
+        line = line.partition("#")[0].strip()
+        if line:
+            name, _, modules = line.partition(":")
+            table[name.strip()] = set(modules.split())
+    return table
+
+
+IMPORT = re.compile(
+    r"^[ \t]*(?:@\w+(?:\([^)]*\))?[ \t]+)*(?:(?:public|package|internal|fileprivate|private)[ \t]+)?"
+    r"import[ \t]+(?:(?:struct|class|enum|protocol|func|var|let|typealias|actor)[ \t]+)?(\w+)",
+    re.MULTILINE,
+)
+
+
+def line_of(source, offset):
+    return source.count("\n", 0, offset) + 1
+
+
+def check_imports(path, code, table):
+    target = path.parts[1]
+    if target not in table:
+        report(path, 1, f"Scripts/lib/imports.txt has no line for {target}")
+        return
+    machine = path.name.endswith("+StateMachine.swift")
+    allowed = table["machines"] if machine else table["*"] | table[target]
+    allowed = allowed & (table["*"] | table[target])
+    for match in IMPORT.finditer(code):
+        if match[1] not in allowed and match[1] != target:
+            who = "a pure machine" if machine else target
+            report(path, line_of(code, match.start()), f"{who} may not import {match[1]} (Scripts/lib/imports.txt)")
+    if machine:
+        for match in re.finditer(r"\.now\b", code):
+            report(path, line_of(code, match.start()), "a pure machine has no clock: the time is an argument")
+
+
+BANNED = [
+    (re.compile(r"(?<![\w.`])fatalError\b"), "'fatalError' ends the user's process; throw, or return a failure"),
+    (re.compile(r"\btry!"), "'try!' ends the user's process; handle the error"),
+    (re.compile(r"(?<=[\w)\]])(?<!\btry)(?<!\bas)!(?=[.,)\]\[;\s]|$)(?!=)(?!\s*=)", re.MULTILINE), "a forced unwrap ends the user's process"),
+    (re.compile(r"\bas!"), "'as!' ends the user's process; use 'as?'"),
+]
+PRINTING = re.compile(r"(?<![\w.`])(?<!func )(?:Swift\.)?(?:debugPrint|print|dump)\(")
+UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
+
+
+def check_swift(path, source, table):
+    if path.parts[0] != "Sources":
+        return
+    code = without_comments_and_strings(source)
+    lines = source.splitlines()
+    check_imports(path, code, table)
+    for pattern, sentence in BANNED:
+        for match in pattern.finditer(code):
+            report(path, line_of(code, match.start()), sentence)
+    if path.parts[1] != "remotesystems-cli":
+        for match in PRINTING.finditer(code):
+            report(path, line_of(code, match.start()), "a library does not print; log, or return it")
+    for match in UNCHECKED.finditer(code):
+        line = line_of(code, match.start())
+        if line < 2 or not lines[line - 2].lstrip().startswith("//"):
+            report(path, line, f"'{match[0]}' needs its reason in a comment on the line above")
+
+
+# Written so that it does not find itself.
+MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:work|root|opt/swift|home/(?!USER\b)[a-z]+)(?=[/\s\"'`)]|$)", re.MULTILINE)
+
+
+def check_machine_paths(path, source):
+    for match in MACHINE_PATH.finditer(source):
+        report(path, line_of(source, match.start()), f"a path of one machine: '{match[0]}'")
+
+
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
+REFERENCE = re.compile(r"^\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.MULTILINE)
+FENCE = re.compile(r"^([ \t]*)(```|~~~)[\s\S]*?^[ \t]*\2[ \t]*$", re.MULTILINE)
+CODE_SPAN = re.compile(r"(`+)(?:(?!\1)[^\n])+\1")
+
+
+def prose(source):
+    return CODE_SPAN.sub(lambda m: " " * len(m[0]), FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source))
+
+
+def anchors(source):
+    """The ids that GitHub gives to headings."""
+    seen = {}
+    found = set()
+    body = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
+    for match in re.finditer(r"^#{1,6}\s+(.+?)\s*#*\s*$", body, re.MULTILINE):
+        title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[1])
+        slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        count = seen.get(slug, 0)
+        seen[slug] = count + 1
+        found.add(slug if count == 0 else f"{slug}-{count}")
+    found.update(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", source))
+    return found
+
+
+def check_links(path, source):
+    body = prose(source)
+    for match in [*LINK.finditer(body), *REFERENCE.finditer(body)]:
+        target = match[1]
+        if re.match(r"[a-z][a-z0-9+.-]*:", target, re.IGNORECASE):
+            continue
+        name, _, anchor = urllib.parse.unquote(target).partition("#")
+        line = line_of(body, match.start())
+        base = ROOT if name.startswith("/") else (ROOT / path).parent
+        there = (base / name.lstrip("/")).resolve() if name else ROOT / path
+        if not there.exists() or not there.is_relative_to(ROOT):
+            report(path, line, f"the link leads nowhere: {target}")
+        elif anchor and there.suffix == ".md" and anchor not in anchors(there.read_text(encoding="utf-8")):
+            report(path, line, f"there is no such heading: {target}")
+
+
+def main():
+    files = git_files("--cached", "--others", "--exclude-standard")
+    unlicensed = without_licence(files)
+    table = import_table()
+    for path in sorted(files):
+        source = text(path)
+        if source is None:
+            continue
+        if path not in unlicensed:
+            check_header(path, source.splitlines())
+        if path.suffix == ".swift":
+            check_swift(path, source, table)
+        if path.suffix == ".md" and ".docc" not in str(path):
+            check_links(path, source)
+        check_machine_paths(path, source)
+    for path, line, sentence in findings:
+        print(f"{path}:{line}: {sentence}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

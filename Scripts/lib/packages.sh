@@ -1,0 +1,140 @@
+# shellcheck shell=bash
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+
+# Installs what a script misses, or says exactly what to do. To be sourced after common.sh.
+#
+# Exits with 69 when something is missing that may not or cannot be installed, and with 75 when the network failed.
+
+# To build: Avahi's headers and libraries.
+# shellcheck disable=SC2034 # read by the scripts that source this file
+readonly BUILD_PACKAGES=(libavahi-client-dev libavahi-core-dev)
+
+# To test with real parts: daemon and its tools, a bus of our own, network namespaces, captures, a Python for the
+# independent decoder and responder.
+# shellcheck disable=SC2034 # read by the scripts that source this file
+readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus iproute2 tcpdump python3 python3-venv)
+
+# To check without building.
+# shellcheck disable=SC2034 # read by the scripts that source this file
+readonly CHECK_PACKAGES=(git python3 shellcheck)
+
+# install_packages REASON PACKAGE…
+#
+# Silent when all are there.
+install_packages() {
+    local reason=$1 package state missing=()
+    shift
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        say "This is not a Debian system: install the equivalents of these packages yourself, if they are missing ($reason): $*"
+        return 0
+    fi
+    for package in "$@"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+        [[ $state == installed ]] || missing+=("$package")
+    done
+    ((${#missing[@]} > 0)) || return 0
+
+    local as_root=()
+    if ((EUID != 0)); then
+        if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+            as_root=(sudo -n)
+        else
+            say "Missing Debian packages ($reason): ${missing[*]}"
+            say "Installing them needs root. Run this, then start again:"
+            say ""
+            if command -v sudo >/dev/null; then
+                say "    sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+            else
+                say "    su -c 'apt-get update && apt-get install -y --no-install-recommends ${missing[*]}'"
+            fi
+            say ""
+            exit "$EX_UNAVAILABLE"
+        fi
+    fi
+
+    say "Installing Debian packages ($reason): ${missing[*]}"
+    # Debian starts a newly installed daemon where an init system runs, and not in a container.
+    if [[ " ${missing[*]} " == *" avahi-daemon "* && -d /run/systemd/system ]]; then
+        say "Debian starts avahi-daemon at once; it announces this machine's host name on the local network. To stop it:"
+        say "    sudo systemctl disable --now avahi-daemon.socket avahi-daemon.service"
+    fi
+    local log status=0
+    log=$(mktemp)
+    # `apt-get update` also fails for a third party's repository that has nothing to do with us: only installing decides.
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -o DPkg::Lock::Timeout=120 update >"$log" 2>&1 </dev/null || true
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "${missing[@]}" \
+        >>"$log" 2>&1 </dev/null || status=$?
+    if ((status == 0)); then
+        rm -f "$log"
+        return 0
+    fi
+    tail -n 30 "$log" >&2
+    if grep -qE 'Could not resolve|Could not connect|Failed to fetch|Unable to fetch|Unable to locate package|Network is unreachable|Connection (failed|timed out)' "$log"; then
+        rm -f "$log"
+        die "$EX_TEMPFAIL" "Debian's package servers could not be reached, or do not have: ${missing[*]}." \
+            "Check the network and /etc/apt/sources.list, then start again."
+    fi
+    rm -f "$log"
+    die "$EX_UNAVAILABLE" "apt-get could not install ${missing[*]}; its last words are above."
+}
+
+# require_swift: Swift 6.2 or newer.
+require_swift() {
+    local version major minor
+    command -v swift >/dev/null || die "$EX_UNAVAILABLE" \
+        "Swift is not installed, or not on PATH. Install Swift 6.2 or newer from https://www.swift.org/install/linux/."
+    version=$(swift --version 2>/dev/null </dev/null | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' | head -n 1)
+    [[ -n $version ]] || die "$EX_UNAVAILABLE" "'swift --version' does not work here. Is the toolchain complete?"
+    major=${version%%.*} minor=${version#*.}
+    if ((major < 6 || (major == 6 && minor < 2))); then
+        die "$EX_UNAVAILABLE" "Swift $version is too old: 6.2 or newer is needed (https://www.swift.org/install/linux/)."
+    fi
+}
+
+# require_test_python: a Python of our own in .venv, with what the tests compare us against.
+#
+# Sets and exports REMOTE_SYSTEMS_TEST_PYTHON, unless the caller's environment already names one that has it all.
+require_test_python() {
+    local requirements=$ROOT/Scripts/lib/test-requirements.txt venv=$ROOT/.venv
+    if [[ -n ${REMOTE_SYSTEMS_TEST_PYTHON:-} ]]; then
+        has_test_modules "$REMOTE_SYSTEMS_TEST_PYTHON" || die "$EX_UNAVAILABLE" \
+            "REMOTE_SYSTEMS_TEST_PYTHON is $REMOTE_SYSTEMS_TEST_PYTHON, which lacks cbor2 or zeroconf. Unset it, or run" \
+            "$REMOTE_SYSTEMS_TEST_PYTHON -m pip install -r Scripts/lib/test-requirements.txt"
+        export REMOTE_SYSTEMS_TEST_PYTHON
+        return 0
+    fi
+    export REMOTE_SYSTEMS_TEST_PYTHON=$venv/bin/python
+    has_test_modules "$REMOTE_SYSTEMS_TEST_PYTHON" && return 0
+
+    # A machine may have several; Debian's own needs a package for `venv`, which the list above holds.
+    local candidate python=
+    for candidate in /usr/bin/python3 python3; do
+        if "$candidate" -c 'import ensurepip, ssl, venv' >/dev/null 2>&1; then
+            python=$candidate
+            break
+        fi
+    done
+    [[ -n $python ]] || die "$EX_UNAVAILABLE" "No Python 3 here can make a virtual environment. On Debian: apt-get install python3-venv"
+
+    say "Installing Python packages into .venv (the tests compare us with them): $(grep -v '^#' "$requirements" | tr '\n' ' ')"
+    local log
+    log=$(mktemp)
+    if ! quietly "$log" "$python" -m venv --clear "$venv"; then
+        rm -f "$log"
+        die "$EX_UNAVAILABLE" "No virtual environment could be made in $venv."
+    fi
+    if ! quietly "$log" "$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
+        --retries 2 --timeout 20 -r "$requirements"; then
+        rm -f "$log"
+        die "$EX_TEMPFAIL" "pip could not install the tests' Python packages. Check the network, then start again."
+    fi
+    rm -f "$log"
+}
+
+# has_test_modules PYTHON
+has_test_modules() {
+    "$1" -c 'import cbor2, zeroconf' >/dev/null 2>&1
+}

@@ -1,0 +1,47 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// How opening a connection to an app service ended.
+///
+/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+public struct AppServiceConnectionStatus: RawRepresentable, Sendable, Hashable {
+    /// The number.
+    public var rawValue: Int
+
+    /// A status with this number.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The connection is open.
+    public static let success = AppServiceConnectionStatus(rawValue: 0)
+    /// The system has no such application.
+    public static let appNotInstalled = AppServiceConnectionStatus(rawValue: 1)
+    /// The application cannot take connections now; try again later.
+    public static let appUnavailable = AppServiceConnectionStatus(rawValue: 2)
+    /// The application offers no such service.
+    public static let appServiceUnavailable = AppServiceConnectionStatus(rawValue: 3)
+    /// It failed for another reason; the error that goes with it says which.
+    public static let unknown = AppServiceConnectionStatus(rawValue: 4)
+    /// The system cannot be reached.
+    public static let remoteSystemUnavailable = AppServiceConnectionStatus(rawValue: 5)
+    /// The application does not offer this service to other systems.
+    public static let notSupportedByApp = AppServiceConnectionStatus(rawValue: 6)
+    /// The system does not let us in, or is not one we trust.
+    public static let notAuthorized = AppServiceConnectionStatus(rawValue: 7)
+}
+
+extension AppServiceConnectionStatus: CustomStringConvertible {
+    /// The status's name, or its number when it has none here.
+    public var description: String {
+        switch self {
+        case .success: "success"
+        case .appNotInstalled: "appNotInstalled"
+        case .appUnavailable: "appUnavailable"
+        case .appServiceUnavailable: "appServiceUnavailable"
+        case .unknown: "unknown"
+        case .remoteSystemUnavailable: "remoteSystemUnavailable"
+        case .notSupportedByApp: "notSupportedByApp"
+        case .notAuthorized: "notAuthorized"
+        default: "appServiceConnectionStatus \(self.rawValue)"
+        }
+    }
+}

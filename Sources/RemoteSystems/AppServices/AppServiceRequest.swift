@@ -1,0 +1,46 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystemsIdentity
+public import ValueSets
+
+/// A request that came over an app-service connection, for its handler.
+public struct AppServiceRequest: Sendable {
+    /// What the other side sent. It has passed the service's schema.
+    public let message: ValueSet
+    /// Who sent it. Verified, before the first byte of the message was looked at.
+    public let caller: AppServiceCaller
+    /// When the caller stops waiting. The handler's task is cancelled then.
+    public let deadline: ContinuousClock.Instant
+    /// The connection it came over, for requests in the other direction.
+    public let connection: AppServiceConnection
+}
+
+/// Who is at the other end of a connection.
+public struct AppServiceCaller: Sendable, Hashable {
+    /// The system, proved by its certificate.
+    public let systemID: SystemID
+    /// The account that certified it: our own.
+    public let accountID: AccountID
+    /// Whether it is this very machine.
+    public let isLocal: Bool
+    /// The application's id as the other side says; only the system is proved.
+    public let claimedApplicationID: String
+}
+
+/// Thrown by a handler to tell the caller why its request failed. The text of any other error stays here.
+public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The sentence that the caller gets; at most 1024 bytes of it.
+    public var message: String
+    /// Whether the same request may succeed later.
+    public var canRetry: Bool
+
+    /// Creates a failure.
+    public init(_ message: String, canRetry: Bool = false) {
+        self.message = message
+        self.canRetry = canRetry
+    }
+
+    /// The sentence.
+    public var description: String { self.message }
+}

@@ -1,0 +1,44 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a request to an app service ended.
+///
+/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+public struct AppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
+    /// The number.
+    public var rawValue: Int
+
+    /// A status with this number.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The service answered.
+    public static let success = AppServiceResponseStatus(rawValue: 0)
+    /// The service got the request and could not carry it out.
+    public static let failure = AppServiceResponseStatus(rawValue: 1)
+    /// The other side is out of room for requests.
+    public static let resourceLimitsExceeded = AppServiceResponseStatus(rawValue: 2)
+    /// No answer came: whether the request was carried out is unknown.
+    public static let unknown = AppServiceResponseStatus(rawValue: 3)
+    /// The system cannot be reached.
+    public static let remoteSystemUnavailable = AppServiceResponseStatus(rawValue: 4)
+    /// The message or its answer is larger than the receiver takes.
+    public static let messageTooLarge = AppServiceResponseStatus(rawValue: 5)
+    /// The connection was closed before; the request was not sent.
+    public static let connectionClosed = AppServiceResponseStatus(rawValue: 6)
+}
+
+extension AppServiceResponseStatus: CustomStringConvertible {
+    /// The status's name, or its number when it has none here.
+    public var description: String {
+        switch self {
+        case .success: "success"
+        case .failure: "failure"
+        case .resourceLimitsExceeded: "resourceLimitsExceeded"
+        case .unknown: "unknown"
+        case .remoteSystemUnavailable: "remoteSystemUnavailable"
+        case .messageTooLarge: "messageTooLarge"
+        case .connectionClosed: "connectionClosed"
+        default: "appServiceResponseStatus \(self.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// What to connect to: a system, or one application on it.
+public struct RemoteSystemConnectionRequest: Sendable {
+    enum Target: Sendable {
+        case system(RemoteSystem)
+        case application(RemoteSystemApplication)
+        case address(Endpoint, SystemID?)
+    }
+
+    let target: Target
+    let origin: LocalSystem
+
+    /// A connection to whichever application on the system offers the service.
+    public init(system: RemoteSystem) {
+        self.target = .system(system)
+        self.origin = system.origin
+    }
+
+    /// A connection to one application.
+    public init(application: RemoteSystemApplication) {
+        self.target = .application(application)
+        self.origin = application.origin
+    }
+
+    /// A connection to an address, without discovery.
+    ///
+    /// - Parameters:
+    ///   - host: a name or an address.
+    ///   - port: the port that the host there listens on.
+    ///   - systemID: the system that must answer; `nil` for any of our account.
+    ///   - configuration: how this process takes part.
+    public init(host: String, port: Int, systemID: SystemID? = nil, configuration: RemoteSystemsConfiguration) {
+        self.target = .address(Endpoint(host: host, port: port), systemID)
+        self.origin = LocalSystem(configuration)
+    }
+
+    struct Route: Sendable {
+        var endpoints: [Endpoint]
+        var systemID: SystemID?
+    }
+
+    enum Resolution: Sendable {
+        case route(Route)
+        case none(AppServiceConnectionStatus, RemoteSystemError)
+    }
+
+    /// Where the service is to be had, as far as is known without asking.
+    func resolve(_ service: AppServiceDescription) -> Resolution {
+        switch self.target {
+        case .address(let endpoint, let systemID):
+            return .route(Route(endpoints: [endpoint], systemID: systemID))
+        case .application(let application):
+            return .route(Route(endpoints: application.endpoints, systemID: application.systemID))
+        case .system(let system):
+            return Self.resolve(service, on: system)
+        }
+    }
+
+    private static func resolve(_ service: AppServiceDescription, on system: RemoteSystem) -> Resolution {
+        var candidates = system.applications
+        if let packageID = service.packageID {
+            candidates = candidates.filter { $0.id == packageID }
+            guard !candidates.isEmpty else {
+                return .none(
+                    .appNotInstalled,
+                    RemoteSystemError(
+                        .refused,
+                        "There is no application \(packageID) on that system, or it is not running.",
+                        side: .remote,
+                        canRetry: true
+                    )
+                )
+            }
+        }
+        guard let offering = candidates.first(where: { $0.services.contains { $0.name == service.name } }) else {
+            return .none(
+                .appServiceUnavailable,
+                RemoteSystemError(
+                    .refused,
+                    "No application on that system offers the service \(service.name).",
+                    side: .remote,
+                    canRetry: true
+                )
+            )
+        }
+        return .route(Route(endpoints: offering.endpoints, systemID: system.id))
+    }
+}

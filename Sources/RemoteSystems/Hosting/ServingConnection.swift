@@ -1,0 +1,71 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import Synchronization
+internal import ValueSets
+
+/// One caller's connection to one service, from the host's side.
+final class ServingConnection: Sendable {
+    private struct Opened: Sendable {
+        var connection: AppServiceConnection
+        var caller: AppServiceCaller
+    }
+
+    private let service: AppService
+    private let metrics: ServiceMetrics?
+    private let own: SystemID
+    private let opened = Mutex<Opened?>(nil)
+
+    init(service: AppService, metrics: ServiceMetrics?, own: SystemID) {
+        self.service = service
+        self.metrics = metrics
+        self.own = own
+    }
+
+    /// Runs before the first request is handled.
+    func opened(_ connection: isolated Connection) {
+        let caller = AppServiceCaller(connection, own: self.own)
+        let served = AppServiceConnection(
+            serving: self.service,
+            connection: connection,
+            caller: caller,
+            isProximal: connection.channel.isProximal
+        )
+        self.opened.withLock { $0 = Opened(connection: served, caller: caller) }
+        self.metrics?.connectionOpened()
+        self.service.provider.connectionOpened(served, by: caller)
+        connection.onClose { [service = self.service, metrics = self.metrics] status in
+            let status = AppServiceClosedStatus(rawValue: Int(clamping: status.rawValue))
+            served.assumeIsolated { $0.ended(status) }
+            metrics?.connectionClosed()
+            service.provider.connectionClosed(served, status: status)
+        }
+    }
+
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
+        guard let opened = self.opened.withLock({ $0 }) else { return Reply(status: .failure) }
+        let started = NIODeadline.now()
+        let request = AppServiceRequest(request, caller: opened.caller, connection: opened.connection)
+        let reply: Reply
+        switch self.service.execution {
+        case .onEventLoop: reply = await self.respond(to: request)
+        case .onThreadPool: reply = await self.respondOnThreadPool(to: request)
+        }
+        self.metrics?.handled(status: reply.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
+        return reply
+    }
+
+    private func respond(to request: AppServiceRequest) async -> Reply {
+        await Reply.from(request, checking: self.service.schema, responseSchema: self.service.responseSchema) {
+            try await self.service.provider.respond(to: $0)
+        }
+    }
+
+    @concurrent
+    private func respondOnThreadPool(to request: AppServiceRequest) async -> Reply {
+        await self.respond(to: request)
+    }
+}

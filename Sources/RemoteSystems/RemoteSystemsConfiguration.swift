@@ -1,0 +1,60 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+public import RemoteSystemsDiscovery
+
+/// How this process takes part: whose account, which network, which limits. The defaults are meant to be used.
+public struct RemoteSystemsConfiguration: Sendable {
+    /// The part of the machine's network that is used, for finding, for being found and for listening.
+    public enum Network: Sendable, Hashable {
+        /// Every interface.
+        case all
+        /// The loopback interface alone: nothing is announced to, or taken from, the network.
+        case loopback
+        /// The interfaces with these names, for example `["eth0"]`. Listening is on all of them and on loopback.
+        case interfaces([String])
+    }
+
+    /// The id of this application, in reverse-DNS form. Others see it as the caller; a host is found under it.
+    public var applicationID: String
+    /// The name that this system shows to others of the account; `nil` for the machine's own name.
+    public var systemDisplayName: String?
+    /// Where the account and this system's keys are kept; `nil` for the user's own place (``AccountStore``).
+    public var stateDirectory: String?
+    /// The part of the network that is used.
+    public var network: Network
+    /// Where to look for systems and announce this one; `nil` for mDNS on ``network``.
+    public var discovery: [any DiscoverySource]?
+    /// How long a request waits for its answer unless the caller says otherwise. 30 s unless set.
+    public var requestTimeout = Duration.seconds(30)
+    /// How long opening a connection may take, for each address tried. 5 s unless set.
+    public var connectTimeout = Duration.seconds(5)
+    /// Silence after which a connection counts as lost. 15 s unless set; between 1 s and 1 h.
+    public var deadPeerTime = Duration.seconds(15)
+    /// The largest message taken from others, in bytes on the wire. 1 MiB unless set; between 1 KiB and 16 MiB.
+    public var messageLimit = 1 << 20
+    /// How many requests others may have with us at once on one connection. 128 unless set.
+    public var requestWindow = 128
+    /// How long closing waits for requests under way. 5 s unless set.
+    public var drainTimeout = Duration.seconds(5)
+    /// How long, from the first byte on, a caller may take to say who it is and what it wants. 1 s unless set.
+    public var helloTimeout = Duration.seconds(1)
+    /// Where it logs. Nothing at `info` or above in normal use; never what messages contain.
+    public var logger: Logger
+
+    /// The defaults, for an application with this id.
+    public init(
+        applicationID: String,
+        network: Network = .all,
+        discovery: [any DiscoverySource]? = nil,
+        stateDirectory: String? = nil,
+        logger: Logger = Logger(label: "RemoteSystems")
+    ) {
+        self.applicationID = applicationID
+        self.network = network
+        self.discovery = discovery
+        self.stateDirectory = stateDirectory
+        self.logger = logger
+    }
+}

@@ -1,0 +1,44 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+public import ValueSets
+
+/// An application on a remote system that can be talked to.
+public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
+    /// An app service that an application offers.
+    public struct Service: Sendable, Hashable {
+        /// The service's name.
+        public var name: String
+        /// What it takes as messages; `nil` when that could not be read.
+        public var schema: AllowedValueSchema?
+    }
+
+    /// The application's id, in reverse-DNS form (`com.example.player`).
+    public let id: String
+    /// The application's name for people; its id if it has none.
+    public var displayName: String
+    /// What the application says of itself, by keys of its own choice.
+    public var attributes: [String: String]
+    /// The app services that it offers, by name in ascending order.
+    public var services: [Service]
+    /// The system it runs on.
+    public let systemID: SystemID
+
+    /// Where its processes listen: the most recently seen first.
+    var endpoints: [Endpoint]
+    let origin: LocalSystem
+
+    /// Equal when everything that is known of the two is equal.
+    public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
+        lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
+            && lhs.services == rhs.services && lhs.systemID == rhs.systemID && lhs.endpoints == rhs.endpoints
+    }
+
+    /// Hashes the ids.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.id)
+        hasher.combine(self.systemID)
+    }
+}

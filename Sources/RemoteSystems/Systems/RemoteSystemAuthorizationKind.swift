@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whose system it is.
+///
+/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashable {
+    /// The number.
+    public var rawValue: Int
+
+    /// A status with this number.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// A system of the same account.
+    public static let sameUser = RemoteSystemAuthorizationKind(rawValue: 0)
+    /// Somebody else's; not offered yet, so no such system is ever listed.
+    public static let anonymous = RemoteSystemAuthorizationKind(rawValue: 1)
+}
+
+extension RemoteSystemAuthorizationKind: CustomStringConvertible {
+    /// The status's name, or its number when it has none here.
+    public var description: String {
+        switch self {
+        case .sameUser: "sameUser"
+        case .anonymous: "anonymous"
+        default: "remoteSystemAuthorizationKind \(self.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,266 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// The rules by which hints become systems.
+///
+/// A hint is an instance that discovery has seen and that carries our account's tag. Each gets a connection of its own
+/// (its *presence*), over which the process there proves who it is and describes itself. A system is listed while at
+/// least one of its processes has done both. What discovery says afterwards matters only for new attempts: the
+/// connection is the truth.
+///
+/// A value without I/O or a clock; times are arguments, in the driver's clock.
+struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == Duration {
+    enum Action: Sendable {
+        case connect(instance: String, endpoints: [Endpoint])
+        case disconnect(instance: String)
+        case emit(RemoteSystemEvent)
+    }
+
+    private struct Instance {
+        var endpoints: [Endpoint]
+        var discoveryType: RemoteSystemDiscoveryType
+        /// Whether discovery still has it; a connection outlives its hint.
+        var isHinted = true
+        var attempts = 0
+        var phase = Phase.connecting
+        var isFirstAttempt = true
+    }
+
+    private enum Phase {
+        case connecting
+        case connected(SystemID, SystemDescription?)
+        /// The connection was lost. It stays listed while one quick attempt is made to get it back.
+        case reconnecting(SystemID, SystemDescription?)
+        case waiting(until: Instant)
+    }
+
+    /// Bounds what the network can make this process keep (design: 1 000 systems).
+    static var mostInstances: Int { 4096 }
+
+    private let filters: [RemoteSystemFilter]
+    private let ownSystem: SystemID
+    private let origin: LocalSystem
+    private var instances: [String: Instance] = [:]
+    private var listed: [SystemID: RemoteSystem] = [:]
+    private var unsettledSources: Int
+    private var enumerationEnds: Instant
+    private var isEnumerating = true
+
+    init(
+        filters: [RemoteSystemFilter],
+        ownSystem: SystemID,
+        origin: LocalSystem,
+        sources: Int,
+        enumerationEnds: Instant
+    ) {
+        self.filters = filters
+        self.ownSystem = ownSystem
+        self.origin = origin
+        self.unsettledSources = sources
+        self.enumerationEnds = enumerationEnds
+    }
+
+    /// Whether the instance's connection was lost just now and an attempt is being made to get it back.
+    func isReconnecting(_ instance: String) -> Bool {
+        if case .reconnecting = self.instances[instance]?.phase { true } else { false }
+    }
+
+    // MARK: What discovery says
+
+    mutating func seen(_ instance: String, endpoints: [Endpoint], by type: RemoteSystemDiscoveryType) -> [Action] {
+        guard var known = self.instances[instance] else {
+            guard self.instances.count < Self.mostInstances else { return [] }
+            self.instances[instance] = Instance(endpoints: endpoints, discoveryType: type)
+            return [.connect(instance: instance, endpoints: endpoints)]
+        }
+        let isNew = known.endpoints != endpoints || !known.isHinted
+        known.endpoints = endpoints
+        known.isHinted = true
+        guard isNew, case .waiting = known.phase else {
+            self.instances[instance] = known
+            return []
+        }
+        // It is elsewhere now: no reason to wait any longer.
+        known.attempts = 0
+        known.phase = .connecting
+        self.instances[instance] = known
+        return [.connect(instance: instance, endpoints: endpoints)]
+    }
+
+    mutating func unseen(_ instance: String) -> [Action] {
+        guard var known = self.instances[instance] else { return [] }
+        known.isHinted = false
+        switch known.phase {
+        case .connected, .reconnecting:
+            self.instances[instance] = known
+            return []
+        case .connecting:
+            self.instances[instance] = nil
+            return [.disconnect(instance: instance)] + self.checkEnumeration()
+        case .waiting:
+            self.instances[instance] = nil
+            return self.checkEnumeration()
+        }
+    }
+
+    mutating func settled() -> [Action] {
+        self.unsettledSources -= 1
+        return self.checkEnumeration()
+    }
+
+    // MARK: What connections say
+
+    mutating func connected(_ instance: String, to system: SystemID) {
+        guard var known = self.instances[instance] else { return }
+        if case .reconnecting(system, let description) = known.phase {
+            known.phase = .connected(system, description)
+        } else {
+            known.phase = .connected(system, nil)
+        }
+        known.attempts = 0
+        self.instances[instance] = known
+    }
+
+    mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
+        guard var known = self.instances[instance], case .connected(let system, _) = known.phase else { return [] }
+        known.phase = .connected(system, description)
+        known.isFirstAttempt = false
+        self.instances[instance] = known
+        return self.relist(system) + self.checkEnumeration()
+    }
+
+    /// An attempt to connect came to nothing.
+    mutating func failed(_ instance: String, isAuthentic: Bool, now: Instant, jitter: Double) -> [Action] {
+        guard var known = self.instances[instance] else { return [] }
+        let before = known.phase
+        known.isFirstAttempt = false
+        guard known.isHinted else {
+            self.instances[instance] = nil
+            return self.relist(before) + self.checkEnumeration()
+        }
+        known.attempts += 1
+        known.phase = .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
+        self.instances[instance] = known
+        return self.relist(before) + self.checkEnumeration()
+    }
+
+    /// A connection ended. Orderly: the other side is going away and said so.
+    mutating func lost(_ instance: String, orderly: Bool, now: Instant) -> [Action] {
+        guard var known = self.instances[instance] else { return [] }
+        guard case .connected(let system, let description) = known.phase, !orderly else {
+            return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5)
+        }
+        known.phase = .reconnecting(system, description)
+        self.instances[instance] = known
+        return [.connect(instance: instance, endpoints: known.endpoints)]
+    }
+
+    /// 0.25 s, doubling up to 30 s, spread by a half so that machines do not all try at once; five minutes for one that
+    /// answers and is not who it claims to be.
+    private static func delay(_ attempts: Int, _ isAuthentic: Bool, _ jitter: Double) -> Duration {
+        let base = isAuthentic ? Duration.milliseconds(250) * (1 << min(attempts - 1, 7)) : .seconds(300)
+        return min(base, isAuthentic ? .seconds(30) : .seconds(300)) * (0.75 + 0.5 * jitter)
+    }
+
+    // MARK: Time
+
+    var nextWakeUp: Instant? {
+        var next = self.isEnumerating ? self.enumerationEnds : nil
+        for case .waiting(let until) in self.instances.values.lazy.map(\.phase) {
+            next = next.map { min($0, until) } ?? until
+        }
+        return next
+    }
+
+    mutating func tick(now: Instant) -> [Action] {
+        var actions: [Action] = []
+        for (name, instance) in self.instances {
+            guard case .waiting(let until) = instance.phase, until <= now else { continue }
+            self.instances[name]?.phase = .connecting
+            actions.append(.connect(instance: name, endpoints: instance.endpoints))
+        }
+        if self.isEnumerating, self.enumerationEnds <= now {
+            self.isEnumerating = false
+            actions.append(.emit(.enumerationCompleted))
+        }
+        return actions
+    }
+
+    // MARK: The list
+
+    private mutating func checkEnumeration() -> [Action] {
+        guard self.isEnumerating, self.unsettledSources <= 0 else { return [] }
+        guard !self.instances.values.contains(where: \.isFirstAttempt) else { return [] }
+        self.isEnumerating = false
+        return [.emit(.enumerationCompleted)]
+    }
+
+    private mutating func relist(_ phase: Phase) -> [Action] {
+        switch phase {
+        case .connected(let system, _), .reconnecting(let system, _): self.relist(system)
+        case .connecting, .waiting: []
+        }
+    }
+
+    /// Compares what is known of a system with what was told, and tells the difference.
+    private mutating func relist(_ id: SystemID) -> [Action] {
+        let old = self.listed[id]
+        let new = self.view(of: id).flatMap { self.filters.allow($0) ? $0 : nil }
+        self.listed[id] = new
+        switch (old, new) {
+        case (nil, let new?): return [.emit(.added(new))]
+        case (let old?, nil): return [.emit(.removed(old))]
+        case (let old?, let new?) where old != new: return [.emit(.updated(new))]
+        default: return []
+        }
+    }
+
+    private func view(of id: SystemID) -> RemoteSystem? {
+        var parts: [(name: String, instance: Instance, description: SystemDescription)] = []
+        for (name, instance) in self.instances {
+            switch instance.phase {
+            case .connected(id, let description?), .reconnecting(id, let description?):
+                parts.append((name, instance, description))
+            default: break
+            }
+        }
+        parts.sort { $0.name < $1.name }
+        guard let first = parts.first else { return nil }
+        var applications: [String: RemoteSystemApplication] = [:]
+        for (_, instance, description) in parts {
+            let application = description.application
+            if applications[application.id] == nil {
+                applications[application.id] = RemoteSystemApplication(
+                    id: application.id,
+                    displayName: application.displayName,
+                    attributes: application.attributes,
+                    services: application.services,
+                    systemID: id,
+                    endpoints: instance.endpoints,
+                    origin: self.origin
+                )
+            } else {
+                applications[application.id]?.endpoints += instance.endpoints
+            }
+        }
+        return RemoteSystem(
+            id: id,
+            displayName: first.description.displayName,
+            kind: first.description.kind,
+            status: .available,
+            platform: first.description.platform,
+            manufacturerDisplayName: first.description.manufacturer,
+            modelDisplayName: first.description.model,
+            discoveryType: parts.contains { $0.instance.discoveryType == .proximal }
+                ? .proximal : first.instance.discoveryType,
+            authorizationKind: .sameUser,
+            isLocal: id == self.ownSystem,
+            applications: applications.values.sorted { $0.id < $1.id },
+            origin: self.origin
+        )
+    }
+}

@@ -1,0 +1,247 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// One run of a watcher, from start to stop: browses, keeps the presence connections, and does what
+/// ``WatcherStateMachine`` says.
+actor WatcherRun {
+    private enum Job: Sendable {
+        case browse(any DiscoverySource)
+        case presence(instance: String, attempt: Int, endpoints: [Endpoint])
+        case wakeUp(ContinuousClock.Instant)
+    }
+
+    private let local: LocalSystem
+    private let security: TransportSecurity
+    private let limits: ConnectionLimits
+    private let tell: @Sendable (RemoteSystemEvent) -> Void
+    private var machine: WatcherStateMachine<ContinuousClock.Instant>
+    private var attempts: [String: (number: Int, connection: Connection?)] = [:]
+    private var nextAttempt = 0
+    private var wakeUp: ContinuousClock.Instant?
+    private let jobs: AsyncStream<Job>
+    private let addJob: AsyncStream<Job>.Continuation
+    private var isRenewing = false
+
+    /// A lost system is looked for once at its old address before it is removed; this much of the second that
+    /// `removed` may take is for that.
+    private static let reconnectTime = TimeAmount.milliseconds(700)
+
+    init(
+        local: LocalSystem,
+        security: TransportSecurity,
+        filters: [RemoteSystemFilter],
+        options: RemoteSystemWatcher.Options,
+        tell: @escaping @Sendable (RemoteSystemEvent) -> Void
+    ) {
+        self.local = local
+        self.security = security
+        var limits = local.limits
+        limits.deadPeerTime = TimeAmount(options.silenceTime)
+        self.limits = limits
+        self.tell = tell
+        self.machine = WatcherStateMachine(
+            filters: filters,
+            ownSystem: security.identity.systemID,
+            origin: local,
+            sources: local.sources.count,
+            enumerationEnds: .now + options.enumerationTime
+        )
+        // As many jobs wait as there are instances, which the machine bounds.
+        (self.jobs, self.addJob) = AsyncStream.makeStream()
+    }
+
+    /// Until cancelled.
+    func run() async {
+        for source in self.local.sources { self.addJob.yield(.browse(source)) }
+        self.armWakeUp()
+        await withDiscardingTaskGroup { group in
+            for await job in self.jobs {
+                group.addTask { await self.perform(job) }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func perform(_ job: Job) async {
+        switch job {
+        case .browse(let source): await self.browse(source)
+        case .presence(let instance, let attempt, let endpoints):
+            await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
+        case .wakeUp(let time):
+            try? await Task.sleep(until: time, clock: .continuous)
+            guard !Task.isCancelled, self.wakeUp == time else { return }
+            self.wakeUp = nil
+            self.obey(self.machine.tick(now: .now))
+        }
+    }
+
+    // MARK: Discovery
+
+    private func browse(_ source: any DiscoverySource) async {
+        for await event in source.browse() {
+            switch event {
+            case .appeared(let hint), .changed(let hint):
+                guard self.isOurs(hint, from: source) else { continue }
+                self.obey(
+                    self.machine.seen(
+                        "\(source.name)/\(hint.id)",
+                        endpoints: hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) },
+                        by: source.isConfigured ? .cloud : .proximal
+                    )
+                )
+            case .vanished(let id):
+                self.obey(self.machine.unseen("\(source.name)/\(id)"))
+            case .settled:
+                self.obey(self.machine.settled())
+            case .trouble(let trouble):
+                self.tell(
+                    .error(
+                        RemoteSystemWatcherError(
+                            .discoveryHampered,
+                            "\(trouble.message) \(trouble.advice)",
+                            recoversByItself: trouble.recoversByItself
+                        )
+                    )
+                )
+            case .recovered:
+                break
+            }
+        }
+    }
+
+    /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
+    private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
+        if source.isConfigured { return true }
+        guard let version = hint.properties[Presence.versionProperty], version.elementsEqual(Presence.version.utf8),
+            let tag = hint.properties[Presence.tagProperty]
+        else { return false }
+        return self.security.identity.discoveryKey.matches(tag, instance: hint.instance)
+    }
+
+    // MARK: Presence
+
+    private func obey(_ actions: [WatcherStateMachine<ContinuousClock.Instant>.Action]) {
+        for action in actions {
+            switch action {
+            case .connect(let instance, let endpoints):
+                self.nextAttempt += 1
+                self.attempts[instance] = (self.nextAttempt, nil)
+                self.addJob.yield(.presence(instance: instance, attempt: self.nextAttempt, endpoints: endpoints))
+            case .disconnect(let instance):
+                if let connection = self.attempts.removeValue(forKey: instance)?.connection {
+                    Task { await connection.abort() }
+                }
+            case .emit(let event):
+                self.tell(event)
+            }
+        }
+        self.armWakeUp()
+    }
+
+    private func armWakeUp() {
+        guard let next = self.machine.nextWakeUp, self.wakeUp.map({ next < $0 }) ?? true else { return }
+        self.wakeUp = next
+        self.addJob.yield(.wakeUp(next))
+    }
+
+    /// Connects, and stays until the connection ends.
+    private func keepPresence(_ instance: String, attempt: Int, endpoints: [Endpoint]) async {
+        let connection: Connection
+        do {
+            connection = try await self.connect(instance, attempt: attempt, endpoints: endpoints)
+        } catch {
+            guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
+            self.report(error)
+            let isAuthentic = (error as? TransportError)?.code != .peerNotTrusted
+            self.obey(
+                self.machine.failed(instance, isAuthentic: isAuthentic, now: .now, jitter: .random(in: 0...1))
+            )
+            return
+        }
+        guard self.attempts[instance]?.number == attempt else { return await connection.abort(.completed) }
+        let status = await withTaskCancellationHandler {
+            await connection.waitUntilClosed()
+        } onCancel: {
+            Task { await connection.abort(.completed) }
+        }
+        guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
+        self.obey(self.machine.lost(instance, orderly: status == .completed, now: .now))
+    }
+
+    private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
+        var connector = try self.local.connector(limits: self.limits)
+        if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
+        let connection = try await connector.connect(
+            to: endpoints,
+            expecting: nil,
+            hello: self.local.hello(service: Presence.service, package: nil, limits: self.limits)
+        ) { request, connection in
+            await self.described(request, instance: instance, attempt: attempt, by: connection)
+        }
+        return connection
+    }
+
+    private func described(
+        _ request: IncomingRequest,
+        instance: String,
+        attempt: Int,
+        by connection: Connection
+    ) -> Reply {
+        guard let description = SystemDescription(request.message) else {
+            return Reply(status: .failure, failure: WireFailure("This request is not known here."))
+        }
+        guard self.attempts[instance]?.number == attempt else { return Reply() }
+        if self.attempts[instance]?.connection == nil {
+            self.attempts[instance]?.connection = connection
+            self.machine.connected(instance, to: connection.peer.systemID)
+        }
+        self.obey(self.machine.described(instance, description))
+        if description.isAuthority { self.renewIfDue(over: connection) }
+        return Reply()
+    }
+
+    private func report(_ error: any Error) {
+        guard let error = error as? TransportError, error.code == .peerNotTrusted || error.openStatus == .notAuthorized
+        else { return }
+        self.tell(
+            .error(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false))
+        )
+    }
+
+    // MARK: Renewal
+
+    /// Has this system's certificate renewed by the machine that holds the account's key.
+    private func renewIfDue(over connection: Connection) {
+        let identity = self.security.identity
+        guard !identity.isAuthority, identity.isRenewalDue(at: Date()), !self.isRenewing else { return }
+        self.isRenewing = true
+        Task {
+            defer { self.isRenewing = false }
+            do {
+                let request = try identity.makeRenewalRequest()
+                let reply = try await connection.send(
+                    ["Type": "renew", "Request": .data(Data(request))],
+                    timeout: .seconds(10)
+                )
+                guard let certificate = reply.message["Certificate"]?.data else {
+                    throw RemoteSystemError(.refused, reply.failure?.text ?? "It was refused.", side: .remote)
+                }
+                let renewed = try self.local.store().install(renewedCertificate: Array(certificate), now: Date())
+                try self.security.update(identity: renewed)
+            } catch {
+                self.local.logger.warning(
+                    "The system's certificate could not be renewed",
+                    metadata: ["reason": "\(error)"]
+                )
+            }
+        }
+    }
+}

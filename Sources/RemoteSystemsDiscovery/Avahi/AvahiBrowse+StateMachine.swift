@@ -1,0 +1,284 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+extension AvahiBrowse {
+    /// Merges what Avahi's browsers and resolvers tell into events about instances. Knows no C and no clock.
+    struct StateMachine: Sendable {
+        typealias Instant = ContinuousClock.Instant
+
+        /// How long instances known before a loss of the daemon have to come back once there is one again.
+        static let grace: Duration = .seconds(3)
+        /// How long they are kept while there is none: what mDNS itself would remember them for.
+        static let retention: Duration = .seconds(Int(ServiceType.timeToLive))
+        /// How long after the start *settled* is told at the latest.
+        static let settling: Duration = .seconds(3)
+        /// How long after the start at least, when nothing was known at once. Avahi says that it told all it knows a second after its
+        /// first query; the answer may have been lost, or held back because it was given just before, and come to the
+        /// second one only.
+        static let patience: Duration = .milliseconds(1400)
+        /// Until when what Avahi tells comes from its memory and not from the network.
+        static let memory: Duration = .milliseconds(500)
+        /// How long resolvers have after that.
+        static let resolving: Duration = .milliseconds(500)
+        /// Near the default cache of 4096 records for each interface and protocol; each of our services takes four.
+        static let crowdedServices = 960
+        static let uncrowdedServices = 900
+
+        struct Limits: Sendable {
+            /// How many resolvers are kept open. Beyond that, an instance is resolved once.
+            var openResolvers: Int
+            /// How many instances are kept track of.
+            var instances = DiscoveryLimits.hints
+        }
+
+        enum OnSeen: Equatable { case resolve, resolveOnce, nothing, tell(DiscoveryEvent) }
+        enum OnResolved: Equatable { case tell(DiscoveryEvent), nothing }
+        struct OnGone: Equatable {
+            var stopResolving = false
+            var events: [DiscoveryEvent] = []
+        }
+
+        private struct Track {
+            var resolution: Resolution?
+            /// Not seen again since the daemon was lost.
+            var isStale = false
+            /// Resolving has neither succeeded nor failed yet.
+            var isPending = true
+            var holdsResolver = false
+        }
+
+        private struct Instance {
+            var tracks: [Sighting: Track] = [:]
+            var told: DiscoveryHint?
+        }
+
+        private struct Link: Hashable {
+            let interface: Int32
+            let family: Sighting.Family
+        }
+
+        private let limits: Limits
+        private var instances: [String: Instance] = [:]
+        private var openResolvers = 0
+        private var pending = 0
+        private var crowds: [Link: Int] = [:]
+        private var crowded: Set<Link> = []
+        private var crowdTold = false
+        private var refusalTold = false
+
+        private(set) var settled = false
+        private let start: Instant
+        /// When all is told but for what is still being resolved.
+        private var allToldAt: Instant?
+        private var staleUntil: Instant?
+
+        init(limits: Limits, now: Instant) {
+            self.limits = limits
+            start = now
+        }
+
+        /// When ``tick(now:)`` is due.
+        var deadline: Instant? {
+            var deadlines = staleUntil.map { [$0] } ?? []
+            if !settled {
+                deadlines.append(start + Self.settling)
+                if let allToldAt { deadlines.append(pending == 0 ? allToldAt : allToldAt + Self.resolving) }
+            }
+            return deadlines.min()
+        }
+
+        /// What is known now, for a listener who comes later.
+        var hints: [DiscoveryHint] { instances.values.compactMap(\.told).sorted { $0.id < $1.id } }
+
+        func knows(_ sighting: Sighting) -> Bool { instances[sighting.instance]?.tracks[sighting] != nil }
+
+        /// What has been seen on an interface.
+        func sightings(on interface: Int32) -> [Sighting] {
+            instances.values.flatMap { $0.tracks.keys.filter { $0.interface == interface } }
+        }
+
+        // MARK: What browsers tell
+
+        /// An instance was seen on an interface.
+        mutating func seen(_ sighting: Sighting) -> OnSeen {
+            if instances[sighting.instance]?.tracks[sighting] != nil {
+                guard instances[sighting.instance]?.tracks[sighting]?.isStale == true else { return .nothing }
+                instances[sighting.instance]?.tracks[sighting]?.isStale = false
+                return startResolving(sighting)
+            }
+            guard instances[sighting.instance] != nil || instances.count < limits.instances,
+                instances[sighting.instance]?.tracks.count ?? 0 < DiscoveryLimits.endpoints
+            else {
+                if refusalTold || instances.count < limits.instances { return .nothing }
+                refusalTold = true
+                return .tell(.trouble(.tooManyHints))
+            }
+            instances[sighting.instance, default: Instance()].tracks[sighting] = Track()
+            pending += 1
+            crowds[Link(interface: sighting.interface, family: sighting.family), default: 0] += 1
+            return startResolving(sighting)
+        }
+
+        private mutating func startResolving(_ sighting: Sighting) -> OnSeen {
+            guard openResolvers < limits.openResolvers else { return .resolveOnce }
+            openResolvers += 1
+            instances[sighting.instance]?.tracks[sighting]?.holdsResolver = true
+            return .resolve
+        }
+
+        /// An instance is no longer announced on an interface.
+        mutating func gone(_ sighting: Sighting) -> OnGone {
+            guard let stopResolving = forget(sighting) else { return OnGone() }
+            return OnGone(stopResolving: stopResolving, events: retell(sighting.instance).map { [$0] } ?? [])
+        }
+
+        /// Every browser has told what it knows from the start.
+        mutating func allTold(now: Instant) -> [DiscoveryEvent] {
+            allToldAt = allToldAt ?? (now < start + Self.memory ? now : max(now, start + Self.patience))
+            return settleIfDone(now: now)
+        }
+
+        // MARK: What resolvers tell
+
+        /// A resolver has found where an instance is, or that it changed.
+        mutating func resolved(_ sighting: Sighting, _ resolution: Resolution) -> OnResolved {
+            guard var track = instances[sighting.instance]?.tracks[sighting] else { return .nothing }
+            if track.isPending { pending -= 1 }
+            track.isPending = false
+            track.resolution = resolution
+            instances[sighting.instance]?.tracks[sighting] = track
+            return retell(sighting.instance).map { .tell($0) } ?? .nothing
+        }
+
+        /// A resolver found nothing in time. Kept open, it may still find something later.
+        mutating func unresolved(_ sighting: Sighting) -> OnResolved {
+            guard var track = instances[sighting.instance]?.tracks[sighting], !track.isStale else { return .nothing }
+            if track.isPending { pending -= 1 }
+            track.isPending = false
+            track.resolution = nil
+            instances[sighting.instance]?.tracks[sighting] = track
+            return retell(sighting.instance).map { .tell($0) } ?? .nothing
+        }
+
+        /// A resolver could not be made or was let go of: the sighting is kept without one.
+        mutating func released(_ sighting: Sighting) {
+            guard instances[sighting.instance]?.tracks[sighting]?.holdsResolver == true else { return }
+            instances[sighting.instance]?.tracks[sighting]?.holdsResolver = false
+            openResolvers -= 1
+        }
+
+        // MARK: What becomes of the connection to Avahi
+
+        /// The daemon is gone, and with it every browser and resolver. What is known is kept for a while.
+        mutating func lost(now: Instant) {
+            for (name, instance) in instances {
+                for sighting in instance.tracks.keys {
+                    instances[name]?.tracks[sighting]?.isStale = true
+                    instances[name]?.tracks[sighting]?.holdsResolver = false
+                }
+            }
+            openResolvers = 0
+            staleUntil = instances.isEmpty ? nil : now + Self.retention
+        }
+
+        /// Browsing goes on.
+        mutating func resumed(now: Instant) {
+            if staleUntil != nil { staleUntil = now + Self.grace }
+        }
+
+        /// Time has passed.
+        mutating func tick(now: Instant) -> [DiscoveryEvent] {
+            var events: [DiscoveryEvent] = []
+            if let staleUntil, now >= staleUntil {
+                self.staleUntil = nil
+                let stale = instances.values.flatMap { $0.tracks.filter(\.value.isStale).keys }
+                for sighting in stale where forget(sighting) != nil {
+                    if let event = retell(sighting.instance) { events.append(event) }
+                }
+            }
+            return events + settleIfDone(now: now)
+        }
+
+        // MARK: Crowds
+
+        /// Whether an interface has come near the limit of Avahi's cache, or got away from it. To be asked after ``seen(_:)`` and
+        /// ``gone(_:)``.
+        mutating func crowding() -> DiscoveryEvent? {
+            for (link, count) in crowds {
+                if count >= Self.crowdedServices { crowded.insert(link) }
+                if count < Self.uncrowdedServices { crowded.remove(link) }
+            }
+            guard crowded.isEmpty == crowdTold else { return nil }
+            crowdTold.toggle()
+            return crowdTold ? .trouble(.cacheLimit) : .recovered(.cacheLimit)
+        }
+
+        // MARK: Inside
+
+        /// Returns nil when the sighting was not known, else whether it held a resolver.
+        private mutating func forget(_ sighting: Sighting) -> Bool? {
+            guard let track = instances[sighting.instance]?.tracks.removeValue(forKey: sighting) else { return nil }
+            if track.isPending { pending -= 1 }
+            if track.holdsResolver { openResolvers -= 1 }
+            let link = Link(interface: sighting.interface, family: sighting.family)
+            crowds[link, default: 1] -= 1
+            if crowds[link] == 0 {
+                crowds[link] = nil
+                crowded.remove(link)
+            }
+            return track.holdsResolver
+        }
+
+        /// The event that brings a listener up to date about an instance, if anything changed for it.
+        private mutating func retell(_ name: String) -> DiscoveryEvent? {
+            guard let instance = instances[name] else { return nil }
+            let hint = Self.merge(name, instance.tracks)
+            if instance.tracks.isEmpty {
+                instances[name] = nil
+            } else {
+                instances[name]?.told = hint
+            }
+            return switch (instance.told, hint) {
+            case (nil, nil): nil
+            case (nil, let hint?): .appeared(hint)
+            case (_?, nil): .vanished(name)
+            case (let told?, let hint?): told == hint ? nil : .changed(hint)
+            }
+        }
+
+        private static func merge(_ name: String, _ tracks: [Sighting: Track]) -> DiscoveryHint? {
+            let resolutions = tracks.filter { $0.value.resolution != nil }
+                .sorted { ($0.key.interface, $0.key.family.rawValue) < ($1.key.interface, $1.key.family.rawValue) }
+                .compactMap(\.value.resolution)
+            guard let first = resolutions.first else { return nil }
+            var endpoints: [DiscoveryEndpoint] = []
+            for endpoint in resolutions.map(\.endpoint)
+            where !endpoints.contains(where: { $0.address == endpoint.address && $0.port == endpoint.port }) {
+                endpoints.append(endpoint)
+            }
+            // An address that needs a scope goes last: not everything that connects can use it.
+            let (plain, scoped) = (
+                endpoints.filter { !$0.address.contains("%") }, endpoints.filter { $0.address.contains("%") }
+            )
+            return DiscoveryHint(id: name, instance: name, endpoints: plain + scoped, properties: first.properties)
+        }
+
+        private mutating func settleIfDone(now: Instant) -> [DiscoveryEvent] {
+            guard !settled else { return [] }
+            let isDone = allToldAt.map { now >= (pending == 0 ? $0 : $0 + Self.resolving) } ?? false
+            guard isDone || now >= start + Self.settling else { return [] }
+            settled = true
+            return [.settled]
+        }
+    }
+}
+
+extension DiscoveryTrouble {
+    static let cacheLimit = DiscoveryTrouble(
+        code: .cacheLimit,
+        message: "an interface sees nearly as many services as Avahi's cache can hold; further ones may never be seen.",
+        advice:
+            "Raise cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) and restart avahi-daemon.",
+        recoversByItself: true
+    )
+}

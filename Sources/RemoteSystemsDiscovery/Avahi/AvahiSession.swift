@@ -1,0 +1,346 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import Synchronization
+
+/// Everything one ``AvahiDiscovery`` does with Avahi: one connection, one browse, any number of announcements. It lives while
+/// there is something to do, and starts anew afterwards.
+///
+/// The actor runs on the queue on which Avahi calls back, so no lock is needed and no object of Avahi's is touched elsewhere.
+actor AvahiSession {
+    private nonisolated let executor = QueueExecutor(label: "remote-systems.discovery.avahi")
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
+    private let mode: AvahiDiscovery.Mode
+    private let allowed: AvahiDiscovery.Interfaces
+    private let logger: Logger
+
+    private var loop: AvahiEventLoop?
+    private var monitor: NetworkMonitor?
+    private var retry: QueueTimer?
+    private var backoff = Backoff(first: .milliseconds(50), longest: .seconds(5))
+    private var connection: (any AvahiConnection)?
+    private var isReady = false
+    private var attempt: UInt64 = 0
+
+    private var browse: AvahiBrowse?
+    private var announcers: [UInt64: AvahiAnnouncer] = [:]
+    private var troubles: [DiscoveryTrouble.Code: DiscoveryTrouble] = [:]
+    private var lastID: UInt64 = 0
+
+    init(mode: AvahiDiscovery.Mode, interfaces: AvahiDiscovery.Interfaces, logger: Logger) {
+        self.mode = mode
+        self.allowed = interfaces
+        self.logger = logger
+    }
+
+    /// Which Avahi is used, once that is known.
+    nonisolated var selection: AvahiDiscovery.Selection? { chosen.withLock { $0 } }
+
+    // MARK: What users of the source do
+
+    /// Adds a listener without waiting. Steps onto the queue are in order, so its end cannot overtake its beginning.
+    nonisolated func addListener(_ listener: DiscoveryEvents.Feed) {
+        executor.queue.async {
+            self.assumeIsolated { session in
+                let id = session.add(listener)
+                listener.onEnd { [executor = session.executor] in
+                    executor.queue.async { session.assumeIsolated { $0.removeListener(id) } }
+                }
+            }
+        }
+    }
+
+    private func add(_ listener: DiscoveryEvents.Feed) -> UInt64 {
+        lastID += 1
+        start()
+        let browse = browse ?? makeBrowse()
+        for trouble in troubles.values { listener.yield(.trouble(trouble)) }
+        browse.add(listener, id: lastID)
+        return lastID
+    }
+
+    private func removeListener(_ id: UInt64) {
+        browse?.removeListener(id)
+        if browse?.hasListeners == false {
+            browse?.disconnect()
+            browse = nil
+        }
+        stopIfIdle()
+    }
+
+    /// Announces until ``endAnnouncing(_:)`` is called with the result.
+    func beginAnnouncing(_ announcement: DiscoveryAnnouncement) -> UInt64 {
+        lastID += 1
+        start()
+        let announcer = AvahiAnnouncer(
+            announcement,
+            queue: executor.queue,
+            logger: logger,
+            onTrouble: { self.begin($0) },
+            onRecovered: { self.end($0) }
+        )
+        announcers[lastID] = announcer
+        update(announcer)
+        return lastID
+    }
+
+    /// Withdraws an announcement and returns when the goodbye is on its way.
+    func endAnnouncing(_ id: UInt64) async {
+        announcers.removeValue(forKey: id)?.disconnect()
+        stopIfIdle()
+        guard connection is EmbeddedConnection else { return }
+        // The embedded stack sends it on a later turn of its loop; the process may be about to end.
+        let queue = executor.queue
+        await withCheckedContinuation { continuation in
+            queue.asyncAfter(deadline: .now() + .milliseconds(20)) { continuation.resume() }
+        }
+    }
+
+    /// Finds out which Avahi would be used now, for a diagnosis.
+    func select() -> AvahiDiscovery.Selection {
+        if connection != nil, let selection { return selection }
+        let loop = AvahiEventLoop(queue: executor.queue)
+        return choose(loop: loop)
+    }
+
+    // MARK: Life
+
+    private func start() {
+        guard loop == nil else { return }
+        let loop = AvahiEventLoop(queue: executor.queue)
+        self.loop = loop
+        monitor = NetworkMonitor(queue: executor.queue) { _ in self.update() }
+        retry = QueueTimer(queue: executor.queue) { self.connect() }
+        connect()
+        update()
+    }
+
+    private func stopIfIdle() {
+        guard browse == nil, announcers.isEmpty else { return }
+        attempt += 1
+        isReady = false
+        connection = nil
+        loop = nil
+        monitor = nil
+        retry = nil
+        troubles = [:]
+        backoff.reset()
+    }
+
+    private func makeBrowse() -> AvahiBrowse {
+        let isDaemon = connection is DaemonConnection
+        let browse = AvahiBrowse(
+            queue: executor.queue,
+            openResolvers: isDaemon ? DaemonConnection.openResolvers : 4 * DiscoveryLimits.hints,
+            logger: logger,
+            onFailure: { self.browseFailed($0) }
+        )
+        self.browse = browse
+        updateBrowse()
+        return browse
+    }
+
+    // MARK: The connection
+
+    private func choose(loop: AvahiEventLoop) -> AvahiDiscovery.Selection {
+        let selection: AvahiDiscovery.Selection
+        switch mode.value {
+        case .daemon:
+            selection = .init(backend: .daemon, reason: "the daemon was asked for")
+        case .embedded:
+            selection = .init(backend: .embedded, reason: "the embedded stack was asked for")
+        case .automatic where allowed.isLoopbackOnly:
+            selection = .init(
+                backend: .embedded,
+                reason: "only the loopback interface may be used, which a daemon does not promise"
+            )
+        case .automatic:
+            do throws(AvahiError) {
+                try DaemonConnection(loop: loop, waitsForDaemon: false) { _ in }.start()
+                selection = .init(backend: .daemon, reason: "avahi-daemon answers on the system bus")
+            } catch {
+                selection = .init(backend: .embedded, reason: "no avahi-daemon answers on the system bus: \(error)")
+            }
+        }
+        chosen.withLock { $0 = selection }
+        return selection
+    }
+
+    private func connect() {
+        guard let loop, connection == nil else { return }
+        attempt += 1
+        let attempt = attempt
+        // A daemon that was once chosen is waited for; a stack that failed is chosen anew.
+        var selection = selection ?? choose(loop: loop)
+        if selection.backend == .embedded { selection = choose(loop: loop) }
+        do throws(AvahiError) {
+            let connection: any AvahiConnection
+            switch selection.backend {
+            case .daemon:
+                connection = try DaemonConnection(loop: loop, waitsForDaemon: true) {
+                    self.received($0, attempt: attempt)
+                }
+            case .embedded:
+                connection = try EmbeddedConnection(
+                    loop: loop,
+                    interfaces: allowed.names,
+                    usesIPv6: !allowed.isLoopbackOnly,
+                    logger: logger
+                ) { self.received($0, attempt: attempt) }
+            }
+            self.connection = connection
+            try connection.start()
+        } catch {
+            lost(error, selection.backend)
+        }
+    }
+
+    private func received(_ report: ConnectionReport, attempt: UInt64) {
+        guard attempt == self.attempt else { return }
+        switch report {
+        case .ready:
+            backoff.reset()
+            end(.daemonUnavailable)
+            end(.stackUnavailable)
+            isReady = true
+            update()
+        case .waiting:
+            begin(.daemonUnavailable)
+        case .lost(let error):
+            // Avahi forbids to free a connection while it calls back.
+            executor.queue.async {
+                self.assumeIsolated { session in
+                    if attempt == session.attempt { session.lost(error) }
+                }
+            }
+        }
+    }
+
+    private func lost(_ error: AvahiError, _ backend: AvahiDiscovery.Selection.Backend) {
+        isReady = false
+        browse?.disconnect()
+        for announcer in announcers.values { announcer.disconnect() }
+        connection = nil
+        switch backend {
+        case .daemon: begin(error.missing.map(DiscoveryTrouble.libraryMissing) ?? .daemonUnavailable)
+        case .embedded: begin(error.missing.map(DiscoveryTrouble.libraryMissing) ?? .stackUnavailable(error))
+        }
+        retry?.set(after: backoff.next())
+    }
+
+    private func lost(_ error: AvahiError) {
+        lost(error, connection is EmbeddedConnection ? .embedded : .daemon)
+    }
+
+    private func browseFailed(_ error: AvahiError) {
+        begin(.browseFailed(error))
+        let attempt = attempt
+        executor.queue.asyncAfter(deadline: .now() + .seconds(1)) {
+            self.assumeIsolated { session in
+                guard attempt == session.attempt, session.connection != nil else { return }
+                session.end(.browseFailed)
+                session.lost(error)
+            }
+        }
+    }
+
+    // MARK: Interfaces
+
+    /// Brings browse and announcements in line with the connection and the interfaces.
+    private func update() {
+        guard let monitor else { return }
+        let usable = usableInterfaces(monitor)
+        if usable.isEmpty { begin(.noInterface(allowed)) } else { end(.noInterface) }
+        updateBrowse()
+        for announcer in announcers.values { update(announcer) }
+    }
+
+    private func updateBrowse() {
+        guard let monitor, isReady, let connection else { return }
+        browse?.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
+    }
+
+    private func update(_ announcer: AvahiAnnouncer) {
+        guard let monitor, isReady, let connection else { return }
+        let usable = usableInterfaces(monitor)
+        announcer.publish(through: connection, on: usable, scopes: scopes(usable) ?? [nil])
+    }
+
+    private func usableInterfaces(_ monitor: NetworkMonitor) -> [NetworkInterface] {
+        monitor.interfaces.filter { allowed.contains($0.name) && $0.canMulticast && !$0.addresses.isEmpty }
+    }
+
+    /// The interfaces that must be named to Avahi one by one; nil when all are meant. The embedded stack keeps to the allowed ones
+    /// by itself, the daemon must be told.
+    private func scopes(_ usable: [NetworkInterface]) -> [Int32]? {
+        allowed.names != nil && connection is DaemonConnection ? usable.map(\.index) : nil
+    }
+
+    // MARK: Trouble
+
+    private func begin(_ trouble: DiscoveryTrouble) {
+        guard troubles[trouble.code] != trouble else { return }
+        troubles[trouble.code] = trouble
+        logger.notice("discovery is in trouble", metadata: ["trouble": "\(trouble)"])
+        browse?.tell([.trouble(trouble)])
+    }
+
+    private func end(_ code: DiscoveryTrouble.Code) {
+        guard troubles.removeValue(forKey: code) != nil else { return }
+        logger.notice("discovery has recovered", metadata: ["from": "\(code)"])
+        browse?.tell([.recovered(code)])
+    }
+}
+
+extension DiscoveryTrouble {
+    static let daemonUnavailable = DiscoveryTrouble(
+        code: .daemonUnavailable,
+        message: "avahi-daemon does not answer on the system bus.",
+        advice: "Start it (systemctl start avahi-daemon), or choose the embedded stack. It is tried again by itself.",
+        recoversByItself: true
+    )
+
+    static func libraryMissing(_ library: String) -> DiscoveryTrouble {
+        DiscoveryTrouble(
+            code: .stackUnavailable,
+            message: "\(library) is not installed.",
+            advice:
+                "Install libavahi-core7 for the embedded stack, libavahi-client3 for avahi-daemon. It is noticed by itself.",
+            recoversByItself: true
+        )
+    }
+
+    static func stackUnavailable(_ error: AvahiError) -> DiscoveryTrouble {
+        DiscoveryTrouble(
+            code: .stackUnavailable,
+            message: "the embedded mDNS stack does not work: \(error).",
+            advice:
+                "See whether another program holds UDP port 5353 for itself (ss -ulpn). It is tried again by itself.",
+            recoversByItself: true
+        )
+    }
+
+    static func browseFailed(_ error: AvahiError) -> DiscoveryTrouble {
+        DiscoveryTrouble(
+            code: .browseFailed,
+            message: "Avahi ended the browse: \(error).",
+            advice: "It is tried again by itself.",
+            recoversByItself: true
+        )
+    }
+
+    static func noInterface(_ allowed: AvahiDiscovery.Interfaces) -> DiscoveryTrouble {
+        let which =
+            allowed.names.map { "None of the allowed interfaces (\($0.joined(separator: ", ")))" } ?? "No interface"
+        return DiscoveryTrouble(
+            code: .noInterface,
+            message: "\(which) is up with an address.",
+            advice: "Bring one up; it is noticed by itself.",
+            recoversByItself: true
+        )
+    }
+}

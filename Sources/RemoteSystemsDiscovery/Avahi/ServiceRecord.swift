@@ -1,0 +1,73 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// A resource record in the form in which Avahi takes it.
+struct ServiceRecord: Sendable, Hashable {
+    enum Kind: UInt16, Sendable {
+        case pointer = 12
+        case text = 16
+        case service = 33
+    }
+
+    /// The owner name, escaped as in a zone file.
+    let name: String
+    let kind: Kind
+    /// The record data in wire format (RFC 1035 §3.3, RFC 2782).
+    let data: [UInt8]
+    /// Whether nobody else may have a record of this name and kind (RFC 6762 §10.2).
+    let isUnique: Bool
+
+    /// The records that announce a service at a host name, in the order in which they are best sent.
+    static func announcing(
+        instance: String,
+        host: String,
+        port: UInt16,
+        properties: [String: [UInt8]]
+    ) -> [ServiceRecord] {
+        let typeLabels = ServiceType.labels + [ServiceType.domain]
+        let type = DomainName.escaped(typeLabels)
+        let instanceLabels = [instance] + typeLabels
+        let name = DomainName.escaped(instanceLabels)
+        let service: [UInt8] =
+            [0, 0, 0, 0, UInt8(port >> 8), UInt8(port & 0xFF)] + DomainName.encoded([host, ServiceType.domain])
+        return [
+            ServiceRecord(name: type, kind: .pointer, data: DomainName.encoded(instanceLabels), isUnique: false),
+            ServiceRecord(name: name, kind: .service, data: service, isUnique: true),
+            ServiceRecord(name: name, kind: .text, data: TXTRecord.encode(properties), isUnique: true),
+            // What makes the type itself visible to those who look for types (RFC 6763 §9).
+            ServiceRecord(
+                name: DomainName.escaped(["_services", "_dns-sd", "_udp", ServiceType.domain]),
+                kind: .pointer,
+                data: DomainName.encoded(typeLabels),
+                isUnique: false
+            ),
+        ]
+    }
+}
+
+/// Domain names made of labels.
+enum DomainName {
+    /// The uncompressed wire form (RFC 1035 §3.1). Labels have 1 to 63 bytes.
+    static func encoded(_ labels: [String]) -> [UInt8] {
+        labels.flatMap { [UInt8(clamping: $0.utf8.count)] + Array($0.utf8) } + [0]
+    }
+
+    /// The text form that Avahi reads: dots and backslashes inside labels are escaped.
+    static func escaped(_ labels: [String]) -> String {
+        labels.map { label in
+            var escaped: [UInt8] = []
+            for byte in label.utf8 {
+                if byte == UInt8(ascii: ".") || byte == UInt8(ascii: "\\") { escaped.append(UInt8(ascii: "\\")) }
+                escaped.append(byte)
+            }
+            return String(decoding: escaped, as: UTF8.self)
+        }.joined(separator: ".")
+    }
+
+    /// A label that nobody else has: it tells nothing of the machine, so it is good for a host name that is announced.
+    static func randomLabel() -> String {
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567")
+        var generator = SystemRandomNumberGenerator()
+        return String((0..<20).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &generator)] })
+    }
+}

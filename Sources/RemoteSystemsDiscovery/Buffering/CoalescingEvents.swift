@@ -1,0 +1,142 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A sequence of events over a ``CoalescingBuffer``, for one listener at a time.
+///
+/// It ends when the listener's task is cancelled, when the sequence and its iterators are gone, or when the feed finishes it.
+/// A second iterator takes over from the first, which then ends.
+package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable {
+    package typealias Element = Event
+    package typealias Failure = Never
+
+    private let listener: Listener
+
+    /// A sequence and the feed that fills it.
+    ///
+    /// - Parameters:
+    ///   - limit: How many subjects may be there at a time.
+    ///   - onRefused: Makes the event that is told, once, when a subject beyond the limit is refused.
+    package static func make(
+        limit: Int,
+        onRefused: @escaping @Sendable () -> Event?
+    ) -> (events: CoalescingEvents, feed: Feed) {
+        let storage = Storage(limit: limit, onRefused: onRefused)
+        return (CoalescingEvents(listener: Listener(storage: storage)), Feed(storage: storage))
+    }
+
+    package func makeAsyncIterator() -> Iterator { Iterator(listener: listener) }
+
+    package struct Iterator: AsyncIteratorProtocol {
+        fileprivate let listener: Listener
+
+        package mutating func next() async -> Event? {
+            await next(isolation: nil)
+        }
+
+        package mutating func next(isolation actor: isolated (any Actor)?) async -> Event? {
+            let storage = listener.storage
+            return await withTaskCancellationHandler {
+                await withCheckedContinuation(isolation: actor) { storage.wait($0) }
+            } onCancel: {
+                storage.end()
+            }
+        }
+    }
+
+    /// The side that fills the sequence.
+    package struct Feed: Sendable {
+        fileprivate let storage: Storage
+
+        /// Tells an event. Never blocks; nothing is told after the end.
+        package func yield(_ event: Event) { storage.put(event) }
+
+        /// Ends the sequence after what waits has been told.
+        package func finish() { storage.finish() }
+
+        /// Called once when nobody listens any more, or at once if that is so already.
+        package func onEnd(_ action: @escaping @Sendable () -> Void) { storage.setOnEnd(action) }
+    }
+}
+
+extension CoalescingEvents {
+    /// Ends the sequence when the last copy of it and of its iterators is gone.
+    fileprivate final class Listener: Sendable {
+        let storage: Storage
+        init(storage: Storage) { self.storage = storage }
+        deinit { storage.end() }
+    }
+
+    fileprivate final class Storage: Sendable {
+        private struct State {
+            var buffer: CoalescingBuffer<Event>
+            var waiter: CheckedContinuation<Event?, Never>?
+            var onEnd: (@Sendable () -> Void)?
+            var ended = false
+            var finished = false
+            var refusalTold = false
+        }
+
+        private let state: Mutex<State>
+        private let onRefused: @Sendable () -> Event?
+
+        init(limit: Int, onRefused: @escaping @Sendable () -> Event?) {
+            state = Mutex(State(buffer: CoalescingBuffer(limit: limit)))
+            self.onRefused = onRefused
+        }
+
+        func put(_ event: Event) {
+            let (waiter, next) = state.withLock { state -> (CheckedContinuation<Event?, Never>?, Event?) in
+                guard !state.ended, !state.finished else { return (nil, nil) }
+                if !state.buffer.put(event), !state.refusalTold, let refusal = onRefused() {
+                    state.refusalTold = true
+                    _ = state.buffer.put(refusal)
+                }
+                guard let waiter = state.waiter, let next = state.buffer.next() else { return (nil, nil) }
+                state.waiter = nil
+                return (waiter, next)
+            }
+            waiter?.resume(returning: next)
+        }
+
+        func wait(_ continuation: CheckedContinuation<Event?, Never>) {
+            let (resumed, next) = state.withLock { state -> ([CheckedContinuation<Event?, Never>], Event?) in
+                if state.ended { return ([continuation], nil) }
+                if let next = state.buffer.next() { return ([continuation], next) }
+                if state.finished { return ([continuation], nil) }
+                defer { state.waiter = continuation }
+                return (state.waiter.map { [$0] } ?? [], nil)
+            }
+            for continuation in resumed { continuation.resume(returning: next) }
+        }
+
+        func end() {
+            let (waiter, action) = state.withLock { state in
+                state.ended = true
+                state.buffer = CoalescingBuffer(limit: 0)
+                defer { (state.waiter, state.onEnd) = (nil, nil) }
+                return (state.waiter, state.onEnd)
+            }
+            waiter?.resume(returning: nil)
+            action?()
+        }
+
+        func finish() {
+            let waiter = state.withLock { state in
+                state.finished = true
+                defer { state.waiter = nil }
+                return state.waiter
+            }
+            waiter?.resume(returning: nil)
+        }
+
+        func setOnEnd(_ action: @escaping @Sendable () -> Void) {
+            let ended = state.withLock { state in
+                if !state.ended { state.onEnd = action }
+                return state.ended
+            }
+            if ended { action() }
+        }
+    }
+}

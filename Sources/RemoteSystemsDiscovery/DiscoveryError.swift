@@ -1,0 +1,43 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why something can never be announced or watched as it was asked for. Trying again with the same values does not help.
+public struct DiscoveryError: Error, Sendable, Equatable {
+    /// What is wrong.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String {
+            case invalidInstance, invalidPort, invalidProperty, propertiesTooLarge, invalidPeer
+        }
+        private let value: Value
+
+        /// The instance name cannot be written as a DNS label.
+        public static let invalidInstance = Code(value: .invalidInstance)
+        /// The port is not a TCP port.
+        public static let invalidPort = Code(value: .invalidPort)
+        /// A key or value cannot be written as a TXT string (RFC 6763 §6).
+        public static let invalidProperty = Code(value: .invalidProperty)
+        /// The properties are larger than ``DiscoveryLimits/propertyBytes`` together.
+        public static let propertiesTooLarge = Code(value: .propertiesTooLarge)
+        /// A static peer is not written as `host:port`.
+        public static let invalidPeer = Code(value: .invalidPeer)
+
+        /// The name of the code.
+        public var description: String { value.rawValue }
+    }
+
+    /// What is wrong.
+    public let code: Code
+
+    /// What is wrong and what to do, in a sentence for a person.
+    public let message: String
+
+    package init(code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension DiscoveryError: CustomStringConvertible {
+    /// The code and the sentence.
+    public var description: String { "\(code): \(message)" }
+}

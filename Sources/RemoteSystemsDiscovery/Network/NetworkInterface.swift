@@ -1,0 +1,58 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A network interface that is up, with its addresses.
+struct NetworkInterface: Sendable, Equatable {
+    let index: Int32
+    let name: String
+    let isLoopback: Bool
+    var addresses: [NetworkAddress]
+
+    /// Whether multicast DNS can be spoken on it.
+    let canMulticast: Bool
+
+    /// The interfaces that are up now, by number.
+    static func all() -> [NetworkInterface] {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard unsafe getifaddrs(&list) == 0 else { return [] }
+        defer { unsafe freeifaddrs(list) }
+        var interfaces: [String: NetworkInterface] = [:]
+        var node = unsafe list
+        while let current = unsafe node {
+            let entry = unsafe current.pointee
+            unsafe node = entry.ifa_next
+            let flags = Int32(bitPattern: unsafe entry.ifa_flags)
+            let name = unsafe String(cString: entry.ifa_name)
+            guard flags & Int32(IFF_UP) != 0 else { continue }
+            let isLoopback = flags & Int32(IFF_LOOPBACK) != 0
+            var interface =
+                interfaces[name]
+                ?? NetworkInterface(
+                    index: Int32(bitPattern: unsafe if_nametoindex(name)),
+                    name: name,
+                    isLoopback: isLoopback,
+                    addresses: [],
+                    canMulticast: isLoopback || flags & Int32(IFF_MULTICAST) != 0
+                )
+            if let address = unsafe entry.ifa_addr, let address = unsafe NetworkAddress(UnsafePointer(address)) {
+                interface.addresses.append(address)
+            }
+            interfaces[name] = interface
+        }
+        return interfaces.values.filter { $0.index > 0 }.sorted { $0.index < $1.index }
+    }
+
+    /// The name that an interface number has now; nil when there is none.
+    static func named(index: Int32) -> DiscoveryInterface? {
+        let name = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) {
+            buffer -> String? in
+            guard let start = buffer.baseAddress, unsafe if_indextoname(UInt32(bitPattern: index), start) != nil else {
+                return nil
+            }
+            return unsafe String(cString: start)
+        }
+        return name.map { DiscoveryInterface(index: Int(index), name: $0) }
+    }
+}

@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import CRemoteSystemsAvahi
+import Dispatch
+import Glibc
+
+/// Tells when interfaces or addresses of this machine change. Confined to a queue.
+final class NetworkMonitor {
+    /// Changes come in bursts: an interface that comes up has several messages.
+    private static let quiet: Duration = .milliseconds(50)
+
+    /// The interfaces that are up.
+    private(set) var interfaces: [NetworkInterface] = NetworkInterface.all()
+
+    private var source: (any DispatchSourceRead)?
+    private var timer: QueueTimer?
+    private let onChange: ([NetworkInterface]) -> Void
+
+    /// Starts to watch. Without the right to ask the kernel, which some sandboxes take away, the interfaces stay as they were.
+    init(queue: DispatchQueue, onChange: @escaping ([NetworkInterface]) -> Void) {
+        self.onChange = onChange
+        timer = QueueTimer(queue: queue) { [unowned self] in compare() }
+        guard let descriptor = Self.open() else { return }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler { [weak self] in
+            Self.drain(descriptor)
+            self?.timer?.set(after: Self.quiet)
+        }
+        source.setCancelHandler { close(descriptor) }
+        source.resume()
+        self.source = source
+    }
+
+    deinit { source?.cancel() }
+
+    private func compare() {
+        let now = NetworkInterface.all()
+        guard now != interfaces else { return }
+        interfaces = now
+        onChange(now)
+    }
+
+    private static func open() -> Int32? {
+        let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE)
+        guard descriptor >= 0 else { return nil }
+        var address = sockaddr_nl()
+        address.nl_family = UInt16(AF_NETLINK)
+        address.nl_groups = UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)
+        let bound = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
+            }
+        }
+        guard bound == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+
+    /// What the messages say is not needed, nor whether some were lost: all is read anew.
+    private static func drain(_ descriptor: Int32) {
+        unsafe withUnsafeTemporaryAllocation(byteCount: 16384, alignment: 8) { buffer in
+            for _ in 0..<256 where unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) <= 0 {
+                // ENOBUFS says that messages were lost, and is followed by those that were not.
+                if errno != ENOBUFS { break }
+            }
+        }
+    }
+}

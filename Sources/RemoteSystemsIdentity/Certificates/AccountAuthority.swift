@@ -1,0 +1,117 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import Crypto
+package import FoundationEssentials
+import SwiftASN1
+import X509
+
+/// An account's root key at work: it signs the certificates of the account's systems.
+///
+/// Held only as long as something is signed. It is on one machine of the account, and in the recovery file.
+package struct AccountAuthority: Sendable {
+    package let accountID: AccountID
+    package let rootCertificate: [UInt8]
+    let rootKey: P256.Signing.PrivateKey
+    private let root: Certificate
+
+    /// A new account.
+    ///
+    /// - Throws: ``IdentityError/Code/wrongClock`` when `now` cannot be right.
+    package init(creatingAt now: Date, key: P256.Signing.PrivateKey = .init()) throws(IdentityError) {
+        try CertificateLife.checkClock(now)
+        let (root, der) = try makingCertificate {
+            // The subject must not be empty (RFC 5280 §4.1.2.4), and says nothing: the key is the account's name.
+            let name = try DistinguishedName { CommonName("RemoteSystems account") }
+            let root = try Certificate(
+                version: .v3,
+                serialNumber: .init(),
+                publicKey: .init(key.publicKey),
+                notValidBefore: now.addingTimeInterval(-CertificateLife.backdating),
+                notValidAfter: now.addingTimeInterval(CertificateLife.account),
+                issuer: name,
+                subject: name,
+                signatureAlgorithm: .ecdsaWithSHA256,
+                extensions: Certificate.Extensions {
+                    Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                    Critical(KeyUsage(keyCertSign: true, cRLSign: true))
+                    SubjectKeyIdentifier(hash: .init(key.publicKey))
+                },
+                issuerPrivateKey: .init(key)
+            )
+            return (root, try root.der())
+        }
+        self.accountID = AccountID(of: key.publicKey)
+        self.rootCertificate = der
+        self.rootKey = key
+        self.root = root
+    }
+
+    /// The authority of an existing account, or nil when the key and the certificate do not belong together.
+    init?(rootCertificate der: [UInt8], key: P256.Signing.PrivateKey) {
+        guard let root = try? Certificate(boundedDER: der), root.publicKey == .init(key.publicKey) else { return nil }
+        self.accountID = AccountID(of: key.publicKey)
+        self.rootCertificate = der
+        self.rootKey = key
+        self.root = root
+    }
+
+    /// A certificate for the system that holds the private half of `key`, in DER.
+    ///
+    /// The caller has made sure that the system has that key (by a signed request) and may have a certificate.
+    package func issueCertificate(for key: P256.Signing.PublicKey, now: Date) throws(IdentityError) -> [UInt8] {
+        try CertificateLife.checkClock(now)
+        let name = SystemName(account: self.accountID, system: SystemID(of: key))
+        // A certificate never outlives its issuer, so whoever checks the one need not check the other's time.
+        let end = min(now.addingTimeInterval(CertificateLife.system), self.root.notValidAfter)
+        guard now < end else {
+            throw IdentityError(
+                .rejectedCertificate,
+                """
+                The account's root certificate expired on \(self.root.notValidAfter.formatted(.iso8601)), so it can \
+                sign no more. Check this machine's clock; if it is right, a new account is needed.
+                """
+            )
+        }
+        return try makingCertificate {
+            let certificate = try Certificate(
+                version: .v3,
+                serialNumber: .init(),
+                publicKey: .init(key),
+                notValidBefore: now.addingTimeInterval(-CertificateLife.backdating),
+                notValidAfter: end,
+                issuer: self.root.subject,
+                subject: DistinguishedName { CommonName("RemoteSystems system") },
+                signatureAlgorithm: .ecdsaWithSHA256,
+                extensions: Certificate.Extensions {
+                    Critical(BasicConstraints.notCertificateAuthority)
+                    Critical(KeyUsage(digitalSignature: true))
+                    try ExtendedKeyUsage([.clientAuth, .serverAuth])
+                    SubjectAlternativeNames([.uniformResourceIdentifier(name.uri)])
+                    AuthorityKeyIdentifier(
+                        keyIdentifier: SubjectKeyIdentifier(hash: .init(self.rootKey.publicKey)).keyIdentifier
+                    )
+                },
+                issuerPrivateKey: .init(self.rootKey)
+            )
+            return try certificate.der()
+        }
+    }
+
+    /// A new certificate for a system of the account that asks for one over an authorised connection.
+    ///
+    /// - Parameters:
+    ///   - request: What the system's ``SystemIdentity/makeRenewalRequest()`` made.
+    ///   - peer: Who sent it, as the trust policy established.
+    /// - Throws: ``IdentityError/Code/rejectedCertificate`` when the request is not the peer's own.
+    package func renew(_ request: [UInt8], for peer: PeerIdentity, now: Date) throws(IdentityError) -> [UInt8] {
+        let key = try SigningRequest.key(in: request)
+        guard peer.accountID == self.accountID, SystemID(of: key) == peer.systemID else {
+            throw IdentityError(
+                .rejectedCertificate,
+                "A system asked for a certificate in the name of another one. It got none; it is faulty or hostile."
+            )
+        }
+        return try self.issueCertificate(for: key, now: now)
+    }
+}

@@ -1,0 +1,224 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// A one-time invitation into an account, as a text to carry to the machine that is to join.
+///
+/// Whoever has the text within ten minutes, first, becomes a system of the account; so treat it like a password until
+/// then. After that it is worth nothing. Get one with `remotesystems account invite`.
+public struct Invitation: Hashable, Sendable {
+    /// Where the inviting system listens.
+    public struct Address: Hashable, Sendable, CustomStringConvertible {
+        /// A host name or an IP address; IPv6 without brackets, with its zone if it has one.
+        public var host: String
+        /// A TCP port, not 0.
+        public var port: UInt16
+
+        /// An address to connect to.
+        public init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
+
+        /// `host:port`, with brackets around IPv6.
+        public var description: String {
+            self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+        }
+    }
+
+    /// How long an invitation is good for: ten minutes.
+    public static let life: TimeInterval = 600
+
+    /// The account into which it invites; the inviting system must prove that it belongs to it.
+    public let accountID: AccountID
+
+    /// Where to connect, most promising first; one to eight.
+    public let addresses: [Address]
+
+    /// When it ends, by the inviting machine's clock.
+    public let expiry: Date
+
+    let secret: InvitationSecret
+
+    /// A new invitation into `accountID`.
+    ///
+    /// - Throws: ``IdentityError/Code/invitationMalformed`` unless there are one to eight usable addresses.
+    package init(accountID: AccountID, addresses: [Address], now: Date) throws(IdentityError) {
+        // Whole seconds, as in the text, so that an invitation equals what its text reads back as.
+        let expiry = Date(timeIntervalSince1970: (now.timeIntervalSince1970 + Self.life).rounded(.down))
+        try self.init(accountID: accountID, addresses: addresses, expiry: expiry, secret: InvitationSecret())
+    }
+
+    private init(
+        accountID: AccountID,
+        addresses: [Address],
+        expiry: Date,
+        secret: InvitationSecret
+    ) throws(IdentityError) {
+        guard (1...Self.mostAddresses).contains(addresses.count) else {
+            throw .malformedInvitation("it needs one to \(Self.mostAddresses) addresses")
+        }
+        guard addresses.allSatisfy(\.isUsable) else {
+            throw .malformedInvitation("an address is not a host and a port")
+        }
+        self.accountID = accountID
+        self.addresses = addresses
+        self.expiry = expiry
+        self.secret = secret
+    }
+
+    /// Refuses an invitation whose time is over.
+    package func checkTime(_ now: Date) throws(IdentityError) {
+        guard now < self.expiry else {
+            throw IdentityError(
+                .invitationExpired,
+                """
+                The invitation ended at \(self.expiry.formatted(.iso8601)), and this machine's clock says \
+                \(now.formatted(.iso8601)). If the clock is right, make a new invitation; each is good for ten minutes.
+                """
+            )
+        }
+    }
+}
+
+// MARK: Text
+
+extension Invitation {
+    private static let start = "remote-systems://join?"
+    private static let version = "1"
+    private static let mostAddresses = 8
+    private static let longestText = 4096
+
+    /// The invitation as a text, `remote-systems://join?v=1&account=…&address=…&expires=…&secret=…`.
+    ///
+    /// It holds the secret: show it to the person who asked, and nowhere else. ``description`` leaves it out.
+    public var uri: String {
+        var components = URLComponents()
+        components.queryItems =
+            [URLQueryItem(name: "v", value: Self.version)]
+            + [URLQueryItem(name: "account", value: self.accountID.description)]
+            + self.addresses.map { URLQueryItem(name: "address", value: $0.description) }
+            + [URLQueryItem(name: "expires", value: String(Int64(self.expiry.timeIntervalSince1970)))]
+            + [URLQueryItem(name: "secret", value: self.secret.revealed)]
+        return Self.start + (components.percentEncodedQuery ?? "")
+    }
+
+    /// Reads an invitation from its text; white space around it is ignored.
+    ///
+    /// - Throws: ``IdentityError/Code/invitationMalformed``, which tells what is wrong but does not repeat the text.
+    public init(uri text: String) throws(IdentityError) {
+        guard text.utf8.count <= Self.longestText else { throw .malformedInvitation("it is far too long") }
+        let text = text.drop(while: \.isWhitespace).trimmingSuffix(while: \.isWhitespace)
+        guard text.hasPrefix(Self.start) else { throw .malformedInvitation("it does not begin with \(Self.start)") }
+        guard let components = URLComponents(string: String(text)), let items = components.queryItems,
+            components.fragment == nil
+        else { throw .malformedInvitation("it is not a URI") }
+
+        func values(_ name: String) -> [String] { items.filter { $0.name == name }.compactMap(\.value) }
+        func one(_ name: String) throws(IdentityError) -> String {
+            let values = values(name)
+            guard let value = values.first, values.count == 1 else {
+                throw .malformedInvitation("it should have exactly one '\(name)'")
+            }
+            return value
+        }
+
+        // The version comes first: what a later one adds or changes is not ours to judge.
+        guard try one("v") == Self.version else {
+            throw .malformedInvitation("a newer version made it, so this software has to be updated")
+        }
+        guard let account = AccountID(try one("account")) else {
+            throw .malformedInvitation("its account is not 52 characters of base32")
+        }
+        guard let seconds = Int64(digits: try one("expires")), (0...253_402_300_799).contains(seconds) else {
+            throw .malformedInvitation("its end is not a time in seconds since 1970")
+        }
+        guard let secret = InvitationSecret(text: try one("secret")) else {
+            throw .malformedInvitation("its secret is not 26 characters of base32")
+        }
+        let texts = values("address")
+        let addresses = texts.compactMap(Address.init(text:))
+        guard addresses.count == texts.count else {
+            throw .malformedInvitation("an address is not a host and a port")
+        }
+        try self.init(
+            accountID: account,
+            addresses: addresses,
+            expiry: Date(timeIntervalSince1970: TimeInterval(seconds)),
+            secret: secret
+        )
+    }
+}
+
+extension Invitation: CustomStringConvertible, CustomReflectable {
+    /// What the invitation is for, without its secret.
+    public var description: String {
+        "invitation into account \(self.accountID.short) until \(self.expiry.formatted(.iso8601))"
+    }
+
+    /// Only what is not secret, so that `dump` shows no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["accountID": self.accountID, "addresses": self.addresses, "expiry": self.expiry])
+    }
+}
+
+extension Invitation.Address {
+    fileprivate init?(text: String) {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(digits: text[text.index(after: colon)...]) else {
+            return nil
+        }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+            guard host.contains(":") else { return nil }
+        } else if host.contains(":") {
+            return nil
+        }
+        self.init(host: String(host), port: port)
+        guard self.isUsable else { return nil }
+    }
+
+    /// Whether the host has only characters of host names, IP addresses and zones, and the port can be connected to.
+    fileprivate var isUsable: Bool {
+        self.port != 0
+            && (1...255).contains(self.host.utf8.count)
+            && self.host.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"),
+                    UInt8(ascii: ":"), UInt8(ascii: "%"):
+                    true
+                default:
+                    false
+                }
+            }
+    }
+}
+
+extension FixedWidthInteger {
+    /// The number that digits alone spell; Swift's own parser takes a sign, too.
+    fileprivate init?(digits: some StringProtocol) {
+        guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        self.init(digits)
+    }
+}
+
+extension StringProtocol {
+    fileprivate func trimmingSuffix(while predicate: (Character) -> Bool) -> SubSequence {
+        var end = self.endIndex
+        while end > self.startIndex, predicate(self[self.index(before: end)]) {
+            end = self.index(before: end)
+        }
+        return self[..<end]
+    }
+}
+
+extension IdentityError {
+    fileprivate static func malformedInvitation(_ what: String) -> IdentityError {
+        IdentityError(
+            .invitationMalformed,
+            "This is not a usable invitation: \(what). Copy the whole line that `remotesystems account invite` printed."
+        )
+    }
+}

@@ -1,0 +1,123 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+package import FoundationEssentials
+
+/// The inviting side of one connection by which a system may join.
+///
+/// The driver hands over what comes in and does what comes out; the connection's TLS 1.3 handshake is over, with any
+/// certificate accepted from the joiner.
+package struct JoinInviter: Sendable {
+    private enum State {
+        case waitingForHello
+        case waitingForProof(JoinTranscript, joinerKey: P256.Signing.PublicKey)
+        case finished
+    }
+
+    private let identity: SystemIdentity
+    private let authority: AccountAuthority
+    private var state = State.waitingForHello
+
+    /// What to do when a hello has come.
+    package enum HelloAction: Hashable, Sendable {
+        case send(JoinChallenge)
+        case refuse(JoinRefusal)
+    }
+
+    /// What to do when a proof has come.
+    package enum ProofAction: Hashable, Sendable {
+        /// Record the new system with ``AccountStore/recordJoined(_:)``, then send, then close.
+        case accept(JoinAccepted, SystemID)
+        /// Tell the joiner and close.
+        case refuse(JoinRefusal)
+    }
+
+    /// - Parameters:
+    ///   - identity: Who this system is; the certificate is the one it speaks TLS with here.
+    ///   - authority: The key of the same account.
+    package init(identity: SystemIdentity, authority: AccountAuthority) {
+        self.identity = identity
+        self.authority = authority
+    }
+
+    /// - Parameters:
+    ///   - peerCertificate: The certificate that the joiner presented in the TLS handshake, in DER.
+    ///   - nonce: 32 random bytes; given only by tests.
+    package mutating func receive(
+        _ hello: JoinHello,
+        peerCertificate: [UInt8],
+        invitation: OpenInvitation,
+        now: Date,
+        nonce: [UInt8]? = nil
+    ) -> HelloAction {
+        guard case .waitingForHello = self.state else { return .refuse(self.finish(.malformed)) }
+        if let refusal = invitation.refusal(at: now) { return .refuse(self.finish(refusal)) }
+        guard invitation.invitation.accountID == self.identity.accountID,
+            self.authority.accountID == self.identity.accountID
+        else { return .refuse(self.finish(.failed)) }
+        guard hello.nonce.count == JoinLimit.nonce,
+            let tlsKey = JoiningCertificate.key(in: peerCertificate),
+            let key = try? SigningRequest.key(in: hello.signingRequest),
+            SystemID(of: key) == SystemID(of: tlsKey)
+        else { return .refuse(self.finish(.malformed)) }
+        let challenge = JoinChallenge(
+            nonce: nonce ?? JoinLimit.randomNonce(),
+            certificate: self.identity.certificate,
+            rootCertificate: self.identity.rootCertificate
+        )
+        let transcript = JoinTranscript(
+            account: self.identity.accountID,
+            joinerKey: key,
+            inviterKey: self.identity.systemKey.publicKey,
+            hello: hello,
+            challenge: challenge
+        )
+        self.state = .waitingForProof(transcript, joinerKey: key)
+        return .send(challenge)
+    }
+
+    /// - Throws: What kept this system from making a certificate: send ``JoinRefusal/failed`` and report it here. The
+    ///   invitation is still good.
+    package mutating func receive(
+        _ proof: JoinProof,
+        invitation: inout OpenInvitation,
+        now: Date
+    ) throws(IdentityError) -> ProofAction {
+        guard case .waitingForProof(let transcript, let key) = self.state else {
+            return .refuse(self.finish(.malformed))
+        }
+        // Asked again, since another connection may have used it up or time may have run out meanwhile.
+        if let refusal = invitation.refusal(at: now) { return .refuse(self.finish(refusal)) }
+        let secret = invitation.invitation.secret
+        let account = self.identity.accountID
+        guard transcript.isProof(proof.code, secret, account) else {
+            invitation.sawWrongProof()
+            return .refuse(self.finish(.wrongSecret))
+        }
+        self.state = .finished
+        let certificate = try self.authority.issueCertificate(for: key, now: now)
+        invitation.use()
+        let discoveryKey = self.identity.discoveryKey.bytes
+        let code = transcript.acceptance(
+            of: proof,
+            certificate: certificate,
+            discoveryKey: discoveryKey,
+            secret,
+            account
+        )
+        return .accept(
+            JoinAccepted(code: code, certificate: certificate, discoveryKey: discoveryKey),
+            SystemID(of: key)
+        )
+    }
+
+    private mutating func finish(_ refusal: JoinRefusal) -> JoinRefusal {
+        self.state = .finished
+        return refusal
+    }
+}
+
+extension JoinInviter: CustomReflectable {
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

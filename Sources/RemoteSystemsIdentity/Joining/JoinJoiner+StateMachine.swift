@@ -1,0 +1,212 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import Crypto
+package import FoundationEssentials
+
+/// The joining side of one connection to the system that made an invitation.
+///
+/// The driver connects over TLS 1.3 with ``certificate`` and ``privateKeyPEM``, accepting any certificate from the other
+/// side: whether it is the right one is decided here, by the challenge, before anything is proved to it.
+package struct JoinJoiner: Sendable {
+    private enum State {
+        case ready
+        case waitingForChallenge(JoinHello)
+        case waitingForAcceptance(JoinTranscript, JoinProof, rootCertificate: [UInt8])
+        case finished
+    }
+
+    private let invitation: Invitation
+    private let systemKey: P256.Signing.PrivateKey
+    private var state = State.ready
+
+    /// The certificate to present in the TLS handshake, in DER.
+    package let certificate: [UInt8]
+
+    /// Its private key, for the TLS library.
+    package var privateKeyPEM: String { self.systemKey.pemRepresentation }
+
+    /// - Parameter systemKey: The new system's key; given only by tests.
+    /// - Throws: ``IdentityError/Code/invitationExpired``.
+    package init(
+        invitation: Invitation,
+        now: Date,
+        systemKey: P256.Signing.PrivateKey = .init()
+    ) throws(IdentityError) {
+        try invitation.checkTime(now)
+        try CertificateLife.checkClock(now)
+        self.invitation = invitation
+        self.systemKey = systemKey
+        self.certificate = try JoiningCertificate.make(with: systemKey, now: now)
+    }
+
+    /// The first message; to be asked for once.
+    package mutating func start(nonce: [UInt8]? = nil) throws(IdentityError) -> JoinHello {
+        guard case .ready = self.state else { throw self.fail(.outOfTurn) }
+        let hello = JoinHello(
+            nonce: nonce ?? JoinLimit.randomNonce(),
+            signingRequest: try SigningRequest.make(with: self.systemKey)
+        )
+        self.state = .waitingForChallenge(hello)
+        return hello
+    }
+
+    /// Makes sure that the other side belongs to the inviting account and is the one at the end of the connection.
+    ///
+    /// - Parameter peerCertificate: The certificate that the inviter presented in the TLS handshake, in DER.
+    /// - Throws: ``IdentityError/Code/wrongAccount`` or ``IdentityError/Code/joinFailed``; close the connection then.
+    package mutating func receive(
+        _ challenge: JoinChallenge,
+        peerCertificate: [UInt8],
+        now: Date
+    ) throws(IdentityError) -> JoinProof {
+        guard case .waitingForChallenge(let hello) = self.state else { throw self.fail(.outOfTurn) }
+        guard challenge.nonce.count == JoinLimit.nonce else { throw self.fail(.malformedMessage) }
+        guard let policy = try? TrustPolicy(rootCertificate: challenge.rootCertificate),
+            policy.accountID == self.invitation.accountID
+        else { throw self.fail(.wrongAccount(nil)) }
+        do throws(TrustError) {
+            _ = try policy.authorise(peerCertificate: challenge.certificate, now: now)
+        } catch {
+            throw self.fail(.wrongAccount(error))
+        }
+        guard peerCertificate == challenge.certificate,
+            let inviterKey = JoiningCertificate.key(in: challenge.certificate)
+        else { throw self.fail(.wrongAccount(nil)) }
+        let transcript = JoinTranscript(
+            account: self.invitation.accountID,
+            joinerKey: self.systemKey.publicKey,
+            inviterKey: inviterKey,
+            hello: hello,
+            challenge: challenge
+        )
+        let proof = JoinProof(code: transcript.proof(self.invitation.secret, self.invitation.accountID))
+        self.state = .waitingForAcceptance(transcript, proof, rootCertificate: challenge.rootCertificate)
+        return proof
+    }
+
+    /// Checks what the inviter granted.
+    ///
+    /// - Returns: The identity for ``AccountStore/adopt(_:evenIfShared:now:)``.
+    package mutating func receive(_ accepted: JoinAccepted, now: Date) throws(IdentityError) -> SystemIdentity {
+        guard case .waitingForAcceptance(let transcript, let proof, let rootCertificate) = self.state else {
+            throw self.fail(.outOfTurn)
+        }
+        guard transcript.isAcceptance(accepted, of: proof, self.invitation.secret, self.invitation.accountID) else {
+            throw self.fail(.inviterKnowsNoSecret)
+        }
+        guard let discoveryKey = DiscoveryKey(bytes: accepted.discoveryKey) else {
+            throw self.fail(.malformedMessage)
+        }
+        self.state = .finished
+        do throws(TrustError) {
+            let identity = try SystemIdentity(
+                rootCertificate: rootCertificate,
+                certificate: accepted.certificate,
+                systemKey: self.systemKey,
+                discoveryKey: discoveryKey,
+                isAuthority: false
+            )
+            _ = try identity.trustPolicy().authorise(peerCertificate: accepted.certificate, now: now)
+            return identity
+        } catch {
+            throw .unusableCertificate(error)
+        }
+    }
+
+    /// The error to report when the inviter refused.
+    package mutating func receive(_ refusal: JoinRefusal) -> IdentityError {
+        self.fail(.refused(refusal))
+    }
+
+    private mutating func fail(_ error: IdentityError) -> IdentityError {
+        self.state = .finished
+        return error
+    }
+}
+
+extension JoinJoiner: CustomReflectable {
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension IdentityError {
+    private static let askAgain = "Make a new invitation on the inviting machine and try again."
+
+    fileprivate static let outOfTurn = IdentityError(
+        .joinFailed,
+        "The other side broke the rules of joining: a message came out of turn. Nothing was changed here. \(askAgain)"
+    )
+
+    fileprivate static let malformedMessage = IdentityError(
+        .joinFailed,
+        "The other side broke the rules of joining: a message has a wrong size. Nothing was changed here. \(askAgain)"
+    )
+
+    fileprivate static let inviterKnowsNoSecret = IdentityError(
+        .wrongSecret,
+        "The other side does not know the invitation's secret, so its answer was not used. \(askAgain)"
+    )
+
+    fileprivate static func wrongAccount(_ cause: TrustError?) -> IdentityError {
+        if let cause, cause.code == .expired || cause.code == .notYetValid {
+            return IdentityError(
+                .wrongClock,
+                "The inviting machine's certificate is \(cause.code) here. \(cause.message)",
+                cause: cause
+            )
+        }
+        let detail = cause.map { " (\($0.code))" } ?? ""
+        return IdentityError(
+            .wrongAccount,
+            """
+            The system at the invitation's address is not the one that made the invitation\(detail). Nothing was told \
+            to it. Another program may use that address now, or somebody pretends to be the inviter. \(askAgain)
+            """,
+            cause: cause
+        )
+    }
+
+    fileprivate static func unusableCertificate(_ cause: TrustError) -> IdentityError {
+        IdentityError(
+            .rejectedCertificate,
+            """
+            The certificate that the inviter made cannot be used (\(cause.code)), so nothing was changed here. \
+            Check the clock on both machines. \(askAgain)
+            """,
+            cause: cause
+        )
+    }
+
+    fileprivate static func refused(_ refusal: JoinRefusal) -> IdentityError {
+        switch refusal {
+        case .expired:
+            IdentityError(
+                .invitationExpired,
+                "The invitation's ten minutes are over by the inviting machine's clock. \(askAgain)"
+            )
+        case .alreadyUsed:
+            IdentityError(
+                .invitationUsed,
+                """
+                The invitation was used before, or withdrawn after \(OpenInvitation.mostWrongProofs) wrong secrets. If \
+                it was not you, look at the account's systems on the inviting machine. \(askAgain)
+                """
+            )
+        case .wrongSecret:
+            IdentityError(
+                .wrongSecret,
+                "The secret in the invitation is not the one that the inviting machine made. Copy the whole line again."
+            )
+        case .malformed:
+            IdentityError(
+                .joinFailed,
+                "The inviting machine did not understand this one. Use the same version of the software on both."
+            )
+        case .failed:
+            IdentityError(
+                .joinFailed,
+                "The inviting machine could not make a certificate; its own log says why. Try again after that."
+            )
+        }
+    }
+}

@@ -1,0 +1,92 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+
+/// A running hash over everything that both sides said and both keys that the TLS connection rests on.
+///
+/// A proof over it is of no use in another conversation, over another connection, or after a changed byte.
+struct JoinTranscript {
+    private var hash = SHA256()
+
+    init(
+        account: AccountID,
+        joinerKey: P256.Signing.PublicKey,
+        inviterKey: P256.Signing.PublicKey,
+        hello: JoinHello,
+        challenge: JoinChallenge
+    ) {
+        self.add(Array("remote-systems/1 join".utf8))
+        self.add(account.bytes)
+        self.add(KeyFingerprint(of: joinerKey).bytes)
+        self.add(KeyFingerprint(of: inviterKey).bytes)
+        self.add(hello.nonce)
+        self.add(hello.signingRequest)
+        self.add(challenge.nonce)
+        self.add(challenge.certificate)
+        self.add(challenge.rootCertificate)
+    }
+
+    /// The code by which the joiner shows that it knows the secret.
+    func proof(_ secret: InvitationSecret, _ account: AccountID) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: self.digest, using: secret.key(for: .joiner, account: account)))
+    }
+
+    func isProof(_ code: [UInt8], _ secret: InvitationSecret, _ account: AccountID) -> Bool {
+        Self.isCode(code, for: self.digest, using: secret.key(for: .joiner, account: account))
+    }
+
+    /// The code by which the inviter shows the same, and that its answer is its own.
+    func acceptance(
+        of proof: JoinProof,
+        certificate: [UInt8],
+        discoveryKey: [UInt8],
+        _ secret: InvitationSecret,
+        _ account: AccountID
+    ) -> [UInt8] {
+        let digest = self.digest(proof, certificate, discoveryKey)
+        return Array(HMAC<SHA256>.authenticationCode(for: digest, using: secret.key(for: .inviter, account: account)))
+    }
+
+    func isAcceptance(
+        _ accepted: JoinAccepted,
+        of proof: JoinProof,
+        _ secret: InvitationSecret,
+        _ account: AccountID
+    ) -> Bool {
+        let digest = self.digest(proof, accepted.certificate, accepted.discoveryKey)
+        return Self.isCode(accepted.code, for: digest, using: secret.key(for: .inviter, account: account))
+    }
+
+    private var digest: [UInt8] { Array(self.hash.finalize()) }
+
+    private func digest(_ proof: JoinProof, _ certificate: [UInt8], _ discoveryKey: [UInt8]) -> [UInt8] {
+        var further = self
+        further.add(proof.code)
+        further.add(certificate)
+        further.add(discoveryKey)
+        return further.digest
+    }
+
+    /// Each field with its length before it, so that no two conversations hash alike.
+    private mutating func add(_ field: [UInt8]) {
+        self.hash.update(data: (0..<8).map { UInt8(truncatingIfNeeded: UInt64(field.count) >> UInt64(56 - 8 * $0)) })
+        self.hash.update(data: field)
+    }
+
+    /// Compares in a time that does not depend on how much of the code is right.
+    private static func isCode(_ code: [UInt8], for digest: [UInt8], using key: SymmetricKey) -> Bool {
+        unsafe code.withUnsafeBytes { bytes in
+            unsafe HMAC<SHA256>.isValidAuthenticationCode(bytes, authenticating: digest, using: key)
+        }
+    }
+}
+
+/// Sizes that both sides hold each other to.
+enum JoinLimit {
+    static let nonce = 32
+
+    static func randomNonce() -> [UInt8] {
+        unsafe SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
+    }
+}

@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import Crypto
+
+/// The name of one system: a machine as one user of it has enrolled it in an account.
+///
+/// It is the base32 spelling (RFC 4648 §6, lower case, no padding: 52 characters) of the SHA-256 of the system's
+/// public key, so it cannot be claimed by anyone who does not hold the system's private key. It stays the
+/// same when the system's certificate is renewed, its display name is changed or its addresses move (seed R-15).
+public struct SystemID: Hashable, Sendable {
+    package let fingerprint: KeyFingerprint
+
+    package init(_ fingerprint: KeyFingerprint) {
+        self.fingerprint = fingerprint
+    }
+
+    package init(of key: P256.Signing.PublicKey) {
+        self.fingerprint = KeyFingerprint(of: key)
+    }
+
+    /// The first eight characters: enough for a person to tell systems apart, not enough to trust one.
+    public var short: String { String(self.description.prefix(8)) }
+
+    /// The 32 bytes of the id.
+    public var bytes: [UInt8] { self.fingerprint.bytes }
+
+    /// The id made of `bytes`, or nil unless there are exactly 32 of them.
+    public init?(bytes: some Collection<UInt8>) {
+        guard let fingerprint = KeyFingerprint(bytes: bytes) else { return nil }
+        self.fingerprint = fingerprint
+    }
+}
+
+extension SystemID: LosslessStringConvertible {
+    /// The id that `description` spells, or nil unless it is 52 canonical lower-case base32 characters.
+    public init?(_ description: String) {
+        guard let fingerprint = KeyFingerprint(description) else { return nil }
+        self.fingerprint = fingerprint
+    }
+
+    /// The 52 characters of the id.
+    public var description: String { self.fingerprint.text }
+}
+
+extension SystemID: Comparable {
+    /// Orders ids by their bytes; the order means nothing beyond being the same everywhere.
+    public static func < (lhs: Self, rhs: Self) -> Bool { lhs.fingerprint < rhs.fingerprint }
+}
+
+extension SystemID: Codable {
+    /// Reads the id from its 52 characters.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` for any other text.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let id = Self(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "A system id is 52 characters of lower-case base32."
+            )
+        }
+        self = id
+    }
+
+    /// Writes the id as its 52 characters.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
+    }
+}

@@ -1,0 +1,101 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+package import FoundationEssentials
+
+extension AccountStore {
+    /// Writes the account to one file that a passphrase opens, for the day on which this machine is lost.
+    ///
+    /// Takes about half a second and 128 MiB of memory, on purpose: so does each guess at the passphrase.
+    ///
+    /// - Parameters:
+    ///   - path: A file that does not exist yet; it will be readable by this user alone.
+    ///   - passphrase: At least 8 bytes. Read it from a terminal or a file descriptor, never from the command line.
+    /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` when the account's key is not here,
+    ///   ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
+    public func exportRecovery(to path: String, passphrase: [UInt8]) throws(IdentityError) {
+        try self.exportRecovery(to: path, passphrase: passphrase, factors: .standard)
+    }
+
+    func exportRecovery(
+        to path: String,
+        passphrase: [UInt8],
+        factors: RecoveryFile.WorkFactors
+    ) throws(IdentityError) {
+        let stored = try self.stored()
+        let authority = try self.authority()
+        let text = try RecoveryFile.seal(
+            RecoveryFile.Content(
+                rootKey: authority.rootKey.derRepresentation,
+                rootCertificate: Data(authority.rootCertificate),
+                discoveryKey: Data(stored.identity.discoveryKey.bytes),
+                created: stored.created
+            ),
+            passphrase: passphrase,
+            account: authority.accountID,
+            factors: factors
+        )
+        try OpenFile.create(path, path: path, Array(text.utf8))
+    }
+
+    /// Brings an account back from its recovery file, with this system as its authority.
+    ///
+    /// This system gets a certificate of the account. If it belonged to the account before, it keeps its id.
+    ///
+    /// - Parameters:
+    ///   - path: The recovery file; it is only read.
+    ///   - passphrase: The one that it was exported with.
+    ///   - evenIfShared: Whether to leave an account that other systems belong to. A personal or damaged account is
+    ///     moved aside without asking.
+    /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``
+    ///   or ``IdentityError/Code/accountInUse``.
+    public func importRecovery(
+        from path: String,
+        passphrase: [UInt8],
+        evenIfShared: Bool = false
+    ) throws(IdentityError) -> AccountChange {
+        try self.importRecovery(from: path, passphrase: passphrase, evenIfShared: evenIfShared, now: Date())
+    }
+
+    package func importRecovery(
+        from path: String,
+        passphrase: [UInt8],
+        evenIfShared: Bool = false,
+        now: Date
+    ) throws(IdentityError) -> AccountChange {
+        guard let file = try OpenFile(reading: path, path: path) else {
+            throw IdentityError(.fileMissing, "There is no file \(path). Check the name.", path: path)
+        }
+        let bytes = try file.read(limit: RecoveryFile.largestFile)
+        let content = try RecoveryFile.open(String(decoding: bytes, as: UTF8.self), passphrase: passphrase, path: path)
+        guard let rootKey = try? P256.Signing.PrivateKey(derRepresentation: content.rootKey),
+            let authority = AccountAuthority(rootCertificate: Array(content.rootCertificate), key: rootKey),
+            let discoveryKey = DiscoveryKey(bytes: Array(content.discoveryKey))
+        else {
+            throw IdentityError(
+                .recoveryDamaged,
+                "\(path) opens, but the keys in it do not fit each other. Use another copy of the file.",
+                path: path
+            )
+        }
+        return try self.restore(
+            authority,
+            discoveryKey: discoveryKey,
+            created: content.created,
+            evenIfShared: evenIfShared,
+            now: now
+        )
+    }
+
+    private func stored() throws(IdentityError) -> StoredAccount {
+        guard let state = try SecretDirectory.open(path: self.directory), let stored = try Self.load(from: state) else {
+            throw IdentityError(
+                .fileMissing,
+                "\(self.directory) holds no account yet, so there is nothing to export.",
+                path: self.directory
+            )
+        }
+        return stored
+    }
+}

@@ -1,0 +1,101 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+package import FoundationEssentials
+
+extension AccountStore {
+    /// Makes the account that this system joined the store's own.
+    ///
+    /// The personal account that first use made is moved to a dated directory beside it.
+    ///
+    /// - Parameter evenIfShared: Whether to leave an account, too, that other systems belong to.
+    /// - Throws: ``IdentityError/Code/accountInUse`` when the present account is shared and may not be left.
+    package func adopt(
+        _ joined: SystemIdentity,
+        evenIfShared: Bool = false,
+        now: Date
+    ) throws(IdentityError) -> AccountChange {
+        let files = try StoredAccount.files(of: joined, rootKey: nil, created: now)
+        let state = try SecretDirectory.make(path: self.directory)
+        return try state.withLock { () throws(IdentityError) in
+            if let present = try Self.loadSettled(from: state), !evenIfShared {
+                try Self.checkUnshared(present, in: state)
+            }
+            let setAside = try Self.install(files, in: state, settingAsideAt: now)
+            return AccountChange(identity: joined, setAside: setAside)
+        }
+    }
+
+    /// Puts a recovered account in the store, with a new certificate for this system.
+    ///
+    /// A system that belongs to that account already keeps its id and becomes the account's authority.
+    func restore(
+        _ authority: AccountAuthority,
+        discoveryKey: DiscoveryKey,
+        created: Date,
+        evenIfShared: Bool,
+        now: Date
+    ) throws(IdentityError) -> AccountChange {
+        let state = try SecretDirectory.make(path: self.directory)
+        return try state.withLock { () throws(IdentityError) in
+            let present = try Self.loadForRecovery(from: state)
+            let isSame = present?.identity.accountID == authority.accountID
+            if let present, !isSame, !evenIfShared {
+                try Self.checkUnshared(present, in: state)
+            }
+            var systemKey = P256.Signing.PrivateKey()
+            var joinedSystems: [UInt8]?
+            if isSame, let present {
+                systemKey = present.identity.systemKey
+                joinedSystems = try state.subdirectory(Self.accountName)?.read(StoredAccount.File.joinedSystems)
+            }
+            let identity = try SystemIdentity.founding(
+                authority,
+                discoveryKey: discoveryKey,
+                systemKey: systemKey,
+                now: now
+            )
+            let files = try StoredAccount.files(
+                of: identity,
+                rootKey: authority.rootKey,
+                joinedSystems: joinedSystems,
+                created: created
+            )
+            let setAside = try Self.install(files, in: state, settingAsideAt: now)
+            return AccountChange(identity: identity, setAside: setAside)
+        }
+    }
+
+    /// The present account; nil, too, when it is damaged, which is what recovery is for and what it sets aside.
+    private static func loadForRecovery(
+        from state: borrowing SecretDirectory
+    ) throws(IdentityError) -> StoredAccount? {
+        do throws(IdentityError) {
+            return try Self.loadSettled(from: state)
+        } catch  where error.code == .damaged {
+            return nil
+        }
+    }
+
+    private static func checkUnshared(
+        _ present: StoredAccount,
+        in state: borrowing SecretDirectory
+    ) throws(IdentityError) {
+        let isPersonal =
+            if present.identity.isAuthority, let account = try state.subdirectory(Self.accountName) {
+                try Self.joinedSystems(in: account).isEmpty
+            } else {
+                false
+            }
+        guard isPersonal else {
+            throw IdentityError(
+                .accountInUse,
+                """
+                This system belongs to account \(present.identity.accountID.short), which it shares with others, so it \
+                was not replaced. To leave that account, say so (`--leave-account`); it is kept aside, not deleted.
+                """
+            )
+        }
+    }
+}

@@ -1,0 +1,306 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+public import FoundationEssentials
+
+/// The directory in which one user of one machine keeps who they are: the account, the system's key and certificate.
+///
+/// Several processes use it at once and share one identity. Reading takes no lock: files are only ever replaced as a
+/// whole. Its calls block for a few milliseconds of file access; make them before, not on, an event loop.
+public struct AccountStore: Sendable {
+    /// The directory of the store.
+    public let directory: String
+
+    static let accountName = "account"
+    private static let incomingName = "incoming"
+    private static let temporaryPrefix = ".new-"
+
+    /// A store in `directory`, which is made on first use.
+    public init(directory: String) {
+        self.directory = directory
+    }
+
+    /// The user's own store: `$REMOTE_SYSTEMS_STATE`, else `$XDG_STATE_HOME/remote-systems`, else
+    /// `~/.local/state/remote-systems` (XDG Base Directory Specification).
+    ///
+    /// - Parameter environment: The environment to read, by default the process's own.
+    /// - Throws: ``IdentityError/Code/noStateDirectory`` when none of these is set.
+    public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(IdentityError) {
+        func absolute(_ name: String) -> String? {
+            guard let path = environment[name], path.hasPrefix("/") else { return nil }
+            return path
+        }
+        if let directory = environment["REMOTE_SYSTEMS_STATE"], !directory.isEmpty {
+            self.init(directory: directory)
+        } else if let state = absolute("XDG_STATE_HOME") {
+            self.init(directory: state + "/remote-systems")
+        } else if let home = absolute("HOME") {
+            self.init(directory: home + "/.local/state/remote-systems")
+        } else {
+            throw IdentityError(
+                .noStateDirectory,
+                """
+                There is nowhere to keep this system's identity: neither REMOTE_SYSTEMS_STATE nor XDG_STATE_HOME nor \
+                HOME is set to an absolute path. Set REMOTE_SYSTEMS_STATE to a directory of this user's own.
+                """
+            )
+        }
+    }
+
+    /// Who this system is. On first use a personal account is made, silently; processes that start at once agree on one.
+    ///
+    /// On the machine that holds the account's key, a certificate in the last third of its life is renewed on the way.
+    ///
+    /// - Throws: ``IdentityError``. What is there but cannot be used is never overwritten.
+    public func identity() throws(IdentityError) -> SystemIdentity {
+        try self.identity(now: Date())
+    }
+
+    package func identity(now: Date) throws(IdentityError) -> SystemIdentity {
+        let identity = try self.loadOrCreate(now: now)
+        guard identity.isAuthority, identity.isRenewalDue(at: now) else { return identity }
+        do {
+            return try self.renewIfDue(now: now)
+        } catch {
+            // While the old certificate is good, not being able to write a new one must stop nobody's service. Nor must
+            // a clock that is not set yet: it will be, and the certificate may be good then.
+            guard identity.certificateValidity.contains(now) || error.code == .wrongClock else { throw error }
+            return identity
+        }
+    }
+
+    private func loadOrCreate(now: Date) throws(IdentityError) -> SystemIdentity {
+        if let state = try SecretDirectory.open(path: self.directory), let stored = try Self.load(from: state) {
+            return stored.identity
+        }
+        let state = try SecretDirectory.make(path: self.directory)
+        return try state.withLock { () throws(IdentityError) in
+            if let stored = try Self.loadSettled(from: state) {
+                return stored.identity
+            }
+            let authority = try AccountAuthority(creatingAt: now)
+            let identity = try SystemIdentity.founding(authority, now: now)
+            try Self.install(
+                StoredAccount.files(of: identity, rootKey: authority.rootKey, created: now),
+                in: state
+            )
+            return identity
+        }
+    }
+
+    /// The account's root key, for signing.
+    ///
+    /// - Throws: ``IdentityError/Code/notAuthority`` when it is on another machine.
+    package func authority() throws(IdentityError) -> AccountAuthority {
+        if let state = try SecretDirectory.open(path: self.directory),
+            let account = try state.subdirectory(Self.accountName),
+            let authority = try StoredAccount.authority(in: account)
+        {
+            return authority
+        }
+        throw IdentityError(
+            .notAuthority,
+            """
+            This needs the account's root key, which is not on this machine. Do it on the machine where the account \
+            was made, or bring the account here with its recovery file (`remotesystems account import`).
+            """
+        )
+    }
+
+    // MARK: Renewing
+
+    /// Renews this system's certificate if that is due and the account's key is here; returns the identity in force.
+    package func renewIfDue(now: Date) throws(IdentityError) -> SystemIdentity {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            guard stored.identity.isRenewalDue(at: now), let authority = try StoredAccount.authority(in: account) else {
+                return stored.identity
+            }
+            let certificate = try authority.issueCertificate(for: stored.identity.systemKey.publicKey, now: now)
+            let renewed = try stored.identity.replacingCertificate(with: certificate)
+            try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))
+            return renewed
+        }
+    }
+
+    /// Puts a certificate that the authority renewed in place of the present one, after checking that it is better.
+    ///
+    /// - Throws: ``IdentityError/Code/rejectedCertificate``; the present certificate then stays.
+    package func install(renewedCertificate der: [UInt8], now: Date) throws(IdentityError) -> SystemIdentity {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            do throws(TrustError) {
+                _ = try stored.identity.trustPolicy().authorise(peerCertificate: der, now: now)
+            } catch {
+                throw .rejectedRenewal("is not one of this account (\(error.code))", cause: error)
+            }
+            let renewed = try stored.identity.replacingCertificate(with: der)
+            let present = stored.identity.certificateValidity
+            guard renewed.certificateValidity.upperBound > present.upperBound || !present.contains(now) else {
+                throw .rejectedRenewal("does not live longer than the present one")
+            }
+            try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(der))
+            return renewed
+        }
+    }
+
+    // MARK: Members
+
+    /// Notes that a system was given a certificate of this account, so that the account is known to be shared.
+    package func recordJoined(_ system: SystemID) throws(IdentityError) {
+        try self.withAccount { (account, _) throws(IdentityError) in
+            var systems = try Self.joinedSystems(in: account)
+            guard !systems.contains(system) else { return }
+            guard systems.count < Self.mostJoinedSystems else {
+                throw IdentityError(
+                    .tooManySystems,
+                    "This account has \(systems.count) systems, the most it can hold. Make another account."
+                )
+            }
+            systems.append(system)
+            let text = systems.map { "\($0)\n" }.joined()
+            try account.replace(StoredAccount.File.joinedSystems, Array(text.utf8))
+        }
+    }
+
+    /// The systems that were given a certificate by this machine, oldest first.
+    package func joinedSystems() throws(IdentityError) -> [SystemID] {
+        guard let state = try SecretDirectory.open(path: self.directory),
+            let account = try state.subdirectory(Self.accountName)
+        else { return [] }
+        return try Self.joinedSystems(in: account)
+    }
+
+    private static let mostJoinedSystems = 10_000
+
+    static func joinedSystems(in account: borrowing SecretDirectory) throws(IdentityError) -> [SystemID] {
+        let name = StoredAccount.File.joinedSystems
+        guard let bytes = try account.read(name) else { return [] }
+        var systems: [SystemID] = []
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            guard let system = SystemID(String(line)) else {
+                throw .damaged(name, "has a line that is no system id", in: account)
+            }
+            systems.append(system)
+        }
+        return systems
+    }
+}
+
+extension AccountStore {
+    // MARK: The directory
+
+    static func load(from state: borrowing SecretDirectory) throws(IdentityError) -> StoredAccount? {
+        guard let account = try state.subdirectory(Self.accountName) else { return nil }
+        return try StoredAccount(reading: account)
+    }
+
+    /// Loads the account after finishing or undoing what a process that died left half done. Only under the lock.
+    static func loadSettled(from state: borrowing SecretDirectory) throws(IdentityError) -> StoredAccount? {
+        try Self.settle(state)
+        return try Self.load(from: state)
+    }
+
+    /// A directory `incoming` is complete. Beside an account it is one that never came in; without one, the replacement
+    /// had moved the old account away already and only the last step is missing.
+    private static func settle(_ state: borrowing SecretDirectory) throws(IdentityError) {
+        let names = state.names()
+        for name in names where name.hasPrefix(Self.temporaryPrefix) {
+            state.removeSubdirectory(name)
+        }
+        guard names.contains(Self.incomingName) else { return }
+        if names.contains(Self.accountName) {
+            state.removeSubdirectory(Self.incomingName)
+        } else {
+            try state.rename(Self.incomingName, to: Self.accountName)
+        }
+    }
+
+    /// Makes `files` the account of this store. Only under the lock, and settled.
+    ///
+    /// - Returns: Where the account that was there before is now.
+    @discardableResult
+    static func install(
+        _ files: [(name: String, bytes: [UInt8])],
+        in state: borrowing SecretDirectory,
+        settingAsideAt now: Date? = nil
+    ) throws(IdentityError) -> String? {
+        let temporary = Self.temporaryPrefix + SecretDirectory.uniqueSuffix()
+        try state.makeSubdirectory(temporary, files: files)
+        guard let now, state.names().contains(Self.accountName) else {
+            try state.rename(temporary, to: Self.accountName)
+            return nil
+        }
+        // Three renames, each of which leaves what `settle` can finish or undo: an old account is never lost.
+        let date = now.formatted(.iso8601.timeSeparator(.omitted))
+        let aside = "previous-\(date)-\(SecretDirectory.uniqueSuffix().prefix(4))"
+        try state.rename(temporary, to: Self.incomingName)
+        try state.rename(Self.accountName, to: aside)
+        try state.rename(Self.incomingName, to: Self.accountName)
+        return state.path(of: aside)
+    }
+
+    /// Runs `body` with the account that is there, while no other process changes it.
+    private func withAccount<Result>(
+        _ body: (borrowing SecretDirectory, StoredAccount) throws(IdentityError) -> Result
+    ) throws(IdentityError) -> Result {
+        let state = try SecretDirectory.make(path: self.directory)
+        return try state.withLock { () throws(IdentityError) in
+            try Self.settle(state)
+            guard let account = try state.subdirectory(Self.accountName) else {
+                throw IdentityError(
+                    .fileMissing,
+                    "\(self.directory) holds no account yet. Start anything that uses it once, then try again.",
+                    path: self.directory
+                )
+            }
+            return try body(account, try StoredAccount(reading: account))
+        }
+    }
+}
+
+extension SystemIdentity {
+    /// The identity of a system with a new key, on the machine that holds the account.
+    static func founding(
+        _ authority: AccountAuthority,
+        discoveryKey: DiscoveryKey = DiscoveryKey(),
+        systemKey: P256.Signing.PrivateKey = .init(),
+        now: Date
+    ) throws(IdentityError) -> SystemIdentity {
+        let certificate = try authority.issueCertificate(for: systemKey.publicKey, now: now)
+        do throws(TrustError) {
+            return try SystemIdentity(
+                rootCertificate: authority.rootCertificate,
+                certificate: certificate,
+                systemKey: systemKey,
+                discoveryKey: discoveryKey,
+                isAuthority: true
+            )
+        } catch {
+            throw .rejectedRenewal("was made wrong (\(error.code)); please report this", cause: error)
+        }
+    }
+
+    fileprivate func replacingCertificate(with der: [UInt8]) throws(IdentityError) -> SystemIdentity {
+        do throws(TrustError) {
+            return try SystemIdentity(
+                rootCertificate: self.rootCertificate,
+                certificate: der,
+                systemKey: self.systemKey,
+                discoveryKey: self.discoveryKey,
+                isAuthority: self.isAuthority
+            )
+        } catch {
+            throw .rejectedRenewal("is not for this system (\(error.code))", cause: error)
+        }
+    }
+}
+
+extension IdentityError {
+    fileprivate static func rejectedRenewal(_ what: String, cause: (any Error)? = nil) -> IdentityError {
+        IdentityError(
+            .rejectedCertificate,
+            "The new certificate \(what). It was not installed; the present one stays in use.",
+            cause: cause
+        )
+    }
+}

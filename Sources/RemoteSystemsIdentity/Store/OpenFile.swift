@@ -1,0 +1,125 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// An open file, closed with its last use. All reading is bounded, all writing reaches the disk or is undone.
+struct OpenFile: ~Copyable {
+    let path: String
+    let descriptor: Int32
+
+    private init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    /// Opens a file for reading, or returns nil when there is none.
+    ///
+    /// - Parameters:
+    ///   - directory: The open directory that `name` is relative to.
+    ///   - path: The whole path, for errors.
+    init?(
+        reading name: String,
+        in directory: Int32 = AT_FDCWD,
+        path: String,
+        flags: Int32 = 0
+    ) throws(IdentityError) {
+        // Not blocking: a named pipe put there must not hang us.
+        let descriptor = unsafe openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags)
+        guard descriptor >= 0 else {
+            let cause = SystemCallError("open")
+            if cause.number == ENOENT { return nil }
+            throw .failed(cause, to: "be read", path: path)
+        }
+        self.init(path: path, descriptor: descriptor)
+    }
+
+    /// Makes a file that only its owner can read and that did not exist before, with `bytes` in it; all or nothing.
+    static func create(
+        _ name: String,
+        in directory: Int32 = AT_FDCWD,
+        path: String,
+        _ bytes: [UInt8]
+    ) throws(IdentityError) {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = unsafe openat(directory, name, flags, 0o600)
+        guard descriptor >= 0 else {
+            throw .failed(SystemCallError("open"), to: "be made", path: path)
+        }
+        let file = OpenFile(path: path, descriptor: descriptor)
+        // Gives back what a strange umask took from the owner. File systems without modes refuse; nothing is lost then.
+        _ = fchmod(descriptor, 0o600)
+        do throws(IdentityError) {
+            try file.write(bytes)
+            guard fsync(descriptor) == 0 else {
+                throw .failed(SystemCallError("fsync"), to: "be written", path: path)
+            }
+        } catch {
+            _ = unsafe unlinkat(directory, name, 0)
+            throw error
+        }
+    }
+
+    /// What the file is, who owns it and who may read it.
+    func status() throws(IdentityError) -> stat {
+        var status = stat()
+        guard unsafe fstat(self.descriptor, &status) == 0 else {
+            throw .failed(SystemCallError("fstat"), to: "be examined", path: self.path)
+        }
+        return status
+    }
+
+    /// All bytes of the file, of which there may be at most `limit`.
+    func read(limit: Int) throws(IdentityError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16 * 1024)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe systemRead(self.descriptor, $0) }
+            if count == 0 { return bytes }
+            guard count > 0 else {
+                let cause = SystemCallError("read")
+                if cause.number == EINTR { continue }
+                throw .failed(cause, to: "be read", path: self.path)
+            }
+            bytes += chunk[..<count]
+            guard bytes.count <= limit else {
+                throw IdentityError(
+                    .damaged,
+                    "\(self.path) is far too large to be ours. Nothing was changed.",
+                    path: self.path
+                )
+            }
+        }
+    }
+
+    private func write(_ bytes: [UInt8]) throws(IdentityError) {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes[written...].withUnsafeBytes { unsafe systemWrite(self.descriptor, $0) }
+            guard count >= 0 else {
+                let cause = SystemCallError("write")
+                if cause.number == EINTR { continue }
+                throw .failed(cause, to: "be written", path: self.path)
+            }
+            written += count
+        }
+    }
+}
+
+// Outside the type, where `read` is the system's and not the file's own.
+
+private func systemRead(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    unsafe read(file, buffer.baseAddress, buffer.count)
+}
+
+private func systemWrite(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
+    unsafe write(file, buffer.baseAddress, buffer.count)
+}

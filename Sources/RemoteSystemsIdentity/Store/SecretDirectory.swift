@@ -1,0 +1,259 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// An open directory that only its owner may enter, and the plain files in it that only their owner may read.
+///
+/// All names are resolved relative to the open directory, so renaming it meanwhile (when another process replaces the
+/// account) cannot mix the files of two accounts. No symbolic link is followed inside it.
+struct SecretDirectory: ~Copyable {
+    let path: String
+    private let descriptor: Int32
+
+    /// The most bytes that any file of ours may hold; a longer one is damaged.
+    private static let largestFile = 1 << 20
+
+    private init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    func path(of name: String) -> String { self.path + "/" + name }
+
+    // MARK: Opening
+
+    /// Opens the directory at `path`, or returns nil when there is none.
+    static func open(path: String) throws(IdentityError) -> SecretDirectory? {
+        try Self.open(path: path, at: AT_FDCWD, name: path, flags: 0)
+    }
+
+    /// Opens the directory at `path`, making it and its parents for this user alone when they do not exist.
+    static func make(path: String) throws(IdentityError) -> SecretDirectory {
+        var prefix = path.hasPrefix("/") ? "/" : ""
+        for component in path.split(separator: "/") {
+            prefix += component
+            if unsafe mkdir(prefix, 0o700) != 0, errno != EEXIST {
+                let cause = SystemCallError("mkdir")
+                // A parent that we may not write to but that exists (EROFS, EACCES) is no failure: what counts is the end.
+                var status = stat()
+                guard unsafe stat(prefix, &status) == 0 else {
+                    throw .failed(cause, to: "be made", path: prefix)
+                }
+            }
+            prefix += "/"
+        }
+        guard let directory = try Self.open(path: path) else {
+            throw IdentityError(
+                .inputOutput,
+                "\(path) was removed while it was being set up. Try again.",
+                path: path
+            )
+        }
+        return directory
+    }
+
+    /// Opens the directory `name` in this one, or returns nil when there is none.
+    func subdirectory(_ name: String) throws(IdentityError) -> SecretDirectory? {
+        try Self.open(path: self.path(of: name), at: self.descriptor, name: name, flags: O_NOFOLLOW)
+    }
+
+    private static func open(
+        path: String,
+        at parent: Int32,
+        name: String,
+        flags: Int32
+    ) throws(IdentityError) -> SecretDirectory? {
+        let descriptor = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)
+        guard descriptor >= 0 else {
+            let cause = SystemCallError("open")
+            if cause.number == ENOENT { return nil }
+            throw .failed(cause, to: "be opened", path: path)
+        }
+        let directory = SecretDirectory(path: path, descriptor: descriptor)
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw .failed(SystemCallError("fstat"), to: "be examined", path: path)
+        }
+        try Self.check(status, path: path, kind: S_IFDIR)
+        return directory
+    }
+
+    /// Refuses what another user owns or may look into.
+    private static func check(_ status: stat, path: String, kind: mode_t) throws(IdentityError) {
+        guard status.st_mode & S_IFMT == kind else {
+            throw IdentityError(
+                .notAPlainFile,
+                "\(path) is not \(kind == S_IFDIR ? "a directory" : "a plain file"). Move it away and try again.",
+                path: path
+            )
+        }
+        guard status.st_uid == geteuid() else {
+            throw IdentityError(
+                .wrongOwner,
+                """
+                \(path) belongs to user \(status.st_uid), but this process runs as user \(geteuid()). Run it as the \
+                owner, or set REMOTE_SYSTEMS_STATE to a directory of this user's own.
+                """,
+                path: path
+            )
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            // A directory may have been named by mistake, and closing one that others need would be bad advice.
+            let advice =
+                kind == S_IFDIR
+                ? "If it is for nothing else: chmod 700 '\(path)'. Else set REMOTE_SYSTEMS_STATE to another directory."
+                : "To close it: chmod 600 '\(path)'"
+            throw IdentityError(
+                .permissions,
+                "\(path) is open to other users of this machine, who may have read the keys in it. \(advice)",
+                path: path
+            )
+        }
+    }
+
+    // MARK: Files
+
+    /// The bytes of the file `name`, or nil when there is none.
+    func read(_ name: String) throws(IdentityError) -> [UInt8]? {
+        guard let file = try self.file(name) else { return nil }
+        return try file.read(limit: Self.largestFile)
+    }
+
+    /// Whether there is a file `name`, checked as ``read(_:)`` would but not read.
+    func contains(_ name: String) throws(IdentityError) -> Bool {
+        let file = try self.file(name)
+        return file != nil
+    }
+
+    private func file(_ name: String) throws(IdentityError) -> OpenFile? {
+        let path = self.path(of: name)
+        guard let file = try OpenFile(reading: name, in: self.descriptor, path: path, flags: O_NOFOLLOW) else {
+            return nil
+        }
+        try Self.check(file.status(), path: path, kind: S_IFREG)
+        return file
+    }
+
+    /// Makes the file `name`, which must not exist, and sees it on the disk.
+    func create(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
+        try OpenFile.create(name, in: self.descriptor, path: self.path(of: name), bytes)
+    }
+
+    /// Replaces the file `name` as a whole: whoever reads meanwhile gets the old bytes or the new ones.
+    func replace(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
+        let temporary = ".new-" + Self.uniqueSuffix()
+        try self.create(temporary, bytes)
+        do throws(IdentityError) {
+            try self.rename(temporary, to: name)
+        } catch {
+            _ = unsafe unlinkat(self.descriptor, temporary, 0)
+            throw error
+        }
+    }
+
+    // MARK: Names
+
+    /// Renames and sees the new name on the disk.
+    func rename(_ name: String, to newName: String) throws(IdentityError) {
+        guard unsafe renameat(self.descriptor, name, self.descriptor, newName) == 0 else {
+            throw .failed(SystemCallError("rename"), to: "be renamed", path: self.path(of: name))
+        }
+        try self.sync()
+    }
+
+    /// Makes the directory `name` with these files in it, all of it or nothing.
+    func makeSubdirectory(_ name: String, files: [(name: String, bytes: [UInt8])]) throws(IdentityError) {
+        guard unsafe mkdirat(self.descriptor, name, 0o700) == 0 else {
+            throw .failed(SystemCallError("mkdir"), to: "be made", path: self.path(of: name))
+        }
+        do throws(IdentityError) {
+            guard unsafe fchmodat(self.descriptor, name, 0o700, 0) == 0 else {
+                throw .failed(SystemCallError("fchmod"), to: "be made", path: self.path(of: name))
+            }
+            guard let directory = try self.subdirectory(name) else {
+                throw IdentityError(
+                    .inputOutput,
+                    "\(self.path(of: name)) was removed while it was being written. Try again.",
+                    path: self.path(of: name)
+                )
+            }
+            for file in files {
+                try directory.create(file.name, file.bytes)
+            }
+            try directory.sync()
+        } catch {
+            self.removeSubdirectory(name)
+            throw error
+        }
+    }
+
+    /// Removes the directory `name` and the files in it, as far as possible: for what we made and nobody used.
+    func removeSubdirectory(_ name: String) {
+        try? FileManager.default.removeItem(atPath: self.path(of: name))
+    }
+
+    /// The names in this directory.
+    func names() -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
+    }
+
+    func sync() throws(IdentityError) {
+        guard fsync(self.descriptor) == 0 else {
+            throw .failed(SystemCallError("fsync"), to: "be written", path: self.path)
+        }
+    }
+
+    static func uniqueSuffix() -> String {
+        Base32.encode((0..<8).map { _ in UInt8.random(in: .min ... .max) })
+    }
+}
+
+extension SecretDirectory {
+    /// Runs `body` while no other holder of this directory's lock does, in this process or another.
+    ///
+    /// - Throws: ``IdentityError/Code/busy`` when the lock is not free within ten seconds.
+    func withLock<Result: ~Copyable>(
+        waiting limit: Duration = .seconds(10),
+        _ body: () throws(IdentityError) -> Result
+    ) throws(IdentityError) -> Result {
+        let path = self.path(of: "lock")
+        let file = unsafe openat(self.descriptor, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw .failed(SystemCallError("open"), to: "be opened", path: path)
+        }
+        // Closing gives the lock back, also when the process dies.
+        defer { close(file) }
+        // `flock` itself would wait without end, so ask again and again; it is held for milliseconds.
+        let deadline = ContinuousClock.now + limit
+        while flock(file, LOCK_EX | LOCK_NB) != 0 {
+            let cause = SystemCallError("flock")
+            guard cause.number == EWOULDBLOCK || cause.number == EINTR else {
+                throw .failed(cause, to: "be locked", path: path)
+            }
+            guard ContinuousClock.now < deadline else {
+                throw IdentityError(
+                    .busy,
+                    """
+                    Another process has kept \(path) locked for \(limit). Try again; if it stays so, \
+                    `fuser '\(path)'` shows which process it is.
+                    """,
+                    path: path,
+                    cause: cause
+                )
+            }
+            usleep(2_000)
+        }
+        return try body()
+    }
+}

@@ -1,0 +1,222 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import SwiftASN1
+
+/// An account as it lies in the directory `account`: which files there are and how they must fit together.
+struct StoredAccount {
+    var identity: SystemIdentity
+    var created: Date
+
+    /// The names of the files.
+    enum File {
+        static let manifest = "account.json"
+        static let rootCertificate = "root-certificate.pem"
+        static let rootKey = "root-key.pem"
+        static let systemCertificate = "system-certificate.pem"
+        static let systemKey = "system-key.pem"
+        static let discoveryKey = "discovery-key.pem"
+        static let joinedSystems = "joined-systems"
+    }
+
+    private static let certificateType = "CERTIFICATE"
+    private static let discoveryKeyType = "REMOTE SYSTEMS DISCOVERY KEY"
+
+    // MARK: Writing
+
+    static func files(
+        of identity: SystemIdentity,
+        rootKey: P256.Signing.PrivateKey?,
+        joinedSystems: [UInt8]? = nil,
+        created: Date
+    ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
+        let manifest = Manifest(account: identity.accountID, system: identity.systemID, created: created)
+        var files = [
+            (File.manifest, try manifest.json()),
+            (File.rootCertificate, Self.pem(Self.certificateType, identity.rootCertificate)),
+            (File.systemKey, Array((identity.systemKey.pemRepresentation + "\n").utf8)),
+            (File.systemCertificate, Self.pem(Self.certificateType, identity.certificate)),
+            (File.discoveryKey, Self.pem(Self.discoveryKeyType, identity.discoveryKey.bytes)),
+        ]
+        if let rootKey {
+            files.append((File.rootKey, Array((rootKey.pemRepresentation + "\n").utf8)))
+        }
+        if let joinedSystems {
+            files.append((File.joinedSystems, joinedSystems))
+        }
+        return files
+    }
+
+    static func certificateFile(_ der: [UInt8]) -> [UInt8] { Self.pem(Self.certificateType, der) }
+
+    private static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
+        Array((PEMDocument(type: type, derBytes: bytes).pemString + "\n").utf8)
+    }
+
+    // MARK: Reading
+
+    init(reading directory: borrowing SecretDirectory) throws(IdentityError) {
+        let manifest = try Manifest(reading: directory)
+        let root = try Self.readPEM(File.rootCertificate, Self.certificateType, in: directory)
+        let certificate = try Self.readPEM(File.systemCertificate, Self.certificateType, in: directory)
+        let systemKey = try Self.readKey(File.systemKey, in: directory)
+        guard
+            let discoveryKey = DiscoveryKey(
+                bytes: try Self.readPEM(File.discoveryKey, Self.discoveryKeyType, in: directory)
+            )
+        else { throw .damaged(File.discoveryKey, "holds no key of 32 bytes", in: directory) }
+        let isAuthority = try directory.contains(File.rootKey)
+        do throws(TrustError) {
+            self.identity = try SystemIdentity(
+                rootCertificate: root,
+                certificate: certificate,
+                systemKey: systemKey,
+                discoveryKey: discoveryKey,
+                isAuthority: isAuthority
+            )
+        } catch {
+            throw .damaged(
+                File.systemCertificate,
+                "does not fit the keys beside it (\(error.code))",
+                in: directory,
+                cause: error
+            )
+        }
+        guard manifest.account == self.identity.accountID, manifest.system == self.identity.systemID else {
+            throw .damaged(File.manifest, "names another account or system than the keys beside it", in: directory)
+        }
+        self.created = manifest.created
+    }
+
+    static func authority(in directory: borrowing SecretDirectory) throws(IdentityError) -> AccountAuthority? {
+        guard try directory.contains(File.rootKey) else { return nil }
+        let root = try Self.readPEM(File.rootCertificate, Self.certificateType, in: directory)
+        guard
+            let authority = AccountAuthority(
+                rootCertificate: root,
+                key: try Self.readKey(File.rootKey, in: directory)
+            )
+        else {
+            throw .damaged(File.rootKey, "is not the key of \(File.rootCertificate)", in: directory)
+        }
+        return authority
+    }
+
+    private static func readText(
+        _ name: String,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> String {
+        guard let bytes = try directory.read(name) else {
+            throw .damaged(name, "is missing", in: directory)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .damaged(name, "is not text", in: directory)
+        }
+        return text
+    }
+
+    private static func readPEM(
+        _ name: String,
+        _ type: String,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> [UInt8] {
+        let text = try Self.readText(name, in: directory)
+        guard let document = try? PEMDocument(pemString: text), document.discriminator == type else {
+            throw .damaged(name, "does not hold one whole PEM block '\(type)'", in: directory)
+        }
+        return document.derBytes
+    }
+
+    private static func readKey(
+        _ name: String,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> P256.Signing.PrivateKey {
+        let text = try Self.readText(name, in: directory)
+        // The library's error is dropped on purpose: it may quote what it read.
+        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: text) else {
+            throw .damaged(name, "does not hold a P-256 private key in PEM", in: directory)
+        }
+        return key
+    }
+}
+
+/// `account.json`: what the other files are, in a form that later versions can extend.
+private struct Manifest: Codable {
+    static let currentFormat = 1
+
+    var format = Self.currentFormat
+    var account: AccountID
+    var system: SystemID
+    var created: Date
+
+    init(account: AccountID, system: SystemID, created: Date) {
+        self.account = account
+        self.system = system
+        self.created = created
+    }
+
+    init(reading directory: borrowing SecretDirectory) throws(IdentityError) {
+        struct Version: Decodable { var format: Int }
+        let name = StoredAccount.File.manifest
+        guard let bytes = try directory.read(name) else { throw .damaged(name, "is missing", in: directory) }
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        let data = Data(bytes)
+        guard let version = try? decoder.decode(Version.self, from: data) else {
+            throw .damaged(name, "is not JSON with a format number", in: directory)
+        }
+        guard version.format == Self.currentFormat else {
+            throw IdentityError(
+                .unsupportedFormat,
+                """
+                \(directory.path(of: name)) has format \(version.format); this version knows \(Self.currentFormat) \
+                only. A newer version wrote it: update this software. Nothing was changed.
+                """,
+                path: directory.path(of: name)
+            )
+        }
+        do {
+            self = try decoder.decode(Manifest.self, from: data)
+        } catch {
+            throw .damaged(name, "lacks the account, the system or the date", in: directory)
+        }
+    }
+
+    func json() throws(IdentityError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        do {
+            return try Array(encoder.encode(self)) + [UInt8(ascii: "\n")]
+        } catch {
+            throw IdentityError(
+                .inputOutput,
+                "The account's description could not be written as JSON. Please report this.",
+                cause: error
+            )
+        }
+    }
+}
+
+extension IdentityError {
+    static func damaged(
+        _ name: String,
+        _ what: String,
+        in directory: borrowing SecretDirectory,
+        cause: (any Error)? = nil
+    ) -> IdentityError {
+        let path = directory.path(of: name)
+        return IdentityError(
+            .damaged,
+            """
+            \(path) \(what). Nothing was overwritten and trying again will not help. Bring the files back from a \
+            backup, or use the account's recovery file (`remotesystems account import`). If both are lost, move \
+            \(directory.path) away: a new identity is made on the next start, and its systems have to join again.
+            """,
+            path: path,
+            cause: cause
+        )
+    }
+}

@@ -1,0 +1,66 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A system call that failed, kept as the cause of an ``IdentityError``.
+struct SystemCallError: Error, CustomStringConvertible {
+    var call: String
+    var number: Int32
+
+    /// Takes the number from `errno`, so make it right after the failed call.
+    init(_ call: String) {
+        self.call = call
+        self.number = errno
+    }
+
+    var reason: String { unsafe String(cString: strerror(self.number)) }
+    var description: String { "\(self.call): \(self.reason) (\(self.number))" }
+}
+
+extension IdentityError {
+    /// The error of a failed system call, with the advice that fits it.
+    ///
+    /// - Parameter intent: What was being done, as in "be read".
+    static func failed(_ cause: SystemCallError, to intent: String, path: String) -> IdentityError {
+        let start = "\(path) cannot \(intent): \(cause.reason)."
+        return switch cause.number {
+        case ENOSPC, EDQUOT:
+            IdentityError(
+                .diskFull,
+                "\(start) Nothing was changed. Free some space there and try again.",
+                path: path,
+                cause: cause
+            )
+        case EACCES, EPERM, EROFS:
+            IdentityError(
+                .notAllowed,
+                "\(start) Give this user access, or set REMOTE_SYSTEMS_STATE to a directory of its own.",
+                path: path,
+                cause: cause
+            )
+        case ELOOP, ENOTDIR, EISDIR:
+            IdentityError(
+                .notAPlainFile,
+                "\(start) Keys are not read through symbolic links: put the file or directory itself there.",
+                path: path,
+                cause: cause
+            )
+        case ENOENT:
+            IdentityError(.fileMissing, "\(start) Check the name.", path: path, cause: cause)
+        case EEXIST:
+            IdentityError(
+                .fileExists,
+                "\(start) It was not overwritten: choose another name, or move it away first.",
+                path: path,
+                cause: cause
+            )
+        default:
+            IdentityError(.inputOutput, "\(start) Trying again may help.", path: path, cause: cause)
+        }
+    }
+}

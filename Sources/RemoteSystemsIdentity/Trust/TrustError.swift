@@ -1,0 +1,54 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a system's certificate was not trusted.
+///
+/// Neither ``message`` nor ``description`` holds a name or a secret, so both are fit for logs.
+public struct TrustError: Error, Hashable, Sendable {
+    /// The rule that the certificate broke.
+    public var code: Code
+
+    /// What is wrong, whether trying again can help, and what to do.
+    public var message: String
+
+    init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension TrustError {
+    /// A rule that a certificate can break. New ones may be added in any release.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String {
+            case notOurAccount, expired, notYetValid, malformed, wrongUsage, identityMismatch, revoked, badSignature
+        }
+
+        private let kind: Kind
+
+        /// The code's name, which is stable and fit for logs and scripts.
+        public var description: String { self.kind.rawValue }
+
+        /// The certificate names another account, or none.
+        public static let notOurAccount = Code(kind: .notOurAccount)
+        /// The certificate's life is over by this machine's clock.
+        public static let expired = Code(kind: .expired)
+        /// The certificate's life has not begun by this machine's clock.
+        public static let notYetValid = Code(kind: .notYetValid)
+        /// The bytes are no certificate, or not one of the only form that is accepted.
+        public static let malformed = Code(kind: .malformed)
+        /// The certificate is for another purpose than being a system.
+        public static let wrongUsage = Code(kind: .wrongUsage)
+        /// The certificate names another system than the one whose key is in it.
+        public static let identityMismatch = Code(kind: .identityMismatch)
+        /// The system was expelled from the account.
+        public static let revoked = Code(kind: .revoked)
+        /// The certificate names our account but our account did not sign it.
+        public static let badSignature = Code(kind: .badSignature)
+    }
+}
+
+extension TrustError: CustomStringConvertible {
+    /// The code and the message.
+    public var description: String { "TrustError(\(self.code)): \(self.message)" }
+}

@@ -1,0 +1,197 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+internal import ValueSets
+
+/// What comes from the network. Called by ``WireHandler``, on the event loop.
+extension Connection {
+    func received(_ bytes: ByteBuffer) {
+        self.decoder.append(bytes)
+        self.handleFrames()
+    }
+
+    /// Handles every whole frame there is; what that writes leaves together in ``readCompleted()``.
+    func handleFrames() {
+        self.isReading = true
+        self.machine.heardFromPeer(now: .now())
+        do throws(TransportError) {
+            while !self.hasEnded, let frame = try self.decoder.next() {
+                try self.receive(Frame(frame), bytes: frame.readableBytes)
+            }
+        } catch {
+            self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
+            self.abort(error.closeStatus ?? .unknown, reason: error)
+        }
+    }
+
+    func readCompleted() {
+        self.isReading = false
+        self.doNextSteps()
+        self.flush()
+    }
+
+    private func receive(_ frame: Frame, bytes: Int) throws(TransportError) {
+        switch frame {
+        case .response(let id, let status, let message, let failure):
+            try self.complete(id, .success(Reply(status: status, message: message, failure: failure)))
+        case .malformed(.response, let id, let error):
+            try self.complete(id, .failure(Self.unreadableAnswer(error)))
+        case .request(let id, let timeout, let message):
+            let deadline = NIODeadline.now() + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
+            let request = IncomingRequest(message: message, deadline: deadline)
+            try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
+        case .malformed(_, let id, let error):
+            // The sender learns what is wrong with its message. It takes its turn like any other request, or whoever
+            // sends such messages and does not read could make us hold any number of answers.
+            let reply = Reply(status: .failure, failure: WireFailure("The message cannot be read: \(error)"))
+            try self.take(IncomingCall(id: id, work: .answer(reply)), bytes: bytes, deadline: .distantFuture)
+        case .cancel(let id):
+            switch self.machine.receivedCancel(id: id) {
+            case .cancelHandler: self.handlerTasks[id]?.cancel()
+            case .answerCancelled: self.respond(id: id, .cancelled)
+            case .nothing: break
+            }
+        case .ping(let token):
+            if self.channel.isWritable { self.write(.pong(token: token)) } else { self.owedPong = token }
+        case .pong, .unknown:
+            break
+        case .close(let status, let failure):
+            self.receivedClose(status, failure)
+        case .hello, .accept, .refuse:
+            throw .violation("a frame of the opening came on an open connection")
+        }
+    }
+
+    /// A day; nobody waits longer, and it keeps the arithmetic in range whatever the peer says.
+    private static var mostTimeout: UInt64 { 86_400_000 }
+
+    private func complete(_ id: UInt64, _ result: Result<Reply, any Error>) throws(TransportError) {
+        switch self.machine.receivedResponse(id: id) {
+        case .complete(let call): call.continuation.resume(with: result)
+        case .ignore: break
+        case .violation(let what): throw .violation(what)
+        }
+    }
+
+    private func take(_ call: IncomingCall, bytes: Int, deadline: NIODeadline) throws(TransportError) {
+        switch self.machine.receivedRequest(id: call.id, bytes: bytes, deadline: deadline, request: call) {
+        case .dispatch(let call): self.dispatch(call)
+        case .queued: break
+        case .violation(let what): throw .violation(what)
+        case .excess(let what): throw .violation(what, closing: .resourceLimitsExceeded)
+        }
+    }
+
+    private func receivedClose(_ status: CloseStatus, _ failure: WireFailure?) {
+        if let failure {
+            self.logger.notice("The other system closes the connection", metadata: ["reason": "\(failure.text)"])
+        }
+        self.peerFailure = failure
+        let unsent = self.machine.receivedClose(status, until: .now() + self.limits.drainTime)
+        for call in unsent {
+            call.continuation.resume(throwing: Self.closedError(status, cause: nil))
+        }
+    }
+
+    func writabilityChanged() {
+        self.machine.writabilityChanged(self.channel.isWritable)
+        guard self.channel.isWritable else { return }
+        // What is written in the middle of a flush would be cleared away with what the flush has handed over.
+        guard !self.isFlushing else {
+            self.isResumeDue = true
+            return
+        }
+        if let token = self.owedPong.take() { self.write(.pong(token: token)) }
+        self.doNextSteps()
+    }
+
+    func channelInactive() {
+        let lost =
+            if let failure = self.peerFailure {
+                TransportError(
+                    .connectionLost,
+                    "The other system closed the connection: \(failure.text)",
+                    side: .remote,
+                    canRetry: failure.canRetry
+                )
+            } else {
+                TransportError(
+                    .connectionLost,
+                    "The other system closed the connection without saying why, or went away.",
+                    side: .network,
+                    canRetry: true
+                )
+            }
+        self.end(.unknown, cause: lost)
+    }
+
+    func channelFailed(_ error: any Error) {
+        self.end(
+            .unknown,
+            cause: TransportError(
+                .connectionLost,
+                "The connection failed.",
+                side: .network,
+                canRetry: true,
+                cause: error
+            )
+        )
+    }
+
+    // MARK: Handling requests
+
+    /// Starts the request's handler at once, here; a handler that needs nothing else answers before this returns.
+    func dispatch(_ call: IncomingCall) {
+        switch call.work {
+        case .handle(let request):
+            let task = Task.immediate { await self.handle(request, id: call.id) }
+            if self.machine.isRunning(id: call.id) {
+                self.handlerTasks[call.id] = task
+            }
+        case .answer(let reply):
+            self.finish(id: call.id, reply)
+        }
+    }
+
+    private func handle(_ request: IncomingRequest, id: UInt64) async {
+        let reply = await self.handler(request, self)
+        self.handlerTasks[id] = nil
+        self.finish(id: id, reply)
+    }
+
+    private func finish(id: UInt64, _ reply: Reply) {
+        if self.machine.handlerFinished(id: id) {
+            self.respond(id: id, reply)
+        }
+        if !self.isReading { self.doNextSteps() }
+    }
+
+    private func respond(id: UInt64, _ reply: Reply) {
+        do throws(TransportError) {
+            try self.writeResponse(id: id, reply)
+        } catch {
+            // The caller must get an answer whatever the handler made of it.
+            self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
+            let status: ResponseStatus = error.code == .messageTooLarge ? .messageTooLarge : .failure
+            self.write(.response(id: id, status: status, message: [:], failure: WireFailure(error.message)))
+        }
+    }
+}
+
+extension Connection {
+    private static func unreadableAnswer(_ error: ValueSetError) -> TransportError {
+        TransportError(
+            .protocolViolation,
+            "The answer cannot be read: \(error)",
+            side: .remote,
+            wasSent: true,
+            cause: error
+        )
+    }
+}
+
+extension Reply {
+    static let cancelled = Reply(status: .failure, failure: WireFailure("The request was cancelled before it started."))
+}

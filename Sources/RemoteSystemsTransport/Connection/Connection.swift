@@ -1,0 +1,429 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+package import NIOCore
+package import RemoteSystemsIdentity
+package import ValueSets
+
+/// A request from the peer, as its handler gets it.
+package struct IncomingRequest: Sendable {
+    package var message: ValueSet
+    /// When the caller stops waiting for the answer.
+    package var deadline: NIODeadline
+}
+
+/// What a handler answers.
+package struct Reply: Sendable {
+    package var status: ResponseStatus
+    package var message: ValueSet
+    package var failure: WireFailure?
+
+    package init(status: ResponseStatus = .success, message: ValueSet = [:], failure: WireFailure? = nil) {
+        self.status = status
+        self.message = message
+        self.failure = failure
+    }
+}
+
+/// Answers one request. Runs on the connection's executor until it awaits something elsewhere.
+package typealias RequestHandler = @Sendable (IncomingRequest, Connection) async -> Reply
+
+/// An open, authenticated connection: requests and answers both ways.
+///
+/// An actor on its event loop's executor. What comes from the network is handled where it arrives, and a caller that
+/// already runs on the connection's executor sends without changing threads. It does what ``ConnectionStateMachine``
+/// says and decides nothing itself. Incoming frames are in `Connection+Receiving.swift`.
+package actor Connection {
+    package nonisolated let peer: PeerIdentity
+    /// What the other side said of itself when the connection was opened.
+    package nonisolated let remote: Acceptance
+    package nonisolated let channel: any Channel
+    package nonisolated let limits: ConnectionLimits
+
+    private nonisolated let executor: any SerialExecutor
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe self.executor.asUnownedSerialExecutor()
+    }
+
+    var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
+    var decoder: FrameDecoder
+    let handler: RequestHandler
+    let logger: Logger
+    /// True while bytes from the network are being handled; what is written meanwhile leaves in one go at the end.
+    var isReading = false
+    /// Handlers that have not come to their end, by request number.
+    var handlerTasks: [UInt64: Task<Void, Never>] = [:]
+    /// The newest ping that could not be answered yet because the peer does not read.
+    var owedPong: UInt64?
+    /// What the peer said when it closed the connection.
+    var peerFailure: WireFailure?
+    /// True while ``flush()`` hands over what is to leave.
+    private(set) var isFlushing = false
+    /// The channel became writable again in the middle of a flush.
+    var isResumeDue = false
+
+    private var outbound: ByteBuffer
+    private var held: (id: UInt64, frame: ByteBuffer)?
+    private var isFlushScheduled = false
+    private var isStepping = false
+    private var timer: (at: NIODeadline, scheduled: Scheduled<Void>)?
+    private var ending: (status: CloseStatus, cause: TransportError?)?
+    private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
+
+    struct OutgoingCall {
+        var message: ValueSet
+        var deadline: NIODeadline
+        var continuation: CheckedContinuation<Reply, any Error>
+    }
+
+    struct IncomingCall {
+        enum Work {
+            case handle(IncomingRequest)
+            /// No handler is needed to know the answer.
+            case answer(Reply)
+        }
+
+        var id: UInt64
+        var work: Work
+    }
+
+    /// What is to leave is handed on at the latest when it is this much, so that a peer that does not read is noticed
+    /// by the channel's writability before more is written for it.
+    private static var mostUnflushedBytes: Int { 1 << 16 }
+
+    init(
+        channel: any Channel,
+        peer: PeerIdentity,
+        remote: Acceptance,
+        limits: ConnectionLimits,
+        decoder: FrameDecoder,
+        logger: Logger,
+        handler: @escaping RequestHandler
+    ) {
+        self.channel = channel
+        self.executor = channel.eventLoop.executor
+        self.peer = peer
+        self.remote = remote
+        self.limits = limits
+        self.decoder = decoder
+        self.decoder.limit = limits.messageBytes
+        self.handler = handler
+        self.logger = logger
+        self.outbound = channel.allocator.buffer(capacity: 1024)
+        // Longer than any machine stays up, and in range whatever the certificate says.
+        let trustedSeconds = min(max(peer.expiry.timeIntervalSinceNow, 0), 1e9)
+        self.machine = ConnectionStateMachine(
+            limits: limits,
+            peer: remote.limits,
+            now: .now(),
+            trustEnd: .now() + .nanoseconds(Int64(trustedSeconds * 1e9))
+        )
+    }
+
+    // MARK: Calls
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
+    package func send(_ message: ValueSet, timeout: TimeAmount) async throws -> Reply {
+        try Task.checkCancellation()
+        let deadline = NIODeadline.now() + timeout
+        let id = self.machine.reserveID()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                self.start(id: id, OutgoingCall(message: message, deadline: deadline, continuation: continuation))
+            }
+        } onCancel: {
+            // Arrives after the call was started: both run on the event loop, in order.
+            self.channel.eventLoop.execute { self.assumeIsolated { $0.cancel(id: id) } }
+        }
+    }
+
+    private func start(id: UInt64, _ call: OutgoingCall) {
+        switch self.machine.submit(id: id, call, deadline: call.deadline) {
+        case .encode(let call):
+            self.transmit(id: id, call)
+            self.scheduleFlush()
+            self.armTimer()
+        case .wait:
+            self.armTimer()
+        case .reject(let call, let status):
+            call.continuation.resume(throwing: Self.closedError(status, cause: self.ending?.cause))
+        }
+    }
+
+    /// Encodes a call's frame behind what already waits to leave.
+    private func transmit(id: UInt64, _ call: OutgoingCall) {
+        let start = self.outbound.writerIndex
+        do throws(TransportError) {
+            try self.outbound.writeRequest(
+                id: id,
+                timeoutMilliseconds: Self.milliseconds(until: call.deadline),
+                message: call.message,
+                limit: self.remote.limits.messageBytes
+            )
+        } catch {
+            _ = self.machine.encodingFailed(id: id)
+            call.continuation.resume(throwing: error)
+            return
+        }
+        guard !self.machine.encoded(id: id, bytes: self.outbound.writerIndex - start - FrameDecoder.lengthBytes) else {
+            return
+        }
+        if let frame = self.outbound.getSlice(at: start, length: self.outbound.writerIndex - start) {
+            self.held = (id, frame)
+        }
+        self.outbound.moveWriterIndex(to: start)
+    }
+
+    private func cancel(id: UInt64) {
+        switch self.machine.cancel(id: id) {
+        case .sendCancel(let call):
+            self.write(.cancel(id: id))
+            call.continuation.resume(throwing: CancellationError())
+        case .drop(let call):
+            self.dropHeld(id: id)
+            call.continuation.resume(throwing: CancellationError())
+        case .nothing:
+            return
+        }
+        self.doNextSteps()
+    }
+
+    private func dropHeld(id: UInt64) {
+        if self.held?.id == id { self.held = nil }
+    }
+
+    // MARK: Doing what the machine says
+
+    func doNextSteps() {
+        // A handler that answers at once comes back here in the middle of a step; the loop below goes on with it.
+        guard !self.isStepping else { return }
+        self.isStepping = true
+        defer { self.isStepping = false }
+        while true {
+            switch self.machine.nextStep() {
+            case .nothing:
+                self.armTimer()
+                return
+            case .encode(let id, let call):
+                self.transmit(id: id, call)
+                self.scheduleFlush()
+            case .writeHeld:
+                if var frame = self.held.take()?.frame {
+                    self.outbound.writeBuffer(&frame)
+                    self.scheduleFlush()
+                }
+            case .dispatch(_, let request):
+                self.dispatch(request)
+            case .sendClose(let status):
+                self.write(.close(status, nil))
+            case .finish(let status):
+                self.flush()
+                self.end(status, cause: nil)
+                return
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes a frame other than a request. It cannot be too large for the wire: only messages can.
+    func write(_ frame: Frame) {
+        do throws(TransportError) {
+            try self.outbound.writeFrame(frame, limit: ConnectionLimits.mostMessageBytes)
+            self.scheduleFlush()
+        } catch {
+            self.logger.error("A frame could not be written", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    func writeResponse(id: UInt64, _ reply: Reply) throws(TransportError) {
+        try self.outbound.writeResponse(id: id, reply, limit: self.remote.limits.messageBytes)
+        self.scheduleFlush()
+    }
+
+    /// Several frames that are written in one turn of the event loop leave as one TLS record and one system call.
+    func scheduleFlush() {
+        guard self.outbound.readableBytes < Self.mostUnflushedBytes else { return self.flush() }
+        guard !self.isReading, !self.isFlushScheduled else { return }
+        self.isFlushScheduled = true
+        self.channel.eventLoop.execute {
+            self.assumeIsolated {
+                $0.isFlushScheduled = false
+                $0.flush()
+            }
+        }
+    }
+
+    func flush() {
+        guard self.outbound.readableBytes > 0, !self.isFlushing else { return }
+        self.isFlushing = true
+        self.channel.writeAndFlush(self.outbound, promise: nil)
+        // TLS has copied the bytes out by now, so the storage is ours alone again, as a rule; a large one is let go.
+        if self.outbound.capacity > 1 << 17 {
+            self.outbound = self.channel.allocator.buffer(capacity: 1024)
+        } else {
+            self.outbound.clear()
+        }
+        self.isFlushing = false
+        if self.isResumeDue {
+            self.isResumeDue = false
+            self.writabilityChanged()
+        }
+    }
+
+    // MARK: Time
+
+    func armTimer() {
+        let next = self.machine.nextWakeUp
+        if let timer = self.timer {
+            guard next < timer.at else { return }
+            timer.scheduled.cancel()
+        }
+        guard self.ending == nil else { return }
+        let scheduled = self.channel.eventLoop.scheduleTask(deadline: next) {
+            self.assumeIsolated { $0.tick() }
+        }
+        self.timer = (next, scheduled)
+    }
+
+    private func tick() {
+        self.timer = nil
+        guard self.ending == nil else { return }
+        let due = self.machine.tick(now: .now())
+        for (id, call, wasSent) in due.expired {
+            if wasSent { self.write(.cancel(id: id)) } else { self.dropHeld(id: id) }
+            call.continuation.resume(throwing: Self.deadlineError(wasSent: wasSent))
+        }
+        for id in due.overdue {
+            self.handlerTasks[id]?.cancel()
+        }
+        if due.isPeerDead {
+            let seconds = Double(self.limits.deadPeerTime.nanoseconds) / 1e9
+            let silent = TransportError(
+                .connectionLost,
+                "The connection was lost: the other system has been silent for \(seconds) s.",
+                side: .network,
+                canRetry: true
+            )
+            self.end(.unknown, cause: silent)
+        } else if due.isTrustOver {
+            let expired = TransportError(
+                .peerNotTrusted,
+                "The other system's certificate has expired. It has to renew it; connect again after that.",
+                side: .remote,
+                canRetry: true
+            )
+            self.abort(.unknown, reason: expired)
+        } else if due.isDrainOver {
+            self.end(.cancelled, cause: nil)
+        } else {
+            if let token = due.ping { self.write(.ping(token: token)) }
+            self.doNextSteps()
+        }
+    }
+
+    private static func milliseconds(until deadline: NIODeadline) -> UInt64 {
+        let left = (deadline - .now()).nanoseconds
+        return left > 0 ? UInt64((left + 999_999) / 1_000_000) : 0
+    }
+
+    // MARK: Ending
+
+    /// Closes gracefully: what is under way is finished first, bounded by the drain time. Returns once it is closed.
+    package func close(_ status: CloseStatus = .completed) async {
+        self.machine.close(status, until: .now() + self.limits.drainTime)
+        self.doNextSteps()
+        _ = await self.waitUntilClosed()
+    }
+
+    var hasEnded: Bool { self.ending != nil }
+
+    /// Closes at once. The peer is told; what is under way fails on both sides.
+    package func abort(_ status: CloseStatus = .cancelled, reason: TransportError? = nil) {
+        guard self.ending == nil else { return }
+        self.write(.close(status, reason.map { WireFailure($0.message, canRetry: $0.canRetry) }))
+        self.flush()
+        self.end(status, cause: reason)
+    }
+
+    /// Returns when the connection has ended, saying how.
+    package func waitUntilClosed() async -> CloseStatus {
+        await withCheckedContinuation { continuation in
+            self.onClose { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Calls back once, when the connection has ended; at once if it has.
+    package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
+        if let ending = self.ending {
+            listener(ending.status)
+        } else {
+            self.closeListeners.append(listener)
+        }
+    }
+
+    /// Ends the connection, whoever asked for it; what is still under way is failed exactly once.
+    func end(_ status: CloseStatus, cause: TransportError?) {
+        guard self.ending == nil else { return }
+        let lost = self.machine.lost(status)
+        self.ending = (lost.status, cause)
+        self.timer?.scheduled.cancel()
+        self.timer = nil
+        self.held = nil
+        for call in lost.sent {
+            call.continuation.resume(throwing: Self.lostError(lost.status, cause: cause))
+        }
+        for call in lost.unsent {
+            call.continuation.resume(throwing: Self.closedError(lost.status, cause: cause))
+        }
+        for task in self.handlerTasks.values { task.cancel() }
+        self.handlerTasks.removeAll()
+        self.channel.close(promise: nil)
+        let listeners = self.closeListeners
+        self.closeListeners = []
+        for listener in listeners { listener(lost.status) }
+    }
+}
+
+// MARK: - Errors of calls
+
+extension Connection {
+    static func closedError(_ status: CloseStatus, cause: TransportError?) -> TransportError {
+        TransportError(
+            .connectionClosed,
+            "The connection is closed; nothing was sent. Open a new one.",
+            side: .local,
+            canRetry: true,
+            closeStatus: status,
+            cause: cause
+        )
+    }
+
+    static func lostError(_ status: CloseStatus, cause: TransportError?) -> TransportError {
+        TransportError(
+            .connectionLost,
+            "The connection was lost while the answer was awaited: whether the request was carried out is unknown.",
+            side: cause?.side ?? .network,
+            canRetry: true,
+            closeStatus: status,
+            wasSent: true,
+            cause: cause
+        )
+    }
+
+    static func deadlineError(wasSent: Bool) -> TransportError {
+        TransportError(
+            .deadlineExceeded,
+            wasSent
+                ? "No answer came by the deadline: whether the request was carried out is unknown."
+                : "The other system had no room for the request before its deadline; nothing was sent.",
+            side: .remote,
+            canRetry: true,
+            wasSent: wasSent
+        )
+    }
+}

@@ -1,0 +1,131 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+enum OnRequest<Request> {
+    case dispatch(Request)
+    case queued
+    case violation(String)
+    /// More than was agreed on.
+    case excess(String)
+}
+
+enum OnPeerCancel<Request> {
+    /// Its handler is at work: cancel it. It still answers, which frees the caller's place in the window.
+    case cancelHandler
+    /// It had not been started: answer that it was cancelled.
+    case answerCancelled(Request)
+    /// It has been answered already; the two crossed on the way.
+    case nothing
+}
+
+/// The requests that the peer makes: started in the order they came, no more at once than agreed, and none while what
+/// we already answered cannot be written.
+struct IncomingRequests<Request> {
+    private struct Running {
+        var bytes: Int
+        var deadline: NIODeadline
+    }
+
+    private struct Queued {
+        var id: UInt64
+        var running: Running
+        var request: Request
+    }
+
+    private let window: Int
+    private let windowBytes: Int
+    private let concurrency: Int
+    private var lastID: UInt64 = 0
+    private var running: [UInt64: Running] = [:]
+    private var queued = CircularBuffer<Queued>()
+    private var bytes = 0
+    var isWritable = true
+    /// Never later than the earliest deadline there is; may be earlier, since finished requests do not move it.
+    private(set) var earliestDeadline = NIODeadline.distantFuture
+
+    init(window: Int, windowBytes: Int, concurrency: Int) {
+        self.window = window
+        self.windowBytes = windowBytes
+        self.concurrency = min(window, concurrency)
+    }
+
+    var isEmpty: Bool { self.running.isEmpty && self.queued.isEmpty }
+    private var mayStart: Bool { self.isWritable && self.running.count < self.concurrency }
+
+    mutating func received(id: UInt64, bytes: Int, deadline: NIODeadline, request: Request) -> OnRequest<Request> {
+        guard id > self.lastID else {
+            return .violation("request \(id) does not follow request \(self.lastID)")
+        }
+        self.lastID = id
+        guard self.running.count + self.queued.count < self.window else {
+            return .excess("more than \(self.window) requests at once")
+        }
+        guard self.bytes == 0 || self.bytes + bytes <= self.windowBytes else {
+            return .excess("more than \(self.windowBytes) bytes of requests at once")
+        }
+        self.bytes += bytes
+        self.earliestDeadline = min(self.earliestDeadline, deadline)
+        let entry = Running(bytes: bytes, deadline: deadline)
+        guard self.mayStart, self.queued.isEmpty else {
+            self.queued.append(Queued(id: id, running: entry, request: request))
+            return .queued
+        }
+        self.running[id] = entry
+        return .dispatch(request)
+    }
+
+    mutating func receivedCancel(id: UInt64) -> OnPeerCancel<Request> {
+        if self.running[id] != nil { return .cancelHandler }
+        guard let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
+        let removed = self.queued.remove(at: index)
+        self.bytes -= removed.running.bytes
+        return .answerCancelled(removed.request)
+    }
+
+    func isRunning(id: UInt64) -> Bool { self.running[id] != nil }
+
+    mutating func finished(id: UInt64) -> Bool {
+        guard let finished = self.running.removeValue(forKey: id) else { return false }
+        self.bytes -= finished.bytes
+        return true
+    }
+
+    mutating func nextRequest() -> (UInt64, Request)? {
+        guard self.mayStart, let next = self.queued.popFirst() else { return nil }
+        self.running[next.id] = next.running
+        // Its deadline may have passed in the queue, where nobody looks at it.
+        self.earliestDeadline = min(self.earliestDeadline, next.running.deadline)
+        return (next.id, next.request)
+    }
+
+    /// Running requests past their deadline: nobody waits for their answers any more. Each is named once.
+    mutating func expire(now: NIODeadline) -> [UInt64] {
+        guard self.earliestDeadline <= now else { return [] }
+        var expired: [UInt64] = []
+        var earliest = NIODeadline.distantFuture
+        for (id, entry) in self.running {
+            if entry.deadline <= now {
+                self.running[id]?.deadline = .distantFuture
+                expired.append(id)
+            } else {
+                earliest = min(earliest, entry.deadline)
+            }
+        }
+        for entry in self.queued where entry.running.deadline > now {
+            earliest = min(earliest, entry.running.deadline)
+        }
+        self.earliestDeadline = earliest
+        return expired.sorted()
+    }
+
+    mutating func removeAll() -> [UInt64] {
+        defer {
+            self.running.removeAll()
+            self.queued.removeAll()
+            self.bytes = 0
+        }
+        return self.running.keys.sorted()
+    }
+}

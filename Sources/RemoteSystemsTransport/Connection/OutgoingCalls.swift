@@ -1,0 +1,186 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+enum OnSubmit<Call> {
+    /// There is room: encode it, then tell how many bytes it has.
+    case encode(Call)
+    /// The peer's window is full: the next step will say when it is this call's turn.
+    case wait
+    /// The connection takes no more calls. Nothing was sent.
+    case reject(Call, CloseStatus)
+}
+
+enum OnResponse<Call> {
+    case complete(Call)
+    /// The call was cancelled or had expired; its place in the window is free again.
+    case ignore
+    case violation(String)
+}
+
+enum OnCancel<Call> {
+    /// The request is with the peer: finish the call and tell the peer to stop.
+    case sendCancel(Call)
+    /// The request had not been sent; if its frame is held, that goes too.
+    case drop(Call)
+    case nothing
+}
+
+/// The calls that this side makes: numbered in the order of submission, sent in that order, never more of them with
+/// the peer than its window takes.
+struct OutgoingCalls<Call> {
+    private struct Pending {
+        /// `nil` once nobody waits for the answer; the peer still owes it, so its place stays taken.
+        var call: Call?
+        var deadline: NIODeadline
+        var bytes: Int
+    }
+
+    private struct Waiting {
+        var id: UInt64
+        var call: Call
+        var deadline: NIODeadline
+    }
+
+    private let window: PeerLimits
+    private var lastID: UInt64 = 0
+    private var pending: [UInt64: Pending] = [:]
+    private var pendingBytes = 0
+    /// A call whose frame is ready and waits for room in the peer's byte window. At most one: those behind it are not
+    /// encoded before it has left.
+    private var heldID: UInt64?
+    private var waiting = CircularBuffer<Waiting>()
+    /// Never later than the earliest deadline there is; may be earlier, since answered calls do not move it.
+    private(set) var earliestDeadline = NIODeadline.distantFuture
+
+    init(window: PeerLimits) {
+        self.window = window
+    }
+
+    var isEmpty: Bool { self.pending.isEmpty && self.waiting.isEmpty }
+    var allTransmitted: Bool { self.waiting.isEmpty && self.heldID == nil }
+    private var hasRoom: Bool { self.heldID == nil && self.pending.count < self.window.window }
+
+    /// A number for the next call. Given out before the call exists, so that its cancellation can name it.
+    mutating func reserveID() -> UInt64 {
+        self.lastID += 1
+        return self.lastID
+    }
+
+    mutating func submit(id: UInt64, _ call: Call, deadline: NIODeadline) -> OnSubmit<Call> {
+        self.earliestDeadline = min(self.earliestDeadline, deadline)
+        guard self.hasRoom, self.waiting.isEmpty else {
+            self.waiting.append(Waiting(id: id, call: call, deadline: deadline))
+            return .wait
+        }
+        self.pending[id] = Pending(call: call, deadline: deadline, bytes: 0)
+        return .encode(call)
+    }
+
+    mutating func encoded(id: UInt64, bytes: Int) -> Bool {
+        // A single message always fits: the window is never announced smaller than the message limit.
+        if self.pendingBytes > 0, self.pendingBytes + bytes > self.window.windowBytes {
+            self.heldID = id
+            self.pending[id]?.bytes = bytes
+            return false
+        }
+        self.pendingBytes += bytes
+        self.pending[id]?.bytes = bytes
+        return true
+    }
+
+    mutating func forget(id: UInt64) -> Call? {
+        self.pending.removeValue(forKey: id)?.call
+    }
+
+    mutating func receivedResponse(id: UInt64) -> OnResponse<Call> {
+        guard id != self.heldID, let answered = self.pending.removeValue(forKey: id) else {
+            return .violation("an answer came for request \(id), which is not outstanding")
+        }
+        self.pendingBytes -= answered.bytes
+        return answered.call.map { .complete($0) } ?? .ignore
+    }
+
+    mutating func cancel(id: UInt64) -> OnCancel<Call> {
+        if let index = self.waiting.firstIndex(where: { $0.id == id }) {
+            return .drop(self.waiting.remove(at: index).call)
+        }
+        if id == self.heldID {
+            self.heldID = nil
+            return self.pending.removeValue(forKey: id)?.call.map { .drop($0) } ?? .nothing
+        }
+        guard let call = self.pending[id]?.call else { return .nothing }
+        self.pending[id]?.call = nil
+        return .sendCancel(call)
+    }
+
+    enum NextStep {
+        case nothing
+        case writeHeld
+        case encode(id: UInt64, Call)
+    }
+
+    mutating func nextStep() -> NextStep {
+        if let id = self.heldID {
+            let bytes = self.pending[id]?.bytes ?? 0
+            guard self.pendingBytes == 0 || self.pendingBytes + bytes <= self.window.windowBytes else {
+                return .nothing
+            }
+            self.heldID = nil
+            self.pendingBytes += bytes
+            return .writeHeld
+        }
+        guard self.hasRoom, let next = self.waiting.popFirst() else { return .nothing }
+        self.pending[next.id] = Pending(call: next.call, deadline: next.deadline, bytes: 0)
+        return .encode(id: next.id, next.call)
+    }
+
+    mutating func rejectWaiting() -> [Call] {
+        defer { self.waiting.removeAll() }
+        return self.waiting.map(\.call)
+    }
+
+    mutating func removeAll() -> (sent: [Call], unsent: [Call]) {
+        var unsent = self.rejectWaiting()
+        if let heldID = self.heldID, let held = self.pending.removeValue(forKey: heldID)?.call {
+            unsent.append(held)
+        }
+        let sent = self.pending.values.compactMap(\.call)
+        self.pending.removeAll()
+        self.pendingBytes = 0
+        self.heldID = nil
+        return (sent, unsent)
+    }
+
+    mutating func expire(now: NIODeadline) -> [(id: UInt64, call: Call, wasSent: Bool)] {
+        guard self.earliestDeadline <= now else { return [] }
+        var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []
+        var earliest = NIODeadline.distantFuture
+        for (id, entry) in self.pending {
+            guard let call = entry.call else { continue }
+            if entry.deadline <= now {
+                let isHeld = id == self.heldID
+                if isHeld {
+                    self.heldID = nil
+                    self.pending.removeValue(forKey: id)
+                } else {
+                    self.pending[id]?.call = nil
+                }
+                expired.append((id, call, wasSent: !isHeld))
+            } else {
+                earliest = min(earliest, entry.deadline)
+            }
+        }
+        self.waiting.removeAll { entry in
+            guard entry.deadline <= now else {
+                earliest = min(earliest, entry.deadline)
+                return false
+            }
+            expired.append((entry.id, entry.call, wasSent: false))
+            return true
+        }
+        self.earliestDeadline = earliest
+        return expired.sorted { $0.id < $1.id }
+    }
+}

@@ -1,0 +1,85 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import ValueSets
+
+extension Frame {
+    /// Reads a frame, without its length field.
+    ///
+    /// Elements beyond those that this version knows are passed over, so that a newer minor version can add some.
+    init(_ bytes: ByteBuffer) throws(TransportError) {
+        do throws(ValueSetError) {
+            self = try CBORReader.read(bytes) { reader throws(ValueSetError) in
+                var elements = try reader.readArrayHead()
+                let frame = try Frame(from: &reader, &elements)
+                // Behind a message that cannot be read nothing can be; the next frame can.
+                if case .malformed = frame { return frame }
+                for _ in 0..<elements { try reader.skipItem() }
+                try reader.finish()
+                return frame
+            }
+        } catch {
+            throw .violation("a frame cannot be read: \(error)")
+        }
+    }
+
+    private init(from reader: inout CBORReader, _ elements: inout Int) throws(ValueSetError) {
+        func element() throws(ValueSetError) {
+            guard elements > 0 else { throw ValueSetError(.missingKey, "an element of the frame is missing") }
+            elements -= 1
+        }
+        func unsigned(_ reader: inout CBORReader) throws(ValueSetError) -> UInt64 {
+            try element()
+            return try reader.readUnsigned()
+        }
+        func failure(_ reader: inout CBORReader) throws(ValueSetError) -> WireFailure? {
+            guard elements > 0 else { return nil }
+            try element()
+            return WireFailure(try reader.readValueSet())
+        }
+        let kind = try unsigned(&reader)
+        switch Kind(rawValue: kind) {
+        case .request:
+            let id = try unsigned(&reader)
+            let timeout = try unsigned(&reader)
+            try element()
+            do {
+                let message = try reader.readValueSet()
+                self = .request(id: id, timeoutMilliseconds: timeout, message: message)
+            } catch {
+                self = .malformed(.request, id: id, error)
+            }
+        case .response:
+            let id = try unsigned(&reader)
+            let status = ResponseStatus(rawValue: try unsigned(&reader))
+            try element()
+            do {
+                let message = try reader.readValueSet()
+                self = .response(id: id, status: status, message: message, failure: try failure(&reader))
+            } catch {
+                self = .malformed(.response, id: id, error)
+            }
+        case .cancel:
+            self = .cancel(id: try unsigned(&reader))
+        case .ping:
+            self = .ping(token: try unsigned(&reader))
+        case .pong:
+            self = .pong(token: try unsigned(&reader))
+        case .close:
+            let status = CloseStatus(rawValue: try unsigned(&reader))
+            self = .close(status, try failure(&reader))
+        case .hello:
+            try element()
+            self = .hello(try Hello(try reader.readValueSet()))
+        case .accept:
+            try element()
+            self = .accept(try Acceptance(try reader.readValueSet()))
+        case .refuse:
+            let status = OpenStatus(rawValue: try unsigned(&reader))
+            self = .refuse(status, try failure(&reader) ?? WireFailure(""))
+        case nil:
+            self = .unknown(kind: kind)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import ValueSets
+
+/// Everything that can be said on a connection (`Docs/wire-protocol.md`, section 4). On the wire each is a CBOR array
+/// whose first element is the ``Kind``.
+package enum Frame: Sendable, Hashable {
+    case hello(Hello)
+    case accept(Acceptance)
+    case refuse(OpenStatus, WireFailure)
+    case request(id: UInt64, timeoutMilliseconds: UInt64, message: ValueSet)
+    case response(id: UInt64, status: ResponseStatus, message: ValueSet, failure: WireFailure?)
+    case cancel(id: UInt64)
+    case ping(token: UInt64)
+    case pong(token: UInt64)
+    case close(CloseStatus, WireFailure?)
+    /// A request or an answer whose frame is sound and whose message is not; the connection can go on.
+    case malformed(Kind, id: UInt64, ValueSetError)
+    /// A kind that this version does not know; passed over.
+    case unknown(kind: UInt64)
+
+    package enum Kind: UInt64, Sendable {
+        case hello = 0
+        case accept = 1
+        case refuse = 2
+        case request = 3
+        case response = 4
+        case cancel = 5
+        case ping = 6
+        case pong = 7
+        case close = 8
+    }
+}

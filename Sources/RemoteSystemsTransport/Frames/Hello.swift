@@ -1,0 +1,215 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import ValueSets
+
+/// A version of the wire protocol. A different major version cannot be talked to; of two minor versions the lower holds.
+package struct ProtocolVersion: Sendable, Hashable, CustomStringConvertible {
+    package var major: UInt64
+    package var minor: UInt64
+
+    package init(major: UInt64, minor: UInt64) {
+        self.major = major
+        self.minor = minor
+    }
+
+    package static let current = ProtocolVersion(major: 1, minor: 0)
+    /// The protocol's name in TLS's application-layer protocol negotiation (RFC 7301).
+    package static let alpn = "remote-systems/1"
+
+    package var description: String { "\(self.major).\(self.minor)" }
+}
+
+/// The first frame on a connection: what the caller wants and what it takes.
+package struct Hello: Sendable, Hashable {
+    package var version: ProtocolVersion
+    /// The app service's name.
+    package var service: String
+    /// The application that offers it, when the caller means one in particular.
+    package var package: String?
+    /// The application that calls, as it says itself; only the system is verified.
+    package var application: String
+    package var limits: PeerLimits
+
+    package init(
+        version: ProtocolVersion = .current,
+        service: String,
+        package: String?,
+        application: String,
+        limits: PeerLimits
+    ) {
+        self.version = version
+        self.service = service
+        self.package = package
+        self.application = application
+        self.limits = limits
+    }
+}
+
+/// The host's answer when it takes the connection.
+package struct Acceptance: Sendable, Hashable {
+    package var version: ProtocolVersion
+    /// The application that answers.
+    package var application: String
+    package var limits: PeerLimits
+    /// What the service takes as messages, as a value set; `nil` when it did not say.
+    package var schema: ValueSet?
+
+    package init(version: ProtocolVersion = .current, application: String, limits: PeerLimits, schema: ValueSet?) {
+        self.version = version
+        self.application = application
+        self.limits = limits
+        self.schema = schema
+    }
+}
+
+/// What goes with a status other than success: a sentence for a person, and whether trying again can help.
+package struct WireFailure: Sendable, Hashable {
+    package var text: String
+    package var canRetry: Bool
+
+    /// Longer texts are cut: an answer that holds nothing but a failure fits into the smallest limit a peer can have.
+    package static let mostTextBytes = 512
+
+    package init(_ text: String, canRetry: Bool = false) {
+        self.text = text.utf8.count <= Self.mostTextBytes ? text : Self.cut(text)
+        self.canRetry = canRetry
+    }
+
+    /// Counts bytes and not characters, of which one alone can be of any length.
+    private static func cut(_ text: String) -> String {
+        let ellipsis = "…"
+        var end = text.utf8.index(text.startIndex, offsetBy: Self.mostTextBytes - ellipsis.utf8.count)
+        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+        return String(text[..<end]) + ellipsis
+    }
+}
+
+// MARK: - As maps on the wire (Docs/wire-protocol.md, section 5). Keys that are not known are passed over.
+
+extension Hello {
+    package var valueSet: ValueSet {
+        var map: ValueSet = [
+            "version": self.version.value,
+            "service": .string(self.service),
+            "application": .string(self.application),
+        ]
+        map["package"] = self.package.map { .string($0) }
+        self.limits.write(into: &map)
+        return map
+    }
+
+    package init(_ map: ValueSet) throws(ValueSetError) {
+        let version = try ProtocolVersion(map["version"])
+        // What another major version means by the rest is not ours to judge: it is refused for its version.
+        guard version.major == ProtocolVersion.current.major else {
+            self.init(version: version, service: "", package: nil, application: "", limits: .least)
+            return
+        }
+        guard let service = try map.name("service"), !service.isEmpty else {
+            throw ValueSetError(.typeMismatch, "the hello names no service")
+        }
+        self.init(
+            version: version,
+            service: service,
+            package: try map.name("package"),
+            application: try map.name("application") ?? "",
+            limits: try PeerLimits(map)
+        )
+    }
+}
+
+extension Acceptance {
+    package var valueSet: ValueSet {
+        var map: ValueSet = ["version": self.version.value, "application": .string(self.application)]
+        map["schema"] = self.schema.map { .dictionary($0) }
+        self.limits.write(into: &map)
+        return map
+    }
+
+    package init(_ map: ValueSet) throws(ValueSetError) {
+        let version = try ProtocolVersion(map["version"])
+        guard version.major == ProtocolVersion.current.major else {
+            self.init(version: version, application: "", limits: .least, schema: nil)
+            return
+        }
+        let schema = map["schema"]
+        guard schema == nil || schema?.dictionary != nil else {
+            throw ValueSetError(.typeMismatch, "the schema in the answer is no dictionary")
+        }
+        self.init(
+            version: version,
+            application: try map.name("application") ?? "",
+            limits: try PeerLimits(map),
+            schema: schema?.dictionary
+        )
+    }
+}
+
+extension ValueSet {
+    /// The name of a service or an application; `nil` if there is none under the key.
+    fileprivate func name(_ key: String) throws(ValueSetError) -> String? {
+        guard let value = self[key] else { return nil }
+        guard let name = value.string, name.utf8.count <= 256 else {
+            throw ValueSetError(.typeMismatch, "'\(key)' is not a string of at most 256 bytes")
+        }
+        return name
+    }
+}
+
+extension WireFailure {
+    package var valueSet: ValueSet {
+        ["text": .string(self.text), "retry": .bool(self.canRetry)]
+    }
+
+    package init(_ map: ValueSet) {
+        self.init(map["text"]?.string ?? "", canRetry: map["retry"]?.bool ?? false)
+    }
+}
+
+extension ProtocolVersion {
+    var value: Value { .array([.unsigned(self.major), .unsigned(self.minor)]) }
+
+    init(_ value: Value?) throws(ValueSetError) {
+        guard let parts = value?.array, parts.count >= 2, let major = parts[0].uint64, let minor = parts[1].uint64
+        else {
+            throw ValueSetError(.typeMismatch, "the protocol version is missing")
+        }
+        self.init(major: major, minor: minor)
+    }
+}
+
+extension PeerLimits {
+    /// What every peer takes at least.
+    static let least = PeerLimits(
+        messageBytes: ConnectionLimits.leastMessageBytes,
+        window: 1,
+        windowBytes: ConnectionLimits.leastMessageBytes
+    )
+
+    func write(into map: inout ValueSet) {
+        map["limit"] = .unsigned(UInt64(self.messageBytes))
+        map["window"] = .unsigned(UInt64(self.window))
+        map["window-bytes"] = .unsigned(UInt64(self.windowBytes))
+    }
+
+    init(_ map: ValueSet) throws(ValueSetError) {
+        guard let limit = map["limit"]?.uint64, let window = map["window"]?.uint64,
+            let windowBytes = map["window-bytes"]?.uint64
+        else {
+            throw ValueSetError(.typeMismatch, "the limits are missing")
+        }
+        guard limit >= UInt64(ConnectionLimits.leastMessageBytes), window >= 1, windowBytes >= limit else {
+            throw ValueSetError(
+                .typeMismatch,
+                "the limits make no sense: limit \(limit), window \(window), window-bytes \(windowBytes)"
+            )
+        }
+        // What a peer takes beyond our own most we never use.
+        self.init(
+            messageBytes: Int(min(limit, UInt64(ConnectionLimits.mostMessageBytes))),
+            window: Int(min(window, UInt64(ConnectionLimits.mostWindow))),
+            windowBytes: Int(min(windowBytes, 1 << 30))
+        )
+    }
+}

@@ -1,0 +1,105 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// A port on which connections are taken.
+package final class Listener: Sendable {
+    private let channel: any Channel
+    /// The port that the system gave us, or the one that was asked for.
+    package let port: Int
+
+    private init(channel: any Channel, port: Int) {
+        self.channel = channel
+        self.port = port
+    }
+
+    /// Starts listening.
+    ///
+    /// - Parameters:
+    ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
+    ///   - port: 0 lets the system choose.
+    ///   - admit: decides on each authenticated caller's hello.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
+    package static func start(
+        host: String?,
+        port: Int,
+        security: TransportSecurity,
+        limits: ConnectionLimits,
+        logger: Logger,
+        admit: @escaping Admit
+    ) async throws(TransportError) -> Listener {
+        let shared = GateBox()
+        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let address = channel.remoteAddress?.ipAddress ?? "?"
+                    guard shared.enter(address) else {
+                        logger.warning("Too many connections wait to be authenticated; closing the newest")
+                        throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
+                    }
+                    let handler = OpeningHandler(
+                        role: .host(HostOpening(), admit, leave: { shared.leave(address) }),
+                        authorise: { try security.authorise($0) },
+                        deadline: .now() + limits.openingTime,
+                        logger: logger
+                    )
+                    do {
+                        try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
+                    } catch {
+                        shared.leave(address)
+                        throw error
+                    }
+                }
+            }
+        do {
+            let channel = try await Self.bind(bootstrap, host: host, port: port)
+            return Listener(channel: channel, port: channel.localAddress?.port ?? port)
+        } catch {
+            throw Self.cannotListen(host: host, port: port, error)
+        }
+    }
+
+    private static func bind(_ bootstrap: ServerBootstrap, host: String?, port: Int) async throws -> any Channel {
+        if let host { return try await bootstrap.bind(host: host, port: port).get() }
+        do {
+            return try await bootstrap.bind(host: "::", port: port).get()
+        } catch let error as IOError where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL {
+            // A machine without IPv6.
+            return try await bootstrap.bind(host: "0.0.0.0", port: port).get()
+        }
+    }
+
+    private static func cannotListen(host: String?, port: Int, _ error: any Error) -> TransportError {
+        let place = "\(host.map { "\($0) " } ?? "")port \(port)"
+        let advice =
+            switch (error as? IOError)?.errnoCode {
+            case EADDRINUSE: "another program uses it. Choose another port, or 0 for any free one."
+            case EACCES, EPERM: "this user may not use it. Choose a port above 1023, or 0 for any free one."
+            case EADDRNOTAVAIL: "this machine has no such address."
+            case EMFILE, ENFILE: "too many files are open. Raise the limit (ulimit -n)."
+            default: "\(error)"
+            }
+        return TransportError(.cannotListen, "Cannot listen on \(place): \(advice)", side: .local, cause: error)
+    }
+
+    /// Takes no more connections. Open ones go on.
+    package func stop() async {
+        try? await self.channel.close().get()
+    }
+}
+
+/// Shares one gate between the channels of a listener, whatever event loop they run on.
+private final class GateBox: Sendable {
+    private let gate = Mutex(AdmissionGate())
+
+    func enter(_ address: String) -> Bool { self.gate.withLock { $0.enter(address) } }
+    func leave(_ address: String) { self.gate.withLock { $0.leave(address) } }
+}

@@ -1,0 +1,110 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+internal import NIOCore
+package import NIOSSL
+package import RemoteSystemsIdentity
+internal import Synchronization
+
+/// Decides about a peer by its certificate (DER). Throws when it is not to be trusted.
+package typealias PeerAuthorization = @Sendable ([UInt8]) throws -> PeerIdentity
+
+/// This system's identity made ready for TLS: certificates, keys and the rule of whom to trust.
+///
+/// Shared by every listener and connector of a process. When the identity is renewed or the trust changes, new TLS
+/// contexts are made, so that no ticket of an old session is good any more.
+package final class TransportSecurity: Sendable {
+    private struct State: Sendable {
+        var identity: SystemIdentity
+        var policy: TrustPolicy
+        var client: NIOSSLContext
+        var server: NIOSSLContext
+    }
+
+    private let state: Mutex<State>
+    private let now: @Sendable () -> Date
+
+    package init(
+        identity: SystemIdentity,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) throws {
+        self.state = Mutex(try Self.makeState(identity, revoked: []))
+        self.now = now
+    }
+
+    package var identity: SystemIdentity {
+        self.state.withLock { $0.identity }
+    }
+
+    /// Takes a renewed identity or a changed list of expelled systems into use, for every handshake from now on.
+    ///
+    /// - Parameter revoked: `nil` leaves the list as it is, so that renewing lets nobody back in.
+    package func update(identity: SystemIdentity, revoked: Set<SystemID>? = nil) throws {
+        try self.state.withLock { $0 = try Self.makeState(identity, revoked: revoked ?? $0.policy.revoked) }
+    }
+
+    /// Whether this peer may talk to us, now.
+    package func authorise(_ certificate: [UInt8]) throws -> PeerIdentity {
+        let policy = self.state.withLock { $0.policy }
+        return try policy.authorise(peerCertificate: certificate, now: self.now())
+    }
+
+    package func clientHandler() throws -> NIOSSLClientHandler {
+        // The server's name is not checked: systems are known by their keys, not by the names of their addresses.
+        try NIOSSLClientHandler(
+            context: self.state.withLock { $0.client },
+            serverHostname: nil,
+            customVerificationCallbackWithMetadata: Self.acceptForNow
+        )
+    }
+
+    package func serverHandler() -> NIOSSLServerHandler {
+        NIOSSLServerHandler(
+            context: self.state.withLock { $0.server },
+            customVerificationCallbackWithMetadata: Self.acceptForNow
+        )
+    }
+
+    /// TLS proves that the peer holds the key of the certificate it showed. Whether that certificate is acceptable is
+    /// decided in ``OpeningHandler`` instead of here, because this callback does not run when a session is resumed, and
+    /// because a refusal from there can say why.
+    @Sendable
+    private static func acceptForNow(
+        _ certificates: [NIOSSLCertificate],
+        _ promise: EventLoopPromise<NIOSSLVerificationResultWithMetadata>
+    ) {
+        promise.succeed(certificates.isEmpty ? .failed : .certificateVerified(VerificationMetadata(nil)))
+    }
+
+    private static func makeState(_ identity: SystemIdentity, revoked: Set<SystemID>) throws -> State {
+        let certificate = try NIOSSLCertificate(bytes: identity.certificate, format: .der)
+        let key = try NIOSSLPrivateKey(bytes: Array(identity.privateKeyPEM.utf8), format: .pem)
+        var server = TLSConfiguration.makeServerConfiguration(
+            certificateChain: [.certificate(certificate)],
+            privateKey: .privateKey(key)
+        )
+        var client = TLSConfiguration.makeClientConfiguration()
+        client.certificateChain = server.certificateChain
+        client.privateKey = server.privateKey
+        server.secure()
+        client.secure()
+        return State(
+            identity: identity,
+            policy: identity.trustPolicy(revoked: revoked),
+            client: try NIOSSLContext(configuration: client),
+            server: try NIOSSLContext(configuration: server)
+        )
+    }
+}
+
+extension TLSConfiguration {
+    fileprivate mutating func secure() {
+        self.minimumTLSVersion = .tlsv13
+        self.applicationProtocols = [ProtocolVersion.alpn]
+        // Anything but `.none`: that would not even ask the peer for a certificate.
+        self.certificateVerification = .noHostnameVerification
+        self.trustRoots = .certificates([])
+        self.shutdownTimeout = .seconds(1)
+    }
+}

@@ -1,0 +1,80 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What went wrong below the app service: on the way to a system, in its identity, or in the protocol.
+package struct TransportError: Error, Sendable, CustomStringConvertible {
+    package enum Code: Sendable, Hashable {
+        /// No connection could be made: refused, no route, timed out, name unknown.
+        case unreachable
+        /// The peer's certificate is not acceptable to us.
+        case peerNotTrusted
+        /// The peer answered with a refusal; its status is in ``TransportError/openStatus``.
+        case refused
+        /// The peer speaks no protocol version that we speak.
+        case incompatibleVersion
+        /// The peer broke the protocol.
+        case protocolViolation
+        /// The message is larger than the peer takes.
+        case messageTooLarge
+        /// The message cannot be said in the wire format.
+        case invalidMessage
+        /// The connection had been closed; nothing was sent.
+        case connectionClosed
+        /// The connection was lost while the answer was awaited: whether the request was carried out is unknown.
+        case connectionLost
+        /// No answer by the deadline. ``TransportError/wasSent`` says whether the request had been sent.
+        case deadlineExceeded
+        /// A listening port could not be had.
+        case cannotListen
+        /// Too little memory, too many open files, and the like on this machine.
+        case localResources
+    }
+
+    /// Where the trouble lies (design: every failure says which side).
+    package enum Side: String, Sendable, Hashable {
+        case local, network, remote
+    }
+
+    package var code: Code
+    package var message: String
+    package var side: Side
+    /// Whether the same thing, done again, may succeed.
+    package var canRetry: Bool
+    package var openStatus: OpenStatus?
+    package var closeStatus: CloseStatus?
+    package var wasSent: Bool
+    package var cause: (any Error)?
+
+    package init(
+        _ code: Code,
+        _ message: String,
+        side: Side,
+        canRetry: Bool = false,
+        openStatus: OpenStatus? = nil,
+        closeStatus: CloseStatus? = nil,
+        wasSent: Bool = false,
+        cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.side = side
+        self.canRetry = canRetry
+        self.openStatus = openStatus
+        self.closeStatus = closeStatus
+        self.wasSent = wasSent
+        self.cause = cause
+    }
+
+    package var description: String { self.message }
+}
+
+extension TransportError {
+    static func violation(_ what: String, closing status: CloseStatus = .unknown) -> TransportError {
+        TransportError(
+            .protocolViolation,
+            "The peer broke the protocol: \(what).",
+            side: .remote,
+            closeStatus: status
+        )
+    }
+}

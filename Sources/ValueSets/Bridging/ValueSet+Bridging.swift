@@ -1,0 +1,123 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+extension ValueSet {
+    /// A set from a dictionary of ordinary Swift values.
+    ///
+    /// Taken are `Bool`, every integer and floating-point type of the standard library, `String`, `Substring`, `Data`,
+    /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value``, ``ValueSet``, and arrays, sets of ``Value`` and dictionaries
+    /// with string keys of these.
+    ///
+    /// - Throws: ``ValueSetError`` with the key path of a value of another type.
+    public init(bridging dictionary: [String: any Sendable]) throws(ValueSetError) {
+        try self.init(bridging: dictionary, depth: 1)
+    }
+
+    /// The set as a dictionary of ordinary Swift values; ``init(bridging:)`` reads it back without loss.
+    ///
+    /// Integers become `Int` (`UInt64` above `Int.max`); dates become `Date`, or stay ``Value`` where `Date` would round them;
+    /// null becomes ``Value/null``, and sets become `Set<Value>`. Of keys that differ in their Unicode composition only, a
+    /// Swift dictionary keeps one.
+    public var bridged: [String: any Sendable] {
+        var dictionary: [String: any Sendable] = [:]
+        dictionary.reserveCapacity(count)
+        for entry in entries { dictionary[entry.key] = entry.value.bridged }
+        return dictionary
+    }
+
+    fileprivate init(bridging dictionary: [String: any Sendable], depth: Int) throws(ValueSetError) {
+        guard depth <= ValueSetLimits.deepest else { throw .tooDeep(limits: ValueSetLimits(depth: .max)) }
+        var entries: [Entry] = []
+        entries.reserveCapacity(dictionary.count)
+        for (key, value) in dictionary {
+            do {
+                entries.append(Entry(key: key, value: try Value(bridging: value, depth: depth + 1)))
+            } catch {
+                throw error.inside(key: key)
+            }
+        }
+        self.init(unsorted: entries)
+    }
+}
+
+extension Value {
+    /// A value from an ordinary Swift value of one of the types of ``ValueSet/init(bridging:)``.
+    ///
+    /// - Throws: ``ValueSetError`` with the key path of a value of another type.
+    public init(bridging value: any Sendable) throws(ValueSetError) {
+        try self.init(bridging: value, depth: 1)
+    }
+
+    /// The value as an ordinary Swift value, as described at ``ValueSet/bridged``.
+    public var bridged: any Sendable {
+        switch self {
+        case .null, .date: date.flatMap { Value.date($0) == self ? $0 as any Sendable : nil } ?? self
+        case .bool(let bool): bool
+        case .integer(let integer): Int(exactly: integer) ?? self
+        case .unsigned(let unsigned): unsigned
+        case .double(let double): double
+        case .string(let string): string
+        case .data(let data): data
+        case .uuid(let uuid): uuid
+        case .url(let url): url
+        case .array(let array): array.map(\.bridged)
+        case .set(let set): set
+        case .dictionary(let dictionary): dictionary.bridged
+        }
+    }
+
+    fileprivate init(bridging value: any Sendable, depth: Int) throws(ValueSetError) {
+        guard depth <= ValueSetLimits.deepest else { throw .tooDeep(limits: ValueSetLimits(depth: .max)) }
+        switch value {
+        case let value as Value: self = value
+        case let set as ValueSet: self = .dictionary(set)
+        case let bool as Bool: self = .bool(bool)
+        case let string as String: self = .string(string)
+        case let substring as Substring: self = .string(String(substring))
+        case let double as Double: self = .double(double)
+        case let float as Float: self = Value(float)
+        case let data as Data: self = .data(data)
+        // An empty array can be cast to one of any type.
+        case let bytes as [UInt8] where Swift.type(of: value) == [UInt8].self: self = Value(bytes)
+        case let date as Date: self = .date(date)
+        case let uuid as UUID: self = .uuid(uuid)
+        case let url as URL: self = .url(url)
+        case let set as Set<Value>: self = .set(set)
+        case let dictionary as [String: any Sendable]:
+            self = .dictionary(try ValueSet(bridging: dictionary, depth: depth))
+        case let array as [any Sendable]:
+            self = .array(try Self.elements(bridging: array, depth: depth + 1))
+        case let integer as any BinaryInteger & Sendable:
+            guard let exact = Value(exactly: integer) else {
+                throw ValueSetError(
+                    .notRepresentable,
+                    "An integer is out of range.",
+                    allowed: "\(Int64.min) to \(UInt64.max)"
+                )
+            }
+            self = exact
+        default:
+            throw ValueSetError(
+                .typeMismatch,
+                "A value is of a Swift type that has no counterpart. Convert it, or encode it with ValueSetEncoder.",
+                found: String(String(describing: Swift.type(of: value)).prefix(96)),
+                allowed: "the types listed at ValueSet.init(bridging:)"
+            )
+        }
+    }
+
+    private static func elements(bridging array: [any Sendable], depth: Int) throws(ValueSetError) -> [Value] {
+        var elements: [Value] = []
+        elements.reserveCapacity(array.count)
+        for index in array.indices {
+            do {
+                elements.append(try Value(bridging: array[index], depth: depth))
+            } catch {
+                throw error.inside(index: index)
+            }
+        }
+        return elements
+    }
+}

@@ -1,0 +1,149 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// Finds how long an encoding will be, and everything that stands in its way, before the first byte is written.
+///
+/// Knowing the length makes writing one run over memory that is already there, and a message that is too long is refused
+/// without having been built.
+struct CBORMeasure {
+    let limits: ValueSetLimits
+    private(set) var items = 0
+    private(set) var bytes = 0
+
+    init(limits: ValueSetLimits) {
+        self.limits = limits
+    }
+
+    static func size(of value: Value, limits: ValueSetLimits) throws(ValueSetError) -> Int {
+        var measure = CBORMeasure(limits: limits)
+        try measure.add(value, depth: 1)
+        return try measure.checkedBytes()
+    }
+
+    static func size(of set: ValueSet, limits: ValueSetLimits) throws(ValueSetError) -> Int {
+        var measure = CBORMeasure(limits: limits)
+        try measure.add(set, depth: 1)
+        return try measure.checkedBytes()
+    }
+
+    @inline(__always)
+    static func headCount(_ argument: UInt64) -> Int {
+        if argument < 24 { return 1 }
+        if argument <= 0xff { return 2 }
+        if argument <= 0xffff { return 3 }
+        return argument <= 0xffff_ffff ? 5 : 9
+    }
+
+    private func checkedBytes() throws(ValueSetError) -> Int {
+        guard bytes <= limits.bytes else { throw .tooManyBytes(bytes, limits: limits) }
+        return bytes
+    }
+
+    @inline(__always)
+    private mutating func addHead(_ argument: Int) {
+        bytes += Self.headCount(UInt64(truncatingIfNeeded: argument))
+    }
+
+    @inline(__always)
+    private mutating func addText(_ text: String) {
+        let count = text.utf8.count
+        bytes += Self.headCount(UInt64(truncatingIfNeeded: count)) + count
+    }
+
+    mutating func add(_ value: Value, depth: Int) throws(ValueSetError) {
+        switch value {
+        case .null, .bool:
+            bytes += 1
+        case .integer(let integer):
+            bytes += Self.headCount(UInt64(bitPattern: integer < 0 ? ~integer : integer))
+        case .unsigned(let unsigned):
+            bytes += Self.headCount(unsigned)
+        case .double(let double):
+            bytes += CBORFloat(shortest: double).encodedCount
+        case .string(let string):
+            addText(string)
+        case .data(let data):
+            addHead(data.count)
+            bytes += data.count
+        case .date(let seconds):
+            try addDate(seconds)
+        case .uuid:
+            bytes += 2 + 1 + 16
+        case .url(let url):
+            bytes += 2
+            addText(try url.encodableText())
+        case .array(let array):
+            try addArray(array, depth: depth)
+        case .set(let set):
+            bytes += 3
+            try enter(count: set.count, depth: depth)
+            for element in set {
+                // A set has no order before it is encoded, so its elements have no place in a key path.
+                try add(element, depth: depth + 1)
+            }
+        case .dictionary(let dictionary):
+            try add(dictionary, depth: depth)
+        }
+    }
+
+    mutating func add(_ set: ValueSet, depth: Int) throws(ValueSetError) {
+        let entries = set.entries
+        guard entries.count <= limits.keysPerDictionary else { throw .tooManyKeys(entries.count, limits: limits) }
+        try enter(count: entries.count, depth: depth)
+        let span = entries.span
+        for index in span.indices {
+            addText(span[index].key)
+            do {
+                try add(span[index].value, depth: depth + 1)
+            } catch {
+                throw error.inside(key: span[index].key)
+            }
+        }
+    }
+
+    private mutating func addArray(_ array: [Value], depth: Int) throws(ValueSetError) {
+        try enter(count: array.count, depth: depth)
+        for index in array.indices {
+            do {
+                try add(array[index], depth: depth + 1)
+            } catch {
+                throw error.inside(index: index)
+            }
+        }
+    }
+
+    private mutating func addDate(_ seconds: Double) throws(ValueSetError) {
+        guard seconds.isFinite else { throw .dateNotFinite() }
+        switch CBORSeconds(seconds) {
+        case .integer(let integer): bytes += 1 + Self.headCount(UInt64(bitPattern: integer < 0 ? ~integer : integer))
+        case .float(let float): bytes += 1 + float.encodedCount
+        }
+    }
+
+    @inline(__always)
+    private mutating func enter(count: Int, depth: Int) throws(ValueSetError) {
+        guard depth <= limits.depth else { throw .tooDeep(limits: limits) }
+        items += count
+        guard items <= limits.items else { throw .tooManyItems(limits: limits) }
+        addHead(count)
+    }
+}
+
+extension URL {
+    /// The text that is sent: absolute, and read back unchanged.
+    func encodableText() throws(ValueSetError) -> String {
+        let text = absoluteString
+        guard URL(sent: text) != nil else { throw .urlNotAbsolute() }
+        return text
+    }
+
+    /// A URL from text that is a URI (RFC 3986, so with a scheme) and that parsing leaves unchanged.
+    init?(sent text: String) {
+        guard let url = URL(string: text, encodingInvalidCharacters: false), url.scheme != nil,
+            url.absoluteString.hasSameUTF8(as: text)
+        else { return nil }
+        self = url
+    }
+}

@@ -1,0 +1,283 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import NIOCore
+
+/// Reads CBOR items one after another, straight from memory, accepting the one canonical form only.
+///
+/// Frames are arrays that mix fixed items with a message, so the items compose:
+///
+/// ```swift
+/// let frame = try CBORReader.read(buffer) { reader throws(ValueSetError) in
+///     let count = try reader.readArrayHead()
+///     let kind = try reader.readUnsigned()
+///     …
+///     let message = try reader.readValueSet()
+///     try reader.finish()
+///     return …
+/// }
+/// ```
+///
+/// It is safe because every read checks what is left, and because a reader exists only inside ``read(_:limits:_:)``: it
+/// cannot be made elsewhere or copied out.
+@safe
+package struct CBORReader: ~Copyable {
+    let limits: ValueSetLimits
+    private let base: UnsafeRawPointer
+    private let count: Int
+    /// How many bytes have been read.
+    package private(set) var offset = 0
+    private var items = 0
+
+    private init(_ bytes: UnsafeRawBufferPointer, limits: ValueSetLimits) {
+        self.limits = limits
+        // Memory of no bytes may have no address; any address does then, as it is never read.
+        unsafe base = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
+        count = bytes.count
+    }
+
+    /// Reads from the buffer's readable bytes; the buffer's indices stay where they are.
+    @inline(__always)
+    package static func read<Result, Failure: Error>(
+        _ buffer: ByteBuffer,
+        limits: ValueSetLimits = .defaults,
+        _ body: (inout CBORReader) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try read(buffer.readableBytesSpan, limits: limits, body)
+    }
+
+    /// Reads from the bytes.
+    @inline(__always)
+    package static func read<Result, Failure: Error>(
+        _ bytes: RawSpan,
+        limits: ValueSetLimits = .defaults,
+        _ body: (inout CBORReader) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe bytes.withUnsafeBytes { bytes throws(Failure) in
+            var reader = unsafe CBORReader(bytes, limits: limits)
+            return try body(&reader)
+        }
+    }
+
+    // MARK: Items
+
+    /// How many bytes are left.
+    package var remaining: Int { count - offset }
+
+    /// Whether everything has been read.
+    package var isAtEnd: Bool { offset == count }
+
+    /// Whether the next item is null; it is not read.
+    package var nextIsNull: Bool {
+        offset < count && peek() == CBORSimple.null
+    }
+
+    /// Checks that everything has been read.
+    ///
+    /// - Throws: ``ValueSetError/Code/trailingBytes``.
+    package func finish() throws(ValueSetError) {
+        guard isAtEnd else { throw .trailingBytes(count - offset, at: offset) }
+    }
+
+    /// Reads the head of an array; its items come next.
+    ///
+    /// - Returns: How many items follow, at most as many as bytes are left.
+    package mutating func readArrayHead() throws(ValueSetError) -> Int {
+        let initial = try readInitial(CBORMajor.array, expecting: "an array")
+        return try readCount(initial, bytesEach: 1)
+    }
+
+    /// Reads the head of a map; its keys and values come next.
+    ///
+    /// - Returns: How many pairs follow, at most half as many as bytes are left.
+    package mutating func readMapHead() throws(ValueSetError) -> Int {
+        let initial = try readInitial(CBORMajor.map, expecting: "a dictionary")
+        return try readCount(initial, bytesEach: 2)
+    }
+
+    /// Reads an integer from 0 on.
+    package mutating func readUnsigned() throws(ValueSetError) -> UInt64 {
+        let initial = try readInitial(CBORMajor.unsigned, expecting: "an integer from 0 on")
+        return try readArgument(initial)
+    }
+
+    /// Reads an integer from `Int64.min` to `Int64.max`.
+    package mutating func readInteger() throws(ValueSetError) -> Int64 {
+        let start = offset
+        guard case .integer(let integer) = try readValue(depth: limits.depth) else {
+            throw .unexpectedItem(at: start, expecting: "an integer of 64 bits with a sign")
+        }
+        return integer
+    }
+
+    /// Reads text.
+    package mutating func readText() throws(ValueSetError) -> String {
+        let initial = try readInitial(CBORMajor.text, expecting: "text")
+        return try readText(initial)
+    }
+
+    /// Reads bytes.
+    package mutating func readBytes() throws(ValueSetError) -> [UInt8] {
+        let initial = try readInitial(CBORMajor.bytes, expecting: "bytes")
+        let length = try readCount(initial, bytesEach: 1)
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: take(length), count: length))
+    }
+
+    /// Reads `true` or `false`.
+    package mutating func readBool() throws(ValueSetError) -> Bool {
+        let initial = try readInitial()
+        switch initial {
+        case CBORSimple.true: return true
+        case CBORSimple.false: return false
+        default: throw .unexpectedItem(at: offset - 1, expecting: "true or false")
+        }
+    }
+
+    /// Reads null.
+    package mutating func readNull() throws(ValueSetError) {
+        guard try readInitial() == CBORSimple.null else { throw .unexpectedItem(at: offset - 1, expecting: "null") }
+    }
+
+    /// Passes over an item of any kind, tags and simple values of the future included.
+    ///
+    /// Lengths, depth and the number of items are checked; text is not.
+    package mutating func skipItem() throws(ValueSetError) {
+        try skipItem(depth: 1)
+    }
+
+    private mutating func skipItem(depth: Int) throws(ValueSetError) {
+        let initial = try readInitial()
+        switch initial & 0xe0 {
+        case CBORMajor.bytes, CBORMajor.text:
+            _ = unsafe take(try readCount(initial, bytesEach: 1))
+        case CBORMajor.array:
+            let count = try readCount(initial, bytesEach: 1)
+            try enter(count: count, depth: depth)
+            for _ in 0..<count { try skipItem(depth: depth + 1) }
+        case CBORMajor.map:
+            let count = try readCount(initial, bytesEach: 2)
+            try enter(count: count, depth: depth)
+            for _ in 0..<count {
+                try skipItem(depth: depth + 1)
+                try skipItem(depth: depth + 1)
+            }
+        case CBORMajor.tag:
+            _ = try readArgument(initial)
+            try enter(count: 1, depth: depth)
+            try skipItem(depth: depth + 1)
+        case CBORMajor.simple:
+            switch initial & 0x1f {
+            case 0..<24: break
+            case 24: _ = unsafe take(try requireRemaining(1))
+            case 25: _ = unsafe take(try requireRemaining(2))
+            case 26: _ = unsafe take(try requireRemaining(4))
+            case 27: _ = unsafe take(try requireRemaining(8))
+            default: throw .indefiniteOrReserved(initial, at: offset - 1)
+            }
+        default:
+            _ = try readArgument(initial)
+        }
+    }
+
+    // MARK: Heads
+
+    @inline(__always)
+    private func peek() -> UInt8 {
+        unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+    }
+
+    /// The first byte of the next item: major type and the beginning of its argument.
+    @inline(__always)
+    mutating func readInitial() throws(ValueSetError) -> UInt8 {
+        guard offset < count else { throw .truncated(at: offset) }
+        let byte = peek()
+        offset += 1
+        return byte
+    }
+
+    @inline(__always)
+    mutating func readInitial(_ major: UInt8, expecting kind: StaticString) throws(ValueSetError) -> UInt8 {
+        let initial = try readInitial()
+        guard initial & 0xe0 == major else { throw .unexpectedItem(at: offset - 1, expecting: kind) }
+        return initial
+    }
+
+    @inline(__always)
+    mutating func readArgument(_ initial: UInt8) throws(ValueSetError) -> UInt64 {
+        let argument = initial & 0x1f
+        return argument < 24 ? UInt64(argument) : try readLongArgument(initial)
+    }
+
+    private mutating func readLongArgument(_ initial: UInt8) throws(ValueSetError) -> UInt64 {
+        let start = offset - 1
+        let argument: UInt64
+        let smallest: UInt64
+        switch initial & 0x1f {
+        case 24: (argument, smallest) = (UInt64(try read(UInt8.self)), 24)
+        case 25: (argument, smallest) = (UInt64(try read(UInt16.self)), 1 << 8)
+        case 26: (argument, smallest) = (UInt64(try read(UInt32.self)), 1 << 16)
+        case 27: (argument, smallest) = (try read(UInt64.self), 1 << 32)
+        default: throw .indefiniteOrReserved(initial, at: start)
+        }
+        guard argument >= smallest else { throw .notShortest(at: start) }
+        return argument
+    }
+
+    /// A length or count, checked against the bytes that are left before anybody allocates for it.
+    @inline(__always)
+    mutating func readCount(_ initial: UInt8, bytesEach: UInt64) throws(ValueSetError) -> Int {
+        let start = offset - 1
+        let argument = try readArgument(initial)
+        guard argument <= UInt64(truncatingIfNeeded: remaining) / bytesEach else { throw .truncated(at: start) }
+        return Int(truncatingIfNeeded: argument)
+    }
+
+    @inline(__always)
+    mutating func read<Integer: FixedWidthInteger>(_: Integer.Type) throws(ValueSetError) -> Integer {
+        let bytes = unsafe take(try requireRemaining(MemoryLayout<Integer>.size))
+        return unsafe Integer(bigEndian: bytes.loadUnaligned(as: Integer.self))
+    }
+
+    @inline(__always)
+    private func requireRemaining(_ length: Int) throws(ValueSetError) -> Int {
+        guard length <= remaining else { throw .truncated(at: offset) }
+        return length
+    }
+
+    /// The address of the next `length` bytes, which the caller has checked to be there, moving behind them.
+    @inline(__always)
+    @unsafe
+    mutating func take(_ length: Int) -> UnsafeRawPointer {
+        let start = unsafe base + offset
+        offset += length
+        return unsafe start
+    }
+
+    /// The bytes from an offset that was read already.
+    @inline(__always)
+    @unsafe
+    func pointer(at offset: Int) -> UnsafeRawPointer {
+        unsafe base + offset
+    }
+
+    @inline(__always)
+    mutating func readText(_ initial: UInt8) throws(ValueSetError) -> String {
+        let start = offset - 1
+        let length = try readCount(initial, bytesEach: 1)
+        let utf8 = unsafe take(length).assumingMemoryBound(to: UInt8.self)
+        do {
+            // Several times faster than String(validating:as:), which looks up generic metadata at run time.
+            return unsafe String(copying: try UTF8Span(validating: Span(_unsafeStart: utf8, count: length)))
+        } catch {
+            throw .invalidUTF8(at: start)
+        }
+    }
+
+    /// Counts a collection's content against the limits.
+    @inline(__always)
+    mutating func enter(count: Int, depth: Int) throws(ValueSetError) {
+        guard depth <= limits.depth else { throw .tooDeep(limits: limits, at: offset) }
+        items += count
+        guard items <= limits.items else { throw .tooManyItems(limits: limits, at: offset) }
+    }
+}

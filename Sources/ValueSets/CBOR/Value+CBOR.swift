@@ -1,0 +1,89 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+extension ValueSet {
+    /// The set in the wire's encoding: deterministic CBOR (see <doc:WireProfile>). Equal sets give equal bytes.
+    ///
+    /// - Throws: ``ValueSetError`` if the set is over the limits or holds a date that is not finite or a URL without a
+    ///   scheme; the key path says where.
+    public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
+        let size = try CBORMeasure.size(of: self, limits: limits)
+        return CBORSink.bytes(count: size) { sink in sink.write(self) }
+    }
+
+    /// Decodes what ``encoded(limits:)`` gives.
+    ///
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.
+    public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        guard bytes.byteCount <= limits.bytes else { throw .tooManyBytes(bytes.byteCount, limits: limits) }
+        self = try CBORReader.read(bytes, limits: limits) { reader throws(ValueSetError) in
+            let set = try reader.readValueSet()
+            try reader.finish()
+            return set
+        }
+    }
+
+    /// Decodes what ``encoded(limits:)`` gives.
+    ///
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.
+    public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
+    }
+
+    /// Decodes what ``encoded(limits:)`` gives.
+    ///
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.
+    public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        try self.init(encoded: data.bytes, limits: limits)
+    }
+}
+
+extension Value {
+    /// The value in the wire's encoding: deterministic CBOR (see <doc:WireProfile>). Equal values give equal bytes.
+    ///
+    /// - Throws: ``ValueSetError`` if the value is over the limits or holds a date that is not finite or a URL without a
+    ///   scheme; the key path says where.
+    public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
+        let size = try CBORMeasure.size(of: self, limits: limits)
+        return CBORSink.bytes(count: size) { sink in sink.write(self) }
+    }
+
+    /// Decodes what ``encoded(limits:)`` gives.
+    ///
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the limits.
+    public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        guard bytes.byteCount <= limits.bytes else { throw .tooManyBytes(bytes.byteCount, limits: limits) }
+        self = try CBORReader.read(bytes, limits: limits) { reader throws(ValueSetError) in
+            let value = try reader.readValue()
+            try reader.finish()
+            return value
+        }
+    }
+
+    /// Decodes what ``encoded(limits:)`` gives.
+    ///
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the limits.
+    public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
+    }
+
+    /// Decodes what ``encoded(limits:)`` gives.
+    ///
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the limits.
+    public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        try self.init(encoded: data.bytes, limits: limits)
+    }
+}
+
+extension CBORSink {
+    fileprivate static func bytes(count: Int, _ body: (inout CBORSink) -> Void) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { memory, written in
+            guard let start = memory.baseAddress else { return }
+            var sink = unsafe CBORSink(UnsafeMutableRawBufferPointer(memory), at: UnsafeMutableRawPointer(start))
+            body(&sink)
+            written = memory.count - sink.remaining
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// The place of one value while it is being encoded; what its containers have collected is made a ``Value`` at the end.
+final class EncodedNode {
+    private enum Kind {
+        case nothing, single, keyed, unkeyed
+    }
+
+    private var kind = Kind.nothing
+    private var single = Value.null
+    private var entries: [ValueSet.Entry] = []
+    private var values: [Value] = []
+    /// Containers that may still be written to: by key or by index.
+    private var nestedByKey: [(key: String, node: EncodedNode)] = []
+    private var nestedByIndex: [(index: Int, node: EncodedNode)] = []
+
+    var count: Int { values.count }
+
+    func finish() -> Value? {
+        switch kind {
+        case .nothing:
+            return nil
+        case .single:
+            return single
+        case .keyed:
+            for (key, node) in nestedByKey {
+                if let value = node.finish() { entries.append(ValueSet.Entry(key: key, value: value)) }
+            }
+            return .dictionary(ValueSet(unsorted: entries))
+        case .unkeyed:
+            for (index, node) in nestedByIndex {
+                // A super encoder that nothing was written to leaves an empty dictionary, as in Foundation's encoders.
+                values[index] = node.finish() ?? [:]
+            }
+            return .array(values)
+        }
+    }
+
+    func set(_ value: Value) {
+        kind = .single
+        single = value
+    }
+
+    func beginKeyed() { kind = .keyed }
+
+    func beginUnkeyed() { kind = .unkeyed }
+
+    func add(_ value: Value, forKey key: String) {
+        entries.append(ValueSet.Entry(key: key, value: value))
+    }
+
+    func addNode(forKey key: String) -> EncodedNode {
+        let node = EncodedNode()
+        nestedByKey.append((key, node))
+        return node
+    }
+
+    func add(_ value: Value) {
+        values.append(value)
+    }
+
+    func addNode() -> EncodedNode {
+        let node = EncodedNode()
+        nestedByIndex.append((values.count, node))
+        values.append(.null)
+        return node
+    }
+}
+
+extension Value {
+    /// The value of an encodable one: directly for types that have a counterpart, through their `encode(to:)` for others.
+    init<T: Encodable>(encoding value: T, path: CodingPath?, userInfo: [CodingUserInfoKey: any Sendable]) throws {
+        if let direct = Value(counterpartOf: value) {
+            self = direct
+            return
+        }
+        guard path.depth < ValueSetLimits.deepest else {
+            throw EncodingError.invalidValue(
+                value,
+                EncodingError.Context(
+                    codingPath: path.keys,
+                    debugDescription: "The value is nested more than \(ValueSetLimits.deepest) levels deep."
+                )
+            )
+        }
+        let node = EncodedNode()
+        try value.encode(to: NodeEncoder(node: node, path: path, userInfo: userInfo))
+        self = node.finish() ?? [:]
+    }
+
+    @inline(__always)
+    init?<T>(counterpartOf value: T) {
+        if let string = same(value, as: String.self) {
+            self = .string(string)
+        } else if let double = same(value, as: Double.self) {
+            self = .double(double)
+        } else if let integer = same(value, as: Int.self) {
+            self = .integer(Int64(integer))
+        } else if let bool = same(value, as: Bool.self) {
+            self = .bool(bool)
+        } else if let date = same(value, as: Date.self) {
+            self = .date(date)
+        } else if let uuid = same(value, as: UUID.self) {
+            self = .uuid(uuid)
+        } else if let data = same(value, as: Data.self) {
+            self = .data(data)
+        } else if let url = same(value, as: URL.self) {
+            self = .url(url)
+        } else if let value = same(value, as: Value.self) {
+            self = value
+        } else if let set = same(value, as: ValueSet.self) {
+            self = .dictionary(set)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// The value, if its static type is `Other`.
+@inline(__always)
+func same<T, Other>(_ value: T, as _: Other.Type) -> Other? {
+    // A dynamic cast takes longer than coding a number does; the types were just found to be one.
+    T.self == Other.self ? unsafe unsafeBitCast(value, to: Other.self) : nil
+}

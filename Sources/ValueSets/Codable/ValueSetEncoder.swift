@@ -1,0 +1,45 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Turns values of user types that are `Encodable` into value sets.
+///
+/// `Date`, `UUID`, `URL`, `Data`, ``Value`` and ``ValueSet`` become the values of the same name; integers and floating-point
+/// numbers become integers and doubles; everything else becomes dictionaries and arrays as its `encode(to:)` says.
+///
+/// ```swift
+/// struct Ping: Codable { var type: String; var creationDate: Date }
+/// let message = try ValueSetEncoder().encode(Ping(type: "ping", creationDate: .now))
+/// ```
+public struct ValueSetEncoder: Sendable {
+    /// Passed to the types' `encode(to:)`.
+    public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
+
+    /// An encoder without user info.
+    public init() {}
+
+    /// The value as a dictionary.
+    ///
+    /// - Throws: `EncodingError` if the value is not coded as a dictionary, holds an integer out of range or is nested more
+    ///   than 128 levels deep; and what its `encode(to:)` throws.
+    public func encode(_ value: some Encodable) throws -> ValueSet {
+        let encoded = try encodeValue(value)
+        guard case .dictionary(let set) = encoded else {
+            throw EncodingError.invalidValue(
+                value,
+                EncodingError.Context(
+                    codingPath: [],
+                    debugDescription: "A value set is a dictionary, but the value is coded as \(encoded.type.rawValue)."
+                )
+            )
+        }
+        return set
+    }
+
+    /// The value as a ``Value`` of any type.
+    ///
+    /// - Throws: `EncodingError` if the value holds an integer out of range or is nested more than 128 levels deep; and what
+    ///   its `encode(to:)` throws.
+    public func encodeValue(_ value: some Encodable) throws -> Value {
+        try Value(encoding: value, path: nil, userInfo: userInfo)
+    }
+}

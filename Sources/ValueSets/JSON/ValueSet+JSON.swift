@@ -1,0 +1,114 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+extension ValueSet {
+    /// A set from a JSON object, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    ///
+    /// - Throws: ``ValueSetError`` with the key path if the text is not such an object, or is over the limit of bytes.
+    public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        guard case .dictionary(let set) = try Value(json: json, limits: limits) else {
+            throw ValueSetError(.invalidJSON, "The JSON is not an object.", allowed: "{ … } without a tag")
+        }
+        self = set
+    }
+
+    /// A set from a JSON object, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    ///
+    /// - Throws: ``ValueSetError`` with the key path if the text is not such an object, or is over the limit of bytes.
+    public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        try self.init(json: Data(json.utf8), limits: limits)
+    }
+
+    /// The set as a JSON object, with tags for the types that JSON does not have (see <doc:JSONTags>). Equal sets give equal
+    /// text.
+    ///
+    /// - Parameter prettyPrinted: Whether to break lines and indent.
+    /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ in their
+    ///   Unicode composition only.
+    public func json(prettyPrinted: Bool = false) throws(ValueSetError) -> String {
+        try Value.dictionary(self).json(prettyPrinted: prettyPrinted)
+    }
+}
+
+extension Value {
+    /// A value from JSON, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    ///
+    /// - Throws: ``ValueSetError`` with the key path if the text is not such JSON, or is over the limit of bytes.
+    public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        guard json.count <= limits.bytes else { throw .tooManyBytes(json.count, limits: limits) }
+        do {
+            self = try JSONDecoder().decode(Value.self, from: json)
+        } catch let error as DecodingError {
+            throw ValueSetError(json: error)
+        } catch {
+            throw ValueSetError(.invalidJSON, "The text is not valid JSON.")
+        }
+    }
+
+    /// A value from JSON, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    ///
+    /// - Throws: ``ValueSetError`` with the key path if the text is not such JSON, or is over the limit of bytes.
+    public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
+        try self.init(json: Data(json.utf8), limits: limits)
+    }
+
+    /// The value as JSON, with tags for the types that JSON does not have (see <doc:JSONTags>). Equal values give equal text.
+    ///
+    /// - Parameter prettyPrinted: Whether to break lines and indent.
+    /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ in their
+    ///   Unicode composition only.
+    public func json(prettyPrinted: Bool = false) throws(ValueSetError) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        if prettyPrinted { encoder.outputFormatting.insert(.prettyPrinted) }
+        do {
+            return String(decoding: try encoder.encode(self), as: UTF8.self)
+        } catch let error as EncodingError {
+            throw ValueSetError(json: error)
+        } catch let error as ValueSetError {
+            throw error
+        } catch {
+            throw ValueSetError(.notRepresentable, "The value cannot be written as JSON.")
+        }
+    }
+}
+
+extension ValueSetError {
+    // The library's own descriptions may quote the text, so only its place and our own sentences are passed on.
+
+    fileprivate init(json error: DecodingError) {
+        let context =
+            switch error {
+            case .dataCorrupted(let context), .keyNotFound(_, let context), .typeMismatch(_, let context),
+                .valueNotFound(_, let context):
+                context
+            @unknown default:
+                DecodingError.Context(codingPath: [], debugDescription: "")
+            }
+        self =
+            context.underlyingError as? ValueSetError
+            ?? ValueSetError(.invalidJSON, "The text is not valid JSON, or a part of it is not what its tag says.")
+        prepend(context.codingPath)
+    }
+
+    fileprivate init(json error: EncodingError) {
+        guard case .invalidValue(_, let context) = error, let cause = context.underlyingError as? ValueSetError else {
+            self.init(.notRepresentable, "The value cannot be written as JSON.")
+            return
+        }
+        self = cause
+        prepend(context.codingPath)
+    }
+
+    private mutating func prepend(_ path: [any CodingKey]) {
+        for key in path.reversed() {
+            if let index = key.intValue {
+                self = inside(index: index)
+            } else if let name = JSONTag.unescaped(key.stringValue) {
+                self = inside(key: name)
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Builds the text of a key path such as `player.tracks[3].title`, from the inside out, while an error travels up.
+///
+/// Keys may come from a peer, so what is printed is bounded and free of control characters.
+enum KeyPathText {
+    static let maximumKeyLength = 48
+    static let maximumLength = 384
+
+    static func prepend(key: String, to path: String) -> String {
+        join(isPlain(key) ? clipped(key) : "[\(quoted(key))]", path)
+    }
+
+    static func prepend(index: Int, to path: String) -> String {
+        join("[\(index)]", path)
+    }
+
+    static func quoted(_ key: String) -> String {
+        clipped(key).debugDescription
+    }
+
+    private static func join(_ component: String, _ path: String) -> String {
+        guard component.utf8.count + path.utf8.count < maximumLength else {
+            // The inner end says most about the place; of what is outside, a mark remains.
+            return path.hasPrefix("…") ? path : "…" + path
+        }
+        guard let first = path.first, first != "[", first != "…" else { return component + path }
+        return "\(component).\(path)"
+    }
+
+    private static func isPlain(_ key: String) -> Bool {
+        !key.isEmpty
+            && key.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "$"):
+                    true
+                default:
+                    false
+                }
+            }
+    }
+
+    private static func clipped(_ key: String) -> String {
+        guard key.utf8.count > maximumKeyLength else { return key }
+        // By scalars: one character may hold any number of combining marks.
+        var clipped = ""
+        for scalar in key.unicodeScalars {
+            guard clipped.utf8.count + UTF8.width(scalar) <= maximumKeyLength else { break }
+            clipped.unicodeScalars.append(scalar)
+        }
+        return clipped + "…"
+    }
+}

@@ -1,0 +1,230 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+// Nothing is allocated while all is well: entries and fields are both in canonical key order and are walked side by side,
+// and key paths are put together on the way out of an error.
+extension AllowedValueSchema {
+    /// Checks a dictionary.
+    ///
+    /// - Throws: ``ValueSetError`` with the key path, what was found and what is allowed; its code is `typeMismatch`,
+    ///   `missingKey`, `unexpectedKey`, or `limitExceeded` for values nested more than 128 levels deep.
+    public func validate(_ set: ValueSet) throws(ValueSetError) {
+        // A schema that allows everything needs no look at the set.
+        guard profile != .full || !fields.isEmpty || !allowsFurtherKeys else { return }
+        try validate(set, profile: profile, depth: 1)
+    }
+
+    private func validate(_ set: ValueSet, profile: Profile, depth: Int) throws(ValueSetError) {
+        guard depth <= ValueSetLimits.deepest else { throw .tooDeep(limits: ValueSetLimits(depth: .max)) }
+        var next = 0
+        let entries = set.entries.span
+        for index in entries.indices {
+            var isDeclared = false
+            while next < fields.count {
+                let order = fields[next].name.canonicalOrder(to: entries[index].key)
+                if order > 0 { break }
+                if order < 0 {
+                    try requireOptional(fields[next])
+                    next += 1
+                    continue
+                }
+                isDeclared = true
+                break
+            }
+            do throws(ValueSetError) {
+                if isDeclared {
+                    try fields[next].type.kind.validate(entries[index].value, profile: profile, depth: depth + 1)
+                    next += 1
+                } else if allowsFurtherKeys {
+                    try profile.validate(entries[index].value, depth: depth + 1)
+                } else {
+                    throw .unexpectedKey(in: self)
+                }
+            } catch {
+                throw error.inside(key: entries[index].key)
+            }
+        }
+        while next < fields.count {
+            try requireOptional(fields[next])
+            next += 1
+        }
+    }
+
+    @inline(__always)
+    private func requireOptional(_ field: Field) throws(ValueSetError) {
+        if field.isRequired { throw .missingKey(field) }
+    }
+
+    fileprivate func validateNested(_ value: Value, profile: Profile, depth: Int) throws(ValueSetError) {
+        guard case .dictionary(let nested) = value else { throw .type(value, allowed: "dictionary") }
+        try validate(nested, profile: profile, depth: depth)
+    }
+}
+
+extension FieldType.Kind {
+    fileprivate func validate(
+        _ value: Value,
+        profile: AllowedValueSchema.Profile,
+        depth: Int
+    ) throws(ValueSetError) {
+        switch self {
+        case .any:
+            try profile.validate(value, depth: depth)
+        case .scalar(let type):
+            guard value.type == type else { throw .type(value, allowed: name) }
+            try profile.validate(value, depth: depth)
+        case .number:
+            guard value.isNumber else { throw .type(value, allowed: name) }
+        case .array(let element):
+            guard case .array(let array) = value else { throw .type(value, allowed: name) }
+            try profile.validateArrayShape(array)
+            for index in array.indices {
+                do {
+                    try element.validate(array[index], profile: profile, depth: depth + 1)
+                } catch {
+                    throw error.inside(index: index)
+                }
+            }
+        case .set(let element):
+            guard case .set(let set) = value, profile != .appService else { throw .type(value, allowed: name) }
+            for member in set {
+                try element.validate(member, profile: profile, depth: depth + 1)
+            }
+        case .dictionary(let schema):
+            try schema.validateNested(value, profile: profile, depth: depth)
+        }
+    }
+}
+
+extension AllowedValueSchema.Profile {
+    fileprivate func validate(_ value: Value, depth: Int) throws(ValueSetError) {
+        switch self {
+        case .full: return
+        case .appService: try validateAppService(value, depth: depth)
+        case .userActivity: try validateUserActivity(value, depth: depth)
+        }
+    }
+
+    private func validateAppService(_ value: Value, depth: Int) throws(ValueSetError) {
+        switch value {
+        case .string, .integer, .unsigned, .double, .bool, .date, .uuid:
+            return
+        case .array(let array):
+            try validateArrayShape(array)
+        case .dictionary(let dictionary):
+            try validateEntries(of: dictionary, depth: depth)
+        case .null, .data, .url, .set:
+            throw .type(value, allowed: Self.appServiceTypes)
+        }
+    }
+
+    private func validateUserActivity(_ value: Value, depth: Int) throws(ValueSetError) {
+        switch value {
+        case .null, .bool, .integer, .unsigned, .double, .string, .data, .date, .url:
+            return
+        case .array(let array):
+            try checkDepth(depth)
+            for index in array.indices {
+                do {
+                    try validateUserActivity(array[index], depth: depth + 1)
+                } catch {
+                    throw error.inside(index: index)
+                }
+            }
+        case .set(let set):
+            try checkDepth(depth)
+            for member in set {
+                try validateUserActivity(member, depth: depth + 1)
+            }
+        case .dictionary(let dictionary):
+            try validateEntries(of: dictionary, depth: depth)
+        case .uuid:
+            throw .type(
+                value,
+                allowed: "array, data, date, dictionary, null, number, bool, set, string or url (send a UUID as string)"
+            )
+        }
+    }
+
+    private func validateEntries(of dictionary: ValueSet, depth: Int) throws(ValueSetError) {
+        try checkDepth(depth)
+        let entries = dictionary.entries.span
+        for index in entries.indices {
+            do {
+                try validate(entries[index].value, depth: depth + 1)
+            } catch {
+                throw error.inside(key: entries[index].key)
+            }
+        }
+    }
+
+    /// The rule of homogeneous arrays of scalars, for app services.
+    fileprivate func validateArrayShape(_ array: [Value]) throws(ValueSetError) {
+        guard self == .appService, let first = array.first else { return }
+        for index in array.indices {
+            let element = array[index]
+            switch element {
+            case .string, .integer, .unsigned, .double, .bool, .date, .uuid:
+                guard element.type == first.type || (element.isNumber && first.isNumber) else {
+                    let allowed = first.isNumber ? "number" : first.type.rawValue
+                    throw ValueSetError.type(element, allowed: "\(allowed), like the first element").inside(
+                        index: index
+                    )
+                }
+            case .null, .data, .url, .set, .array, .dictionary:
+                throw ValueSetError.type(element, allowed: "string, number, bool, date or uuid").inside(index: index)
+            }
+        }
+    }
+
+    private func checkDepth(_ depth: Int) throws(ValueSetError) {
+        guard depth <= ValueSetLimits.deepest else { throw .tooDeep(limits: ValueSetLimits(depth: .max)) }
+    }
+
+    private static var appServiceTypes: String {
+        "string, number, bool, date, uuid, an array of one of these, or dictionary"
+    }
+}
+
+extension Value {
+    @inline(__always)
+    fileprivate var isNumber: Bool {
+        switch self {
+        case .integer, .unsigned, .double: true
+        default: false
+        }
+    }
+}
+
+extension ValueSetError {
+    @inline(never)
+    fileprivate static func type(_ value: Value, allowed: String) -> ValueSetError {
+        ValueSetError(
+            .typeMismatch,
+            "A value is of a type that is not allowed here.",
+            found: value.type.rawValue,
+            allowed: allowed
+        )
+    }
+
+    @inline(never)
+    fileprivate static func missingKey(_ field: AllowedValueSchema.Field) -> ValueSetError {
+        ValueSetError(
+            .missingKey,
+            "A required key is missing. Add it.",
+            found: "nothing",
+            allowed: field.type.kind.name
+        ).inside(key: field.name)
+    }
+
+    @inline(never)
+    fileprivate static func unexpectedKey(in schema: AllowedValueSchema) -> ValueSetError {
+        let names = schema.fields.prefix(16).map { KeyPathText.quoted($0.name) }
+        let rest = schema.fields.count > names.count ? ", and \(schema.fields.count - names.count) more" : ""
+        return ValueSetError(
+            .unexpectedKey,
+            "A key is not one that is declared. Remove it, or check its spelling.",
+            allowed: names.isEmpty ? "no key" : names.joined(separator: ", ") + rest
+        )
+    }
+}

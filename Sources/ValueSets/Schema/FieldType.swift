@@ -1,0 +1,67 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the value of a declared field may be.
+public struct FieldType: Sendable, Hashable {
+    indirect enum Kind: Sendable, Hashable {
+        case any, number
+        case scalar(ValueType)
+        case array(of: Kind)
+        case set(of: Kind)
+        case dictionary(AllowedValueSchema)
+    }
+
+    let kind: Kind
+
+    /// Whatever the schema's base allows.
+    public static let any = FieldType(kind: .any)
+    /// ``Value/null``.
+    public static let null = FieldType(kind: .scalar(.null))
+    /// ``Value/bool(_:)``.
+    public static let bool = FieldType(kind: .scalar(.bool))
+    /// ``Value/integer(_:)`` or ``Value/unsigned(_:)``.
+    public static let integer = FieldType(kind: .scalar(.integer))
+    /// ``Value/double(_:)``.
+    public static let double = FieldType(kind: .scalar(.double))
+    /// An integer or a double.
+    public static let number = FieldType(kind: .number)
+    /// ``Value/string(_:)``.
+    public static let string = FieldType(kind: .scalar(.string))
+    /// ``Value/data(_:)``.
+    public static let data = FieldType(kind: .scalar(.data))
+    /// ``Value/date(secondsSince1970:)``.
+    public static let date = FieldType(kind: .scalar(.date))
+    /// ``Value/uuid(_:)``.
+    public static let uuid = FieldType(kind: .scalar(.uuid))
+    /// ``Value/url(_:)``.
+    public static let url = FieldType(kind: .scalar(.url))
+
+    /// An array whose elements are all of the type.
+    public static func array(of element: FieldType) -> FieldType {
+        FieldType(kind: .array(of: element.kind))
+    }
+
+    /// A set whose elements are all of the type.
+    public static func set(of element: FieldType) -> FieldType {
+        FieldType(kind: .set(of: element.kind))
+    }
+
+    /// A dictionary of the schema's fields. Its base does not count: that of the outermost schema holds throughout.
+    public static func dictionary(_ schema: AllowedValueSchema) -> FieldType {
+        FieldType(kind: .dictionary(schema.nested))
+    }
+}
+
+extension FieldType.Kind {
+    /// The name in errors.
+    var name: String {
+        switch self {
+        case .any: "any"
+        case .number: "number"
+        case .scalar(let type): type.rawValue
+        case .array(let element): "array of \(element.name)"
+        case .set(let element): "set of \(element.name)"
+        case .dictionary: "dictionary"
+        }
+    }
+}

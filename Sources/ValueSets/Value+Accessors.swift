@@ -1,0 +1,109 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+// Each accessor is `nil` if the value is of another type. Numbers convert between integer and double when nothing is lost,
+// because a sender in another language may not tell 5 from 5.0.
+extension Value {
+    /// Whether this is ``null``.
+    public var isNull: Bool {
+        if case .null = self { true } else { false }
+    }
+
+    /// The boolean, or `nil` for another type.
+    public var bool: Bool? {
+        if case .bool(let bool) = self { bool } else { nil }
+    }
+
+    /// The number as an `Int`, or `nil` if it is not a number or not exactly an `Int`.
+    public var int: Int? {
+        switch self {
+        case .integer(let integer): Int(exactly: integer)
+        case .unsigned(let unsigned): Int(exactly: unsigned)
+        case .double(let double): Int(exactly: double)
+        default: nil
+        }
+    }
+
+    /// The number as an `Int64`, or `nil` if it is not a number or not exactly an `Int64`.
+    public var int64: Int64? {
+        switch self {
+        case .integer(let integer): integer
+        case .unsigned(let unsigned): Int64(exactly: unsigned)
+        case .double(let double): Int64(exactly: double)
+        default: nil
+        }
+    }
+
+    /// The number as a `UInt64`, or `nil` if it is not a number or not exactly a `UInt64`.
+    public var uint64: UInt64? {
+        switch self {
+        case .integer(let integer): UInt64(exactly: integer)
+        case .unsigned(let unsigned): unsigned
+        case .double(let double): UInt64(exactly: double)
+        default: nil
+        }
+    }
+
+    /// The number as a `Double`, or `nil` if it is not a number or not exactly a `Double`.
+    public var double: Double? {
+        switch self {
+        case .integer(let integer): Double(exactly: integer)
+        case .unsigned(let unsigned): Double(exactly: unsigned)
+        case .double(let double): double
+        default: nil
+        }
+    }
+
+    /// The text, or `nil` for another type.
+    public var string: String? {
+        if case .string(let string) = self { string } else { nil }
+    }
+
+    /// The bytes, or `nil` for another type.
+    public var data: Data? {
+        if case .data(let data) = self { data } else { nil }
+    }
+
+    /// The point in time, or `nil` for another type. See ``date(secondsSince1970:)`` for the last bit.
+    public var date: Date? {
+        if case .date(let seconds) = self { Date(timeIntervalSince1970: seconds) } else { nil }
+    }
+
+    /// The identifier, or `nil` for another type.
+    public var uuid: UUID? {
+        if case .uuid(let uuid) = self { uuid } else { nil }
+    }
+
+    /// The URL, or `nil` for another type.
+    public var url: URL? {
+        if case .url(let url) = self { url } else { nil }
+    }
+
+    /// The values in order, or `nil` for another type.
+    public var array: [Value]? {
+        if case .array(let array) = self { array } else { nil }
+    }
+
+    /// The values without order, or `nil` for another type.
+    public var set: Set<Value>? {
+        if case .set(let set) = self { set } else { nil }
+    }
+
+    /// The nested dictionary, or `nil` for another type.
+    public var dictionary: ValueSet? {
+        if case .dictionary(let dictionary) = self { dictionary } else { nil }
+    }
+
+    /// The value for a key of a nested dictionary, or `nil` if this is none or has no such key.
+    public subscript(key: String) -> Value? {
+        dictionary?[key]
+    }
+
+    /// The element of an array, or `nil` if this is none or is shorter.
+    public subscript(index: Int) -> Value? {
+        guard case .array(let array) = self, array.indices.contains(index) else { return nil }
+        return array[index]
+    }
+}

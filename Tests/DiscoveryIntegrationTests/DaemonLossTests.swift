@@ -1,0 +1,103 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import IntegrationSupport
+import Testing
+
+/// Issue 2 §5: the daemon and its bus may be absent at the start, be killed and come back.
+@Suite(
+    .serialized,
+    .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
+    .timeLimit(.minutes(2))
+)
+struct DaemonLossTests {
+    @Test(arguments: [SIGTERM, SIGKILL])
+    func `hints survive a restart of the daemon, and announcements are made again`(_ signal: Int32) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await network.startDaemons(on: a, b)
+            let onA = try await a.browse()
+            let onB = try await b.browse()
+            _ = try await a.announce("from-a")
+            _ = try await b.announce("from-b")
+            try await onB.appeared("from-a", at: a.address)
+            try await onA.appeared("from-b", at: b.address)
+            let toldA = onA.events.count
+            let toldB = onB.events.count
+
+            try await b.stopDaemon(signal)
+            try await onB.event("trouble") { $0.code == "daemonUnavailable" }
+            try await b.startDaemon()
+            try await onB.event("recovered") { $0.code == "daemonUnavailable" }
+            // Longer than the time those have to come back that were known before.
+            try await Task.sleep(for: .seconds(4))
+            #expect(!onB.printed("vanished", from: toldB))
+            // Whether the others saw it go depends on whether there was a goodbye; it is back in any case.
+            let afterwards = try await a.browse()
+            try await afterwards.appeared("from-b", at: b.address)
+            if signal == SIGKILL { #expect(!onA.printed("vanished", from: toldA)) }
+        }
+    }
+
+    @Test func `what went while the daemon was away is told after the grace period`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await b.startDaemon()
+            let onB = try await b.browse()
+            let announced = try await a.announce("short-lived")
+            try await onB.appeared("short-lived", at: a.address)
+            try await b.stopDaemon(SIGKILL)
+            try await onB.event("trouble")
+            await announced.stop()
+            try await b.startDaemon()
+            _ = try await onB.vanished("short-lived", within: .seconds(6))
+        }
+    }
+
+    @Test func `a daemon that is absent at the start is waited for`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            let onB = try await b.browse("mode=daemon")
+            _ = try await b.announce("from-b", port: 4000, "mode=daemon")
+            try await onB.event("trouble") { $0.code == "daemonUnavailable" }
+            try await onB.event("settled")
+            _ = try await a.announce("from-a")
+            try await b.startDaemon()
+            try await onB.event("recovered", within: .seconds(10))
+            try await onB.appeared("from-a", at: a.address)
+            try await a.browse().appeared("from-b", at: b.address)
+        }
+    }
+
+    @Test func `a bus that is killed and comes back with its daemon is followed`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await b.startDaemon()
+            let onB = try await b.browse()
+            _ = try await b.announce("from-b")
+            _ = try await a.announce("from-a")
+            try await onB.appeared("from-a", at: a.address)
+            let told = onB.events.count
+            try await b.killBus()
+            try await onB.event("trouble", from: told) { $0.code == "daemonUnavailable" }
+            try await b.startDaemon()
+            try await onB.event("recovered", from: told, within: .seconds(10))
+            try await a.browse().appeared("from-b", at: b.address)
+            #expect(!onB.printed("vanished", from: told))
+        }
+    }
+
+    @Test func `without bus and daemon nothing is printed and the embedded stack is used`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let output = try await a.output(of: [try builtProgram("discovery-probe"), "select"])
+            #expect(output.split(separator: "\n").count == 1)
+            #expect(output.contains("avahi-embedded"))
+        }
+    }
+}

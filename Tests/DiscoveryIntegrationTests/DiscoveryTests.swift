@@ -1,0 +1,190 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import IntegrationSupport
+import Testing
+
+/// Issue 2 §8: simulated hosts, one process each, real Avahi.
+@Suite(
+    .serialized,
+    .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
+    .timeLimit(.minutes(2))
+)
+struct DiscoveryTests {
+    @Test(arguments: Way.allCases, Way.allCases)
+    func `hosts find each other, whichever way each goes`(_ left: Way, _ right: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await left.prepare(a)
+            try await right.prepare(b)
+            let onA = try await a.browse()
+            let onB = try await b.browse()
+            let announcedByA = try await a.announce("from-a", port: 4001, "v:1")
+            let announcedByB = try await b.announce("from-b", port: 4002)
+            let seen = try await onB.appeared("from-a", at: "\(a.address):4001")
+            #expect(seen.properties == "v=1")
+            try await onA.appeared("from-b", at: "\(b.address):4002")
+            // Each also sees its own.
+            try await onA.event("appeared") { $0.id == "from-a" }
+            try await onA.event("settled")
+
+            await announcedByA.stop()
+            #expect(announcedByA.events.last?.event == "withdrawn")
+            _ = try await onB.vanished("from-a")
+            await announcedByB.stop()
+            _ = try await onA.vanished("from-b")
+            let selected = try await a.output(of: [builtProgram("discovery-probe"), "select"])
+            #expect(selected.contains(left.backend))
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `what is there already is told at once, and to later listeners`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            try await way.prepare(b)
+            _ = try await a.announce("early")
+            try await b.browse().appeared("early", at: a.address)
+        }
+    }
+
+    @Test func `two processes of one host are two instances, and one's end is not the other's`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            let onB = try await b.browse()
+            let first = try await a.announce("first", port: 4001)
+            _ = try await a.announce("second", port: 4002)
+            try await onB.appeared("first", at: "\(a.address):4001")
+            try await onB.appeared("second", at: "\(a.address):4002")
+            await first.stop()
+            _ = try await onB.vanished("first")
+            let late = try await b.browse()
+            try await late.appeared("second", at: "\(a.address):4002")
+            #expect(!onB.printed("vanished", id: "second"))
+        }
+    }
+
+    @Test func `an embedded stack and a daemon live on one host`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await a.startDaemon()
+            let onB = try await b.browse()
+            _ = try await a.announce("by-daemon", port: 4001)
+            _ = try await a.announce("by-itself", port: 4002, "mode=embedded")
+            try await onB.appeared("by-daemon", at: "\(a.address):4001")
+            try await onB.appeared("by-itself", at: "\(a.address):4002")
+            try await Task.sleep(for: .seconds(3))
+            // Neither took the other's name away.
+            let names = try await a.output(of: ["avahi-resolve", "-n", "daemon-of-a.local"])
+            #expect(names.contains("daemon-of-a.local"))
+            #expect(!onB.printed("vanished"))
+        }
+    }
+
+    @Test func `a process that is killed is withdrawn by its daemon`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await network.startDaemons(on: a, b)
+            let onB = try await b.browse()
+            let announced = try await a.announce("killed")
+            try await onB.appeared("killed", at: a.address)
+            announced.send(SIGKILL)
+            _ = try await onB.vanished("killed", within: .seconds(3))
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a service that comes back on another port is told as changed`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(b)
+            let onB = try await b.browse()
+            // Embedded, its end by SIGKILL is not noticed by anybody, so its old records are still remembered.
+            let before = try await a.announce("moving", port: 4001, "mode=embedded")
+            try await onB.appeared("moving", at: "\(a.address):4001")
+            before.send(SIGKILL)
+            _ = try await before.exit()
+            _ = try await a.announce("moving", port: 4002, "mode=embedded")
+            try await onB.event("changed") { $0.id == "moving" && $0.endpoints?.contains(":4002") == true }
+            #expect(!onB.printed("vanished"))
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a link that goes down and comes back is followed`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            try await way.prepare(b)
+            let onB = try await b.browse()
+            _ = try await a.announce("linked")
+            try await onB.appeared("linked", at: a.address)
+            let told = onB.events.count
+            try await b.setInterface(up: false)
+            _ = try await onB.vanished("linked", from: told)
+            try await b.setInterface(up: true)
+            try await onB.appeared("linked", at: a.address, from: told)
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a host whose address changes is told with the new one`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            try await way.prepare(b)
+            let onB = try await b.browse()
+            _ = try await a.announce("renumbered", port: 4001)
+            try await onB.appeared("renumbered", at: "\(a.address):4001")
+            let told = onB.events.count
+            try await a.ip("addr", "del", "\(a.address)/24", "dev", "eth0")
+            try await a.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
+            _ = try await eventually("the new address") {
+                onB.events.dropFirst(told).first { $0.endpoints?.contains("10.77.0.99:4001") == true }
+            }
+        }
+    }
+
+    @Test func `no interface is a trouble, and an announcement is made when one comes`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await a.setInterface(up: false)
+            let onA = try await a.browse("interfaces=eth0")
+            try await onA.event("trouble") { $0.code == "noInterface" }
+            _ = try await a.announce("patient", port: 4000, "interfaces=eth0")
+            let onB = try await b.browse()
+            try await a.setInterface(up: true)
+            try await onA.event("recovered") { $0.code == "noInterface" }
+            try await onB.appeared("patient", at: a.address)
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a thousand instances are all told, and that the cache is nearly full`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(b)
+            let onB = try await b.browse("interfaces=eth0")
+            _ = try await a.announce("many", port: 4000, "count=1000", "interfaces=eth0")
+            let seen = { Set(onB.events.filter { $0.event == "appeared" }.compactMap(\.id)).count }
+            do {
+                _ = try await eventually("all", within: .seconds(30), every: .milliseconds(250)) { seen() == 1000 ? true : nil }
+            } catch {
+                Issue.record("\(seen()) of 1000 were told")
+            }
+            try await onB.event("trouble") { $0.code == "cacheLimit" }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+/// Issue 2 §8: independent eyes see what we announce, strangers' garbage changes nothing, and nothing announced tells who we are.
+@Suite(
+    .serialized,
+    .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
+    .timeLimit(.minutes(2))
+)
+struct StrangersTests {
+    @Test(arguments: Way.allCases)
+    func `avahi-browse sees and resolves our announcement`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            try await b.startDaemon()
+            _ = try await a.announce("ours", port: 4711, "v:1", "t:abc")
+            try await b.browse().appeared("ours", at: a.address)
+            let listing = try await b.output(of: ["avahi-browse", "-rptk", "_remote-systems._tcp"])
+            let resolved = listing.split(separator: "\n").filter { $0.hasPrefix("=;eth0;IPv4;ours;") }
+            #expect(resolved.count == 1)
+            let fields = try #require(resolved.first).split(separator: ";", omittingEmptySubsequences: false)
+            #expect(fields[7] == a.address)
+            #expect(fields[8] == "4711")
+            #expect(fields[9].contains("\"v=1\"") && fields[9].contains("\"t=abc\""))
+            #expect(!fields[6].contains("daemon-of"))
+            #expect(try await b.output(of: ["avahi-browse", "-ptk", "-a"]).contains("_remote-systems._tcp"))
+        }
+    }
+
+    @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
+    func `python-zeroconf sees and resolves our announcement, and its removal`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            let listener = try b.start(try Python.command("zeroconf_browse.py"))
+            try await listener.event("browsing")
+            let announced = try await a.announce("ours", port: 4711, "v:1")
+            try await listener.event("appeared") {
+                $0.id == "ours" && $0.endpoints?.contains("\(a.address):4711") == true && $0.properties == "v=1"
+            }
+            await announced.stop()
+            try await listener.event("vanished") { $0.id == "ours" }
+        }
+    }
+
+    @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
+    func `a service that python-zeroconf announces is seen and its end noticed`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(b)
+            let onB = try await b.browse()
+            let publisher = try a.start(try Python.command("zeroconf_announce.py", a.address, "theirs", "5000", "k=v"))
+            try await publisher.event("announcing", within: .seconds(10))
+            try await onB.appeared("theirs", at: "\(a.address):5000")
+            publisher.send(SIGTERM)
+            _ = try await onB.vanished("theirs")
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `garbage in the TXT records of strangers crashes nothing and hides nobody`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(b)
+            try await a.startDaemon()
+            let onB = try await b.browse()
+            for (number, strings) in Self.garbage.enumerated() {
+                _ = try a.start(
+                    ["avahi-publish", "-s", "garbage \(number) \u{1F984}.\\", "_remote-systems._tcp", "\(number + 1)"]
+                        + strings
+                )
+            }
+            _ = try await a.announce("honest")
+            try await onB.appeared("honest", at: a.address)
+            for number in Self.garbage.indices {
+                try await onB.event("appeared", within: .seconds(10)) { $0.id?.hasPrefix("garbage \(number) ") == true }
+            }
+            #expect(onB.exitCode == nil)
+        }
+    }
+
+    static let garbage: [[String]] = [
+        ["="], ["=", "==", "=x"], ["a", "a", "a=1"], ["key with space=\u{7}\u{1B}[31m"], ["v=999999999999999999999"],
+        ["ключ=значение"], [String(repeating: "k", count: 250)], (0..<80).map { "k\($0)=\($0)" },
+        ["v=" + String(repeating: "x", count: 200), "t=" + String(repeating: "\u{FE0F}", count: 60)],
+    ]
+
+    @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
+    func `packets of random bytes and malformed records crash nothing`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(b)
+            let onB = try await b.browse()
+            let attacker = try a.start(try Python.command("garbage_packets.py", a.address))
+            try await attacker.event("done", within: .seconds(20))
+            _ = try await a.announce("after")
+            try await onB.appeared("after", at: a.address)
+            #expect(onB.exitCode == nil)
+        }
+    }
+
+    @Test func `a name taken by somebody else is announced under another one`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await a.startDaemon()
+            let onB = try await b.browse()
+            _ = try await a.announce("same", port: 4001)
+            try await onB.appeared("same", at: "\(a.address):4001")
+            _ = try await a.announce("same", port: 4002)
+            try await onB.event("appeared") {
+                $0.id?.hasPrefix("same-") == true && $0.endpoints?.contains(":4002") == true
+            }
+        }
+    }
+
+    // MARK: What is on the wire
+
+    @Test func `nothing on the wire tells the name of the host or of the user`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            let capture = try b.start(try Python.capture(interface: "eth0"))
+            try await capture.event("capturing")
+            let script =
+                "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) announce instance=i port=4000"
+            let probe = try a.start([
+                "unshare", "-u", "env", "USER=secret-user", "LOGNAME=secret-user", "HOME=/home/secret-user", "sh", "-c",
+                script,
+            ])
+            try await probe.event("announcing")
+            let onA = try await a.browse()
+            try await onA.event("settled")
+            await probe.stop()
+            try await Task.sleep(for: .milliseconds(300))
+            await capture.stop()
+            let packets = capture.lines.filter { $0.hasPrefix("frame ") }.joined()
+            #expect(packets.contains(Python.hex("_remote-systems")), "our own packets were not captured")
+            for secret in ["secret", "root", "debian"] {
+                #expect(!packets.contains(Python.hex(secret)), "\(secret) is on the wire")
+            }
+        }
+    }
+
+    @Test func `restricted to the loopback interface, nothing at all is sent on another`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            let capture = try b.start(try Python.capture(interface: "eth0"))
+            try await capture.event("capturing")
+            let onA = try await a.browse("interfaces=lo")
+            let announced = try await a.announce("local", port: 4000, "interfaces=lo")
+            try await onA.appeared("local", at: "127.0.0.1:4000")
+            try await onA.event("settled")
+            await announced.stop()
+            _ = try await onA.vanished("local")
+            await onA.stop()
+            await capture.stop()
+            // The kernel itself looks for routers and reports its groups; what has our or any mDNS port or group is ours.
+            let frames = capture.lines.filter { $0.hasPrefix("frame ") }
+            let ours = frames.filter {
+                $0.contains("14e9") || $0.contains("e00000fb") || $0.contains(Python.hex("local"))
+            }
+            #expect(ours.isEmpty, "\(ours.count) of \(frames.count) frames")
+        }
+    }
+
+    @Test func `restricted to one interface, a daemon announces on it alone`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await a.startDaemon()
+            let onA = try await a.browse("interfaces=lo", "mode=daemon")
+            let onB = try await b.browse()
+            _ = try await a.announce("restricted", port: 4001, "interfaces=lo", "mode=daemon")
+            _ = try await a.announce("open", port: 4002, "interfaces=eth0", "mode=daemon")
+            try await onA.appeared("restricted", at: "127.0.0.1:4001")
+            try await onB.appeared("open", at: "\(a.address):4002")
+            #expect(!onB.printed("appeared", id: "restricted"))
+            #expect(!onA.printed("appeared", id: "open"))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Logging
+import RemoteSystemsDiscovery
+
+/// Does what the options say with the public API only.
+struct Probe {
+    let options: Options
+
+    func run() async {
+        var logger = Logger(label: "probe") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = options.isVerbose ? .trace : .critical
+        let discovery = AvahiDiscovery(mode: options.mode, interfaces: options.interfaces, logger: logger)
+        switch options.command {
+        case .select:
+            let selection = await discovery.selected()
+            Output.line(["event": "selected", "backend": selection.backend.rawValue, "reason": selection.reason])
+        case .browse:
+            await untilTold { await browse(discovery) }
+        case .announce:
+            await untilTold { await announce(discovery) }
+        case .cycle:
+            await cycle(discovery)
+        }
+    }
+
+    private func browse(_ discovery: AvahiDiscovery) async {
+        Output.line(["event": "browsing"])
+        for await event in discovery.browse() {
+            switch event {
+            case .appeared(let hint): tell("appeared", hint)
+            case .changed(let hint): tell("changed", hint)
+            case .vanished(let id): Output.line(["event": "vanished", "id": id])
+            case .settled: Output.line(["event": "settled"])
+            case .trouble(let trouble): Output.line(["event": "trouble", "code": trouble.code.description])
+            case .recovered(let code): Output.line(["event": "recovered", "code": code.description])
+            }
+        }
+        Output.line(["event": "ended"])
+    }
+
+    private func tell(_ event: String, _ hint: DiscoveryHint) {
+        let properties = hint.properties.sorted { $0.key < $1.key }
+            .map { "\($0.key)=\(String(decoding: $0.value, as: UTF8.self))" }
+        Output.line([
+            "event": event,
+            "id": hint.id,
+            "endpoints": hint.endpoints.map(\.description).joined(separator: " "),
+            "interfaces": hint.endpoints.map { $0.interface?.name ?? "" }.joined(separator: " "),
+            "properties": properties.joined(separator: " "),
+        ])
+    }
+
+    private func announce(_ discovery: AvahiDiscovery) async {
+        await withTaskGroup { group in
+            for number in 0..<options.count {
+                let announcement = DiscoveryAnnouncement(
+                    instance: options.count == 1 ? options.instance : "\(options.instance)-\(number)",
+                    port: options.port,
+                    properties: options.properties
+                )
+                group.addTask {
+                    do {
+                        try await discovery.announce(announcement)
+                    } catch {
+                        Output.line(["event": "error", "message": "\(error)"])
+                    }
+                }
+            }
+            Output.line(["event": "announcing"])
+            await group.waitForAll()
+        }
+        Output.line(["event": "withdrawn"])
+    }
+
+    /// Makes and frees everything many times, and counts open files.
+    private func cycle(_ discovery: AvahiDiscovery) async {
+        for round in 0..<options.count {
+            await withTaskGroup { group in
+                group.addTask {
+                    for await event in discovery.browse() {
+                        if case .appeared = event { break }
+                    }
+                }
+                let announcement = DiscoveryAnnouncement(instance: "\(options.instance)-\(round)", port: options.port)
+                let announcing = Task { try await discovery.announce(announcement) }
+                await group.waitForAll()
+                announcing.cancel()
+                _ = await announcing.result
+            }
+            if round % 20 == 0 || round == options.count - 1 {
+                try? await Task.sleep(for: .milliseconds(50))
+                Output.line(["event": "round", "number": "\(round)", "files": "\(Self.openFiles())"])
+            }
+        }
+    }
+
+    private static func openFiles() -> Int {
+        (0..<1024).count { fcntl($0, F_GETFD) >= 0 }
+    }
+
+    /// Runs the body until the parent closes stdin or sends SIGTERM.
+    private func untilTold(_ body: @escaping @Sendable () async -> Void) async {
+        let task = Task { await body() }
+        signal(SIGTERM, SIG_IGN)
+        let terminated = DispatchSource.makeSignalSource(signal: SIGTERM)
+        terminated.setEventHandler {
+            Output.line(["event": "withdrawing"])
+            task.cancel()
+        }
+        terminated.resume()
+        let input = DispatchSource.makeReadSource(fileDescriptor: 0)
+        input.setEventHandler {
+            var byte: UInt8 = 0
+            if unsafe read(0, &byte, 1) <= 0 { task.cancel() }
+        }
+        input.resume()
+        await task.value
+        input.cancel()
+        terminated.cancel()
+    }
+}

@@ -1,0 +1,17 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Logging
+import RemoteSystemsDiscovery
+
+// Browses or announces on one simulated host and says what happens in lines of JSON, until stdin ends or SIGTERM comes.
+guard let options = Options(CommandLine.arguments.dropFirst()) else {
+    Output.line([
+        "error":
+            "usage: discovery-probe (browse|announce|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] [count=…] [key:value]…"
+    ])
+    exit(64)
+}
+await Probe(options: options).run()

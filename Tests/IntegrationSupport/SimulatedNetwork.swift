@@ -1,0 +1,148 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Synchronization
+
+/// Hosts on one Ethernet, each a network namespace with its own loopback and `eth0`, joined by a bridge. Nothing leaves it.
+///
+/// Needs root and iproute2. Everything is taken down at the end, and what an earlier run that crashed has left at the next start.
+package final class SimulatedNetwork: Sendable {
+    private static let prefix = "rsnet"
+    private static let counter = Atomic<Int>(0)
+
+    /// Names of namespaces and directories start with this.
+    let label: String
+    let directory: String
+    private let hosts = Mutex<[SimulatedHost]>([])
+
+    // MARK: Whether it can be made
+
+    /// Why there can be no simulated network here; nil when there can.
+    package static let obstacle: String? = {
+        guard geteuid() == 0 else { return "network namespaces need root" }
+        for tool in ["ip", "unshare", "dbus-daemon", "dbus-send", "avahi-daemon", "avahi-browse", "avahi-publish"]
+        where !isInstalled(tool) {
+            return "\(tool) is not installed: apt-get install iproute2 util-linux dbus avahi-daemon avahi-utils"
+        }
+        let trial = "\(prefix)-trial-\(getpid())"
+        guard system("ip", "netns", "add", trial) else { return "ip netns add does not work here" }
+        _ = system("ip", "netns", "del", trial)
+        return nil
+    }()
+
+    /// Whether tests that need one are to be run. As root in CI always, so that a missing part is a failure there and not a silence.
+    package static let isToBeTried: Bool = {
+        guard let obstacle else { return true }
+        let text = "NOT RUN: tests with simulated hosts: \(obstacle)\n"
+        FileHandle.standardError.write(Data(text.utf8))
+        return geteuid() == 0 && ProcessInfo.processInfo.environment["CI"] != nil
+    }()
+
+    package static func isInstalled(_ tool: String) -> Bool {
+        ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].contains {
+            FileManager.default.isExecutableFile(atPath: "\($0)/\(tool)")
+        }
+    }
+
+    private static func system(_ arguments: String...) -> Bool {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = arguments
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }
+
+    // MARK: Life
+
+    /// Makes a network, runs the body with it and takes it down, whatever the body does.
+    package static func with<Result>(_ body: (SimulatedNetwork) async throws -> Result) async throws -> Result {
+        if let obstacle { throw IntegrationError("no simulated network: \(obstacle)") }
+        await sweep()
+        let network = try await SimulatedNetwork()
+        do {
+            let result = try await body(network)
+            await network.takeDown()
+            return result
+        } catch {
+            await network.takeDown()
+            throw error
+        }
+    }
+
+    private init() async throws {
+        let number = Self.counter.add(1, ordering: .relaxed).newValue
+        label = "\(Self.prefix)-\(getpid())-\(Self.startTime(of: getpid()) ?? "0")-\(number)"
+        directory = "/tmp/\(label)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let bridge = "\(label)-bridge"
+        try await run(["ip", "netns", "add", bridge])
+        try await run(["ip", "-n", bridge, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0"])
+        try await run(["ip", "-n", bridge, "link", "set", "br0", "up"])
+    }
+
+    var bridge: String { "\(label)-bridge" }
+
+    /// Adds a host with the address 10.77.0.*n*, connected and without any daemon.
+    package func addHost(_ name: String) async throws -> SimulatedHost {
+        let host = hosts.withLock { hosts in
+            let host = SimulatedHost(name: name, number: hosts.count + 1, network: self)
+            hosts.append(host)
+            return host
+        }
+        try await host.connect()
+        return host
+    }
+
+    private func takeDown() async {
+        for host in hosts.withLock({ $0 }) { await host.stop() }
+        await Self.remove(label)
+    }
+
+    /// Removes what runs of processes that no longer live have left.
+    private static func sweep() async {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
+        let directories = (try? FileManager.default.contentsOfDirectory(atPath: "/tmp")) ?? []
+        var stale: Set<String> = []
+        for name in names + directories {
+            let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+            guard parts.count >= 4, parts[0] == prefix, let id = Int32(parts[1]) else { continue }
+            if startTime(of: id) != String(parts[2]) { stale.insert(parts[..<4].joined(separator: "-")) }
+        }
+        for label in stale { await remove(label) }
+    }
+
+    private static func remove(_ label: String) async {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
+        for name in names where name.hasPrefix(label + "-") {
+            // Whatever still runs in a namespace of ours was started by us.
+            let ids =
+                (try? await run(["ip", "netns", "pids", name]))?.split(separator: "\n").compactMap { Int32($0) } ?? []
+            for id in ids { kill(id, SIGKILL) }
+            _ = try? await run(["ip", "netns", "del", name])
+        }
+        // The bus daemons run outside of the namespaces; each has left its number.
+        let directory = "/tmp/\(label)"
+        for host in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
+            guard let text = try? String(contentsOfFile: "\(directory)/\(host)/bus.pid", encoding: .utf8),
+                let id = Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)),
+                let command = try? String(contentsOfFile: "/proc/\(id)/cmdline", encoding: .utf8),
+                command.contains(directory)
+            else { continue }
+            kill(id, SIGKILL)
+        }
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// When a process started, in the kernel's ticks: with its number, what tells it from all others.
+    private static func startTime(of id: Int32) -> String? {
+        guard let stat = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
+            let end = stat.lastIndex(of: ")")
+        else { return nil }
+        let fields = stat[end...].split(separator: " ")
+        return fields.count > 20 ? String(fields[20]) : nil
+    }
+}

@@ -1,0 +1,250 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDiscovery
+
+/// Issue 2 §5: what browsers and resolvers tell becomes events about instances.
+@Suite struct BrowseStateMachineTests {
+    typealias Machine = AvahiBrowse.StateMachine
+
+    private let start = ContinuousClock.now
+    private func machine(openResolvers: Int = 100, instances: Int = 100) -> Machine {
+        Machine(limits: Machine.Limits(openResolvers: openResolvers, instances: instances), now: start)
+    }
+
+    private func sighting(_ name: String, on interface: Int32 = 2, _ family: Sighting.Family = .ipv4) -> Sighting {
+        Sighting(interface: interface, family: family, instance: name)
+    }
+
+    private func found(_ address: String, port: Int = 7, _ properties: [String: [UInt8]] = [:]) -> Resolution {
+        Resolution(endpoint: DiscoveryEndpoint(address: address, port: port), properties: properties)
+    }
+
+    private func hint(_ name: String, _ endpoints: [(String, Int)], _ properties: [String: [UInt8]] = [:])
+        -> DiscoveryHint
+    {
+        DiscoveryHint(
+            id: name,
+            instance: name,
+            endpoints: endpoints.map { DiscoveryEndpoint(address: $0.0, port: $0.1) },
+            properties: properties
+        )
+    }
+
+    @Test func `an instance appears once it is resolved`() {
+        var machine = machine()
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .tell(.appeared(hint("a", [("10.0.0.1", 7)]))))
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .nothing)
+    }
+
+    @Test func `sightings of one instance are one hint, link-local addresses last`() {
+        var machine = machine()
+        let v6 = sighting("a", on: 2, .ipv6)
+        let v4 = sighting("a", on: 3)
+        _ = machine.seen(v6)
+        _ = machine.seen(v4)
+        #expect(machine.resolved(v6, found("fe80::1%eth0")) == .tell(.appeared(hint("a", [("fe80::1%eth0", 7)]))))
+        let both = hint("a", [("10.0.0.1", 7), ("fe80::1%eth0", 7)])
+        #expect(machine.resolved(v4, found("10.0.0.1")) == .tell(.changed(both)))
+    }
+
+    @Test func `the same address on two interfaces is one endpoint`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a", on: 2))
+        _ = machine.seen(sighting("a", on: 3))
+        _ = machine.resolved(sighting("a", on: 2), found("10.0.0.1"))
+        #expect(machine.resolved(sighting("a", on: 3), found("10.0.0.1")) == .nothing)
+        #expect(machine.gone(sighting("a", on: 2)) == Machine.OnGone(stopResolving: true, events: []))
+    }
+
+    @Test func `a service back on another port is a change`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1", port: 7))
+        #expect(
+            machine.resolved(sighting("a"), found("10.0.0.1", port: 8)) == .tell(.changed(hint("a", [("10.0.0.1", 8)])))
+        )
+    }
+
+    @Test func `an instance vanishes with its last sighting`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a", on: 2))
+        _ = machine.seen(sighting("a", on: 3))
+        _ = machine.resolved(sighting("a", on: 2), found("10.0.0.1"))
+        _ = machine.resolved(sighting("a", on: 3), found("10.1.0.1"))
+        #expect(machine.gone(sighting("a", on: 3)).events == [.changed(hint("a", [("10.0.0.1", 7)]))])
+        #expect(machine.gone(sighting("a", on: 2)).events == [.vanished("a")])
+        #expect(machine.gone(sighting("a", on: 2)) == Machine.OnGone())
+        #expect(machine.hints.isEmpty)
+    }
+
+    @Test func `an instance that was never resolved vanishes without a word`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        #expect(machine.unresolved(sighting("a")) == .nothing)
+        #expect(machine.gone(sighting("a")) == Machine.OnGone(stopResolving: true, events: []))
+    }
+
+    @Test func `an instance that can no longer be resolved vanishes, and appears again when it can`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        #expect(machine.unresolved(sighting("a")) == .tell(.vanished("a")))
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .tell(.appeared(hint("a", [("10.0.0.1", 7)]))))
+    }
+
+    @Test func `what resolvers tell of sightings that are gone is ignored`() {
+        var machine = machine()
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .nothing)
+        #expect(machine.unresolved(sighting("a")) == .nothing)
+    }
+
+    @Test func `an interface that is no longer browsed takes its sightings with it`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a", on: 2))
+        _ = machine.seen(sighting("a", on: 3))
+        #expect(machine.sightings(on: 3) == [sighting("a", on: 3)])
+    }
+
+    // MARK: Settling
+
+    @Test func `it is settled when all is told and resolved`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        #expect(machine.allTold(now: start).isEmpty)
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        #expect(machine.tick(now: start) == [.settled])
+        #expect(machine.tick(now: start).isEmpty)
+        #expect(machine.allTold(now: start).isEmpty)
+    }
+
+    @Test func `it is settled at once when there is nothing`() {
+        var machine = machine()
+        #expect(machine.allTold(now: start) == [.settled])
+        #expect(machine.deadline == nil)
+    }
+
+    @Test func `what was not known at once is waited for a little longer`() {
+        var machine = machine()
+        #expect(machine.allTold(now: start + .seconds(1)).isEmpty)
+        #expect(machine.deadline == start + Machine.patience)
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.tick(now: start + Machine.patience).isEmpty)
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        #expect(machine.tick(now: start + Machine.patience) == [.settled])
+    }
+
+    @Test func `what cannot be resolved holds settling up for a bounded time`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        #expect(machine.allTold(now: start).isEmpty)
+        #expect(machine.deadline == start + Machine.resolving)
+        #expect(machine.tick(now: start + Machine.resolving) == [.settled])
+    }
+
+    @Test func `it is settled in bounded time though nobody tells anything`() {
+        var machine = machine()
+        #expect(machine.deadline == start + Machine.settling)
+        #expect(machine.tick(now: start + Machine.settling / 2).isEmpty)
+        #expect(machine.tick(now: start + Machine.settling) == [.settled])
+    }
+
+    // MARK: A daemon that is restarted
+
+    @Test func `known instances survive a restart of the daemon`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        machine.lost(now: start)
+        machine.resumed(now: start + .seconds(1))
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .nothing)
+        #expect(machine.tick(now: start + .seconds(1) + Machine.grace) == [.settled])
+        #expect(machine.hints.map(\.id) == ["a"])
+    }
+
+    @Test func `those that do not come back vanish after a grace period`() {
+        var machine = machine()
+        _ = machine.allTold(now: start)
+        for name in ["a", "b"] {
+            _ = machine.seen(sighting(name))
+            _ = machine.resolved(sighting(name), found("10.0.0.1"))
+        }
+        machine.lost(now: start)
+        machine.resumed(now: start + .seconds(1))
+        _ = machine.seen(sighting("a"))
+        let end = start + .seconds(1) + Machine.grace
+        #expect(machine.deadline == end)
+        #expect(machine.tick(now: end - .milliseconds(1)).isEmpty)
+        #expect(machine.tick(now: end) == [.vanished("b")])
+        #expect(machine.deadline == nil)
+    }
+
+    @Test func `without a daemon instances are kept as long as mDNS would remember them`() {
+        var machine = machine()
+        _ = machine.allTold(now: start)
+        _ = machine.seen(sighting("a"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        machine.lost(now: start)
+        #expect(machine.tick(now: start + .seconds(119)).isEmpty)
+        #expect(machine.tick(now: start + .seconds(120)) == [.vanished("a")])
+    }
+
+    // MARK: Limits
+
+    @Test func `beyond the limit of open resolvers instances are resolved once`() {
+        var machine = machine(openResolvers: 1)
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.seen(sighting("b")) == .resolveOnce)
+        #expect(machine.gone(sighting("b")).stopResolving == false)
+        #expect(machine.gone(sighting("a")).stopResolving == true)
+        #expect(machine.seen(sighting("c")) == .resolve)
+    }
+
+    @Test func `a resolver that could not be made does not count`() {
+        var machine = machine(openResolvers: 1)
+        #expect(machine.seen(sighting("a")) == .resolve)
+        machine.released(sighting("a"))
+        machine.released(sighting("a"))
+        #expect(machine.seen(sighting("b")) == .resolve)
+        #expect(machine.seen(sighting("c")) == .resolveOnce)
+    }
+
+    @Test func `more instances than can be kept are told as trouble, once`() {
+        var machine = machine(instances: 1)
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.seen(sighting("b")) == .tell(.trouble(.tooManyHints)))
+        #expect(machine.seen(sighting("c")) == .nothing)
+        #expect(machine.seen(sighting("a", on: 3)) == .resolve)
+    }
+
+    @Test func `one instance cannot have any number of sightings`() {
+        var machine = machine(openResolvers: 1000)
+        for interface in 1...100 { _ = machine.seen(sighting("a", on: Int32(interface))) }
+        #expect(machine.sightings(on: 32).count == 1)
+        #expect(machine.sightings(on: 33).isEmpty)
+    }
+
+    @Test func `a crowd near the limit of the cache is told, and its end`() {
+        var machine = machine(openResolvers: 5000, instances: 5000)
+        for number in 1..<Machine.crowdedServices {
+            _ = machine.seen(sighting("\(number)"))
+            #expect(machine.crowding() == nil)
+        }
+        _ = machine.seen(sighting("0"))
+        #expect(machine.crowding() == .trouble(.cacheLimit))
+        _ = machine.seen(sighting("x"))
+        #expect(machine.crowding() == nil)
+        var recovered: [DiscoveryEvent] = []
+        for number in 0..<Machine.crowdedServices {
+            _ = machine.gone(sighting("\(number)"))
+            if let event = machine.crowding() { recovered.append(event) }
+        }
+        _ = machine.gone(sighting("x"))
+        #expect(machine.crowding() == nil)
+        #expect(recovered == [.recovered(.cacheLimit)])
+    }
+}

@@ -1,0 +1,120 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDiscovery
+
+@Suite struct DiscoveryEventsTests {
+    private func hint(_ id: String, port: Int = 1) -> DiscoveryHint {
+        DiscoveryHint(id: id, instance: id, endpoints: [DiscoveryEndpoint(address: "10.0.0.1", port: port)])
+    }
+
+    @Test func `events that wait are told in order, then new ones as they come`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        feed.yield(.appeared(hint("a")))
+        feed.yield(.settled)
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next() == .appeared(hint("a")))
+        #expect(await iterator.next() == .settled)
+        async let next = iterator.next()
+        feed.yield(.vanished("a"))
+        #expect(await next == .vanished("a"))
+    }
+
+    @Test func `finishing ends the sequence after what waits`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        feed.yield(.appeared(hint("a")))
+        feed.finish()
+        feed.yield(.appeared(hint("b")))
+        var told: [DiscoveryEvent] = []
+        for await event in events { told.append(event) }
+        #expect(told == [.appeared(hint("a"))])
+    }
+
+    @Test func `cancelling the listener's task ends the browse`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        let (ended, ending) = AsyncStream<Void>.makeStream()
+        feed.onEnd { ending.finish() }
+        let task = Task {
+            var count = 0
+            for await _ in events { count += 1 }
+            return count
+        }
+        task.cancel()
+        #expect(await task.value == 0)
+        for await _ in ended {}
+    }
+
+    @Test func `letting go of the sequence ends the browse`() async {
+        let (ended, ending) = AsyncStream<Void>.makeStream()
+        do {
+            let (events, feed) = DiscoveryEvents.makeStream()
+            feed.onEnd { ending.finish() }
+            feed.yield(.settled)
+            var iterator = events.makeAsyncIterator()
+            #expect(await iterator.next() == .settled)
+        }
+        for await _ in ended {}
+    }
+
+    @Test func `what is set to be called at the end is called at once after it`() async {
+        let (ended, ending) = AsyncStream<Void>.makeStream()
+        let feed = DiscoveryEvents.makeStream().feed
+        feed.onEnd { ending.finish() }
+        for await _ in ended {}
+    }
+
+    @Test func `more hints than allowed are told as trouble, once`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        for number in 0..<(DiscoveryLimits.hints + 10) { feed.yield(.appeared(hint("\(number)"))) }
+        feed.finish()
+        var appeared = 0
+        var troubles: [DiscoveryTrouble.Code] = []
+        for await event in events {
+            switch event {
+            case .appeared: appeared += 1
+            case .trouble(let trouble): troubles.append(trouble.code)
+            default: Issue.record("unexpected \(event)")
+            }
+        }
+        #expect(appeared == DiscoveryLimits.hints)
+        #expect(troubles == [.tooManyHints])
+    }
+
+    @Test func `a trouble that passed before anybody listened is not told`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        feed.yield(.trouble(.daemonUnavailable))
+        feed.yield(.recovered(.daemonUnavailable))
+        feed.yield(.settled)
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next() == .settled)
+    }
+
+    @Test func `a trouble that was told is told to be over`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        var iterator = events.makeAsyncIterator()
+        feed.yield(.trouble(.daemonUnavailable))
+        #expect(await iterator.next() == .trouble(.daemonUnavailable))
+        feed.yield(.recovered(.daemonUnavailable))
+        #expect(await iterator.next() == .recovered(.daemonUnavailable))
+    }
+
+    @Test func `a second listener takes over from the first, which ends`() async {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        let listeners = (0..<2).map { _ in
+            Task {
+                var iterator = events.makeAsyncIterator()
+                return await iterator.next()
+            }
+        }
+        // One of the two ends without an event as soon as both wait; the other is told.
+        let ended = await withTaskGroup { group in
+            for listener in listeners { group.addTask { await listener.value } }
+            let first = await group.next()
+            feed.yield(.settled)
+            return (first, await group.next())
+        }
+        #expect(ended == (.some(nil), .some(.settled)))
+    }
+}

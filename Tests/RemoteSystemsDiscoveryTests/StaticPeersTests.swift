@@ -1,0 +1,83 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Testing
+
+@testable import RemoteSystemsDiscovery
+
+@Suite struct StaticPeersTests {
+    @Test(arguments: [
+        ("host:1", "host", 1), ("10.0.0.1:65535", "10.0.0.1", 65535), ("[::1]:80", "::1", 80),
+        ("[fe80::1%eth0]:80", "fe80::1%eth0", 80),
+    ])
+    func `a peer is written as host and port`(_ text: String, _ host: String, _ port: Int) throws {
+        let peer = try StaticPeer(text)
+        #expect(peer.host == host)
+        #expect(peer.port == port)
+        #expect(peer.description == text)
+    }
+
+    @Test(arguments: ["", "host", ":1", "host:", "host:0", "host:65536", "::1:80", "[::1:80", "a b:1", "user@host:1"])
+    func `what is not host and port is refused`(_ text: String) {
+        let error = #expect(throws: DiscoveryError.self) { try StaticPeer(text) }
+        #expect(error?.code == .invalidPeer)
+    }
+
+    @Test func `addresses are told as they are, then it is settled`() async throws {
+        let source = StaticPeers([try StaticPeer("127.0.0.1:9")], logger: Logger(label: "test"))
+        var events = source.browse().makeAsyncIterator()
+        let endpoint = DiscoveryEndpoint(address: "127.0.0.1", port: 9)
+        #expect(
+            await events.next()
+                == .appeared(DiscoveryHint(id: "127.0.0.1:9", instance: "127.0.0.1:9", endpoints: [endpoint]))
+        )
+        #expect(await events.next() == .settled)
+    }
+
+    @Test func `a name that cannot be resolved is a trouble, and others are told`() async throws {
+        let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
+        let source = StaticPeers(
+            [try StaticPeer("bad:1"), try StaticPeer("good:1"), try StaticPeer("good:1")],
+            interval: .seconds(60),
+            logger: Logger(label: "test")
+        ) { peer throws(NameResolver.Failure) in
+            if peer.host == "bad" { throw NameResolver.Failure(reason: "no such name") }
+            return [endpoint]
+        }
+        var events = source.browse().makeAsyncIterator()
+        #expect(
+            await events.next() == .appeared(DiscoveryHint(id: "good:1", instance: "good:1", endpoints: [endpoint]))
+        )
+        guard case .trouble(let trouble) = await events.next() else {
+            Issue.record("no trouble told")
+            return
+        }
+        #expect(trouble.code == .nameNotResolved)
+        #expect(trouble.message.contains("bad:1"))
+        #expect(await events.next() == .settled)
+    }
+
+    @Test func `a name that gets another address is a change`() async throws {
+        let round = Counter()
+        let source = StaticPeers([try StaticPeer("host:1")], interval: .milliseconds(1), logger: Logger(label: "test"))
+        { _ in
+            [DiscoveryEndpoint(address: "10.0.0.\(min(2, await round.next()))", port: 1)]
+        }
+        var events = source.browse().makeAsyncIterator()
+        var addresses: [String] = []
+        while addresses.count < 2, let event = await events.next() {
+            if case .appeared(let hint) = event { addresses.append(hint.endpoints[0].address) }
+            if case .changed(let hint) = event { addresses.append(hint.endpoints[0].address) }
+        }
+        #expect(addresses.last == "10.0.0.2")
+    }
+
+    private actor Counter {
+        private var count = 0
+        func next() -> Int {
+            count += 1
+            return count
+        }
+    }
+}

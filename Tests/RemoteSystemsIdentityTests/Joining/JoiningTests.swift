@@ -1,0 +1,366 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// Both machines against each other, message by message, with the transport's part played by hand.
+@Suite struct JoiningTests {
+    let authority: AccountAuthority
+    let identity: SystemIdentity
+    let invitation: Invitation
+
+    init() throws {
+        self.authority = try AccountAuthority(creatingAt: noon)
+        self.identity = try SystemIdentity.founding(self.authority, now: noon)
+        self.invitation = try Invitation(
+            accountID: self.authority.accountID,
+            addresses: [.init(host: "192.0.2.7", port: 4711)],
+            now: noon
+        )
+    }
+
+    /// One connection: the two machines and what each sees of the other's TLS certificate.
+    private struct Connection {
+        var joiner: JoinJoiner
+        var inviter: JoinInviter
+        var inviterCertificate: [UInt8]
+
+        init(_ test: JoiningTests, invitation: Invitation? = nil) throws {
+            self.joiner = try JoinJoiner(invitation: invitation ?? test.invitation, now: noon)
+            self.inviter = JoinInviter(identity: test.identity, authority: test.authority)
+            self.inviterCertificate = test.identity.certificate
+        }
+
+        mutating func challenge(_ open: OpenInvitation, now: Date = noon) throws -> JoinChallenge {
+            let hello = try self.joiner.start()
+            let action = self.inviter.receive(
+                hello,
+                peerCertificate: self.joiner.certificate,
+                invitation: open,
+                now: now
+            )
+            guard case .send(let challenge) = action else { throw Refused(action: "\(action)") }
+            return challenge
+        }
+
+        mutating func proof(_ open: OpenInvitation) throws -> JoinProof {
+            try self.joiner.receive(self.challenge(open), peerCertificate: self.inviterCertificate, now: noon)
+        }
+    }
+
+    private struct Refused: Error { var action: String }
+
+    /// The same invitation with another secret, as someone would have it who saw all but the secret.
+    private func withAnotherSecret() throws -> Invitation {
+        try Invitation(accountID: self.authority.accountID, addresses: self.invitation.addresses, now: noon)
+    }
+
+    // MARK: The good way
+
+    @Test func `a system that has the invitation becomes one of the account`() throws {
+        var open = OpenInvitation(self.invitation)
+        var connection = try Connection(self)
+        let proof = try connection.proof(open)
+        guard
+            case .accept(let accepted, let system) = try connection.inviter.receive(proof, invitation: &open, now: noon)
+        else { throw Refused(action: "proof") }
+        let joined = try connection.joiner.receive(accepted, now: noon)
+
+        #expect(joined.accountID == self.identity.accountID)
+        #expect(joined.systemID == system)
+        #expect(joined.systemID != self.identity.systemID)
+        #expect(joined.discoveryKey == self.identity.discoveryKey)
+        #expect(!joined.isAuthority)
+        #expect(joined.privateKeyPEM == connection.joiner.privateKeyPEM)
+        // Each now trusts the other.
+        _ = try joined.trustPolicy().authorise(peerCertificate: self.identity.certificate, now: noon)
+        _ = try self.identity.trustPolicy().authorise(peerCertificate: joined.certificate, now: noon)
+    }
+
+    // MARK: Once, in time, and with the right secret
+
+    @Test func `an invitation lets in only the first`() throws {
+        var open = OpenInvitation(self.invitation)
+        var first = try Connection(self)
+        var second = try Connection(self)
+        var third = try Connection(self)
+        // Both are half-way in when the first finishes.
+        let proofs = try (first.proof(open), second.proof(open))
+        guard case .accept = try first.inviter.receive(proofs.0, invitation: &open, now: noon) else {
+            throw Refused(action: "first")
+        }
+        #expect(!open.isGood(at: noon))
+        #expect(try second.inviter.receive(proofs.1, invitation: &open, now: noon) == .refuse(.alreadyUsed))
+        let hello = try third.joiner.start()
+        #expect(
+            third.inviter.receive(hello, peerCertificate: third.joiner.certificate, invitation: open, now: noon)
+                == .refuse(.alreadyUsed)
+        )
+        #expect(third.joiner.receive(.alreadyUsed).code == .invitationUsed)
+    }
+
+    @Test func `the third wrong secret ends the invitation, the second does not`() throws {
+        var open = OpenInvitation(self.invitation)
+        for attempt in 1...3 {
+            #expect(open.isGood(at: noon))
+            var stranger = try Connection(self, invitation: self.withAnotherSecret())
+            let proof = try stranger.proof(open)
+            #expect(
+                try stranger.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret),
+                "attempt \(attempt)"
+            )
+            #expect(stranger.joiner.receive(.wrongSecret).code == .wrongSecret)
+        }
+        var owner = try Connection(self)
+        #expect(throws: Refused.self) { try owner.proof(open) }
+    }
+
+    @Test func `a wrong proof ends its connection`() throws {
+        var open = OpenInvitation(self.invitation)
+        var connection = try Connection(self)
+        let proof = try connection.proof(open)
+        let wrong = JoinProof(code: [UInt8](repeating: 0, count: 32))
+        #expect(try connection.inviter.receive(wrong, invitation: &open, now: noon) == .refuse(.wrongSecret))
+        #expect(try connection.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.malformed))
+    }
+
+    @Test(arguments: [[], [0], [UInt8](repeating: 0, count: 31), [UInt8](repeating: 0, count: 1 << 20)])
+    func `a proof of another size is a wrong one`(code: [UInt8]) throws {
+        var open = OpenInvitation(self.invitation)
+        var connection = try Connection(self)
+        _ = try connection.proof(open)
+        #expect(
+            try connection.inviter.receive(JoinProof(code: code), invitation: &open, now: noon) == .refuse(.wrongSecret)
+        )
+    }
+
+    @Test func `an invitation that ended lets nobody in, wherever the conversation is`() throws {
+        var open = OpenInvitation(self.invitation)
+        let end = noon.addingTimeInterval(600)
+        #expect(throws: IdentityError.self) { try JoinJoiner(invitation: self.invitation, now: end) }
+        var late = try Connection(self)
+        #expect(throws: Refused.self) { try late.challenge(open, now: end) }
+        var slow = try Connection(self)
+        let proof = try slow.proof(open)
+        #expect(try slow.inviter.receive(proof, invitation: &open, now: end) == .refuse(.expired))
+        #expect(slow.joiner.receive(.expired).code == .invitationExpired)
+    }
+
+    // MARK: Who the joiner talks to
+
+    @Test func `another account's system gets no proof`() throws {
+        let other = try AccountAuthority(creatingAt: noon)
+        let otherIdentity = try SystemIdentity.founding(other, now: noon)
+        var connection = try Connection(self)
+        let genuine = try connection.challenge(OpenInvitation(self.invitation))
+        let challenges = [
+            // All its own; our root with its leaf.
+            JoinChallenge(
+                nonce: genuine.nonce,
+                certificate: otherIdentity.certificate,
+                rootCertificate: other.rootCertificate
+            ),
+            JoinChallenge(
+                nonce: genuine.nonce,
+                certificate: otherIdentity.certificate,
+                rootCertificate: genuine.rootCertificate
+            ),
+            JoinChallenge(nonce: genuine.nonce, certificate: [], rootCertificate: genuine.rootCertificate),
+            JoinChallenge(nonce: genuine.nonce, certificate: genuine.certificate, rootCertificate: []),
+        ]
+        for challenge in challenges {
+            var joiner = try JoinJoiner(invitation: self.invitation, now: noon)
+            _ = try joiner.start()
+            let error = #expect(throws: IdentityError.self) {
+                try joiner.receive(challenge, peerCertificate: otherIdentity.certificate, now: noon)
+            }
+            #expect(error?.code == .wrongAccount)
+        }
+    }
+
+    @Test func `a man in the middle who passes the challenge on gets no proof`() throws {
+        let attacker = try JoiningCertificate.make(with: P256.Signing.PrivateKey(), now: noon)
+        var connection = try Connection(self)
+        let challenge = try connection.challenge(OpenInvitation(self.invitation))
+        let error = #expect(throws: IdentityError.self) {
+            try connection.joiner.receive(challenge, peerCertificate: attacker, now: noon)
+        }
+        #expect(error?.code == .wrongAccount)
+    }
+
+    @Test func `an inviter whose certificate is out of date is told apart from a wrong one`() throws {
+        var connection = try Connection(self)
+        let challenge = try connection.challenge(OpenInvitation(self.invitation))
+        let later = noon.addingTimeInterval(100 * day)
+        let error = #expect(throws: IdentityError.self) {
+            try connection.joiner.receive(challenge, peerCertificate: self.identity.certificate, now: later)
+        }
+        #expect(error?.code == .wrongClock)
+    }
+
+    @Test func `a proof is of no use on another connection`() throws {
+        var open = OpenInvitation(self.invitation)
+        var genuine = try Connection(self)
+        let proof = try genuine.proof(open)
+        // The attacker relays the joiner's own hello, but over a connection made with the attacker's key.
+        var attacker = try Connection(self)
+        _ = try attacker.challenge(open)
+        #expect(try attacker.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
+    }
+
+    @Test func `a request for another key than the connection's is refused`() throws {
+        var connection = try Connection(self)
+        let hello = try connection.joiner.start()
+        let other = try JoiningCertificate.make(with: P256.Signing.PrivateKey(), now: noon)
+        for certificate in [other, [], self.identity.certificate] {
+            var inviter = JoinInviter(identity: self.identity, authority: self.authority)
+            #expect(
+                inviter.receive(
+                    hello,
+                    peerCertificate: certificate,
+                    invitation: OpenInvitation(self.invitation),
+                    now: noon
+                )
+                    == .refuse(.malformed)
+            )
+        }
+    }
+
+    @Test func `a changed message anywhere is noticed`() throws {
+        let changes: [(inout JoinChallenge) -> Void] = [
+            { $0.nonce[0] ^= 1 },
+            { $0.nonce.append(0) },
+            { $0.certificate.append(0) },
+            { $0.rootCertificate.append(0) },
+        ]
+        for change in changes {
+            var open = OpenInvitation(self.invitation)
+            var connection = try Connection(self)
+            var challenge = try connection.challenge(open)
+            change(&challenge)
+            guard
+                let proof = try? connection.joiner.receive(
+                    challenge,
+                    peerCertificate: connection.inviterCertificate,
+                    now: noon
+                )
+            else { continue }
+            #expect(try connection.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
+        }
+    }
+
+    @Test func `an acceptance that somebody made or changed is refused`() throws {
+        let changes: [(inout JoinAccepted) -> Void] = [
+            { $0.code[0] ^= 1 },
+            { $0.code = [] },
+            { $0.discoveryKey[0] ^= 1 },
+            { $0.certificate[100] ^= 1 },
+            { accepted in accepted.certificate = self.identity.certificate },
+        ]
+        for change in changes {
+            var open = OpenInvitation(self.invitation)
+            var connection = try Connection(self)
+            let proof = try connection.proof(open)
+            guard case .accept(var accepted, _) = try connection.inviter.receive(proof, invitation: &open, now: noon)
+            else { throw Refused(action: "proof") }
+            change(&accepted)
+            let error = #expect(throws: IdentityError.self) { try connection.joiner.receive(accepted, now: noon) }
+            #expect(error?.code == .wrongSecret)
+        }
+    }
+
+    @Test func `the joiner's own proof is not taken for the inviter's`() throws {
+        let open = OpenInvitation(self.invitation)
+        var connection = try Connection(self)
+        let proof = try connection.proof(open)
+        let echo = JoinAccepted(
+            code: proof.code,
+            certificate: self.identity.certificate,
+            discoveryKey: DiscoveryKey().bytes
+        )
+        #expect(code { () throws(IdentityError) in try connection.joiner.receive(echo, now: noon) } == .wrongSecret)
+    }
+
+    @Test func `an inviter that cannot sign says why and keeps the invitation good`() throws {
+        var connection = try Connection(self)
+        var open = OpenInvitation(self.invitation)
+        let proof = try connection.proof(open)
+        let wrong = Date(timeIntervalSince1970: 0)
+        #expect(
+            code { () throws(IdentityError) in
+                try connection.inviter.receive(proof, invitation: &open, now: wrong)
+            } == .wrongClock
+        )
+        #expect(open.isGood(at: noon))
+        #expect(connection.joiner.receive(.failed).code == .joinFailed)
+    }
+
+    // MARK: Order
+
+    @Test func `messages out of turn end the conversation`() throws {
+        var open = OpenInvitation(self.invitation)
+        var inviter = JoinInviter(identity: self.identity, authority: self.authority)
+        #expect(try inviter.receive(JoinProof(code: []), invitation: &open, now: noon) == .refuse(.malformed))
+        #expect(open.isGood(at: noon))
+
+        var twice = try Connection(self)
+        _ = try twice.challenge(open)
+        let hello = JoinHello(nonce: [], signingRequest: [])
+        #expect(
+            twice.inviter.receive(hello, peerCertificate: twice.joiner.certificate, invitation: open, now: noon)
+                == .refuse(.malformed)
+        )
+
+        var joiner = try JoinJoiner(invitation: self.invitation, now: noon)
+        let accepted = JoinAccepted(code: [], certificate: [], discoveryKey: [])
+        #expect(code { () throws(IdentityError) in try joiner.receive(accepted, now: noon) } == .joinFailed)
+        #expect(code { () throws(IdentityError) in try joiner.start() } == .joinFailed)
+    }
+
+    @Test(arguments: [0, 31, 33]) func `a nonce of another size is refused`(count: Int) throws {
+        var connection = try Connection(self)
+        let hello = try connection.joiner.start(nonce: [UInt8](repeating: 1, count: count))
+        #expect(
+            connection.inviter.receive(
+                hello,
+                peerCertificate: connection.joiner.certificate,
+                invitation: OpenInvitation(self.invitation),
+                now: noon
+            ) == .refuse(.malformed)
+        )
+    }
+
+    @Test func `an inviter without the account of the invitation refuses`() throws {
+        let other = try AccountAuthority(creatingAt: noon)
+        var inviter = JoinInviter(identity: self.identity, authority: other)
+        var joiner = try JoinJoiner(invitation: self.invitation, now: noon)
+        let hello = try joiner.start()
+        #expect(
+            inviter.receive(
+                hello,
+                peerCertificate: joiner.certificate,
+                invitation: OpenInvitation(self.invitation),
+                now: noon
+            ) == .refuse(.failed)
+        )
+    }
+
+    @Test func `nothing printed of the machines or messages shows a secret`() throws {
+        var open = OpenInvitation(self.invitation)
+        var connection = try Connection(self)
+        let proof = try connection.proof(open)
+        let action = try connection.inviter.receive(proof, invitation: &open, now: noon)
+        var text = ""
+        dump(connection.joiner, to: &text)
+        dump(connection.inviter, to: &text)
+        dump(action, to: &text)
+        text += "\(action)"
+        #expect(!text.contains(self.invitation.secret.revealed))
+        #expect(!text.contains("discoveryKey"))
+        #expect(!text.contains("systemKey"))
+    }
+}

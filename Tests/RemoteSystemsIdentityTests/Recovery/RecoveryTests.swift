@@ -1,0 +1,223 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Glibc
+import SwiftASN1
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+@Suite struct RecoveryTests {
+    /// As little work as is accepted, so that tests are quick.
+    private static let factors = RecoveryFile.WorkFactors(logN: 10, r: 8, p: 1)
+    private static let passphrase = Array("correct horse battery staple".utf8)
+
+    let temporary: TemporaryDirectory
+    let store: AccountStore
+    let path: String
+
+    init() throws {
+        self.temporary = try TemporaryDirectory()
+        self.store = self.temporary.store
+        self.path = self.temporary.path + "/recovery.txt"
+    }
+
+    private func export() throws -> SystemIdentity {
+        let identity = try self.store.identity(now: noon)
+        try self.store.exportRecovery(to: self.path, passphrase: Self.passphrase, factors: Self.factors)
+        return identity
+    }
+
+    private func importing(
+        into store: AccountStore,
+        _ passphrase: [UInt8] = Self.passphrase
+    ) throws(IdentityError) -> AccountChange {
+        try store.importRecovery(from: self.path, passphrase: passphrase, now: noon)
+    }
+
+    @Test func `a fresh machine gets the account back, as a new system`() throws {
+        let lost = try self.export()
+        let fresh = try TemporaryDirectory()
+        let change = try self.importing(into: fresh.store)
+        #expect(change.setAside == nil)
+        let identity = try fresh.store.identity(now: noon)
+        #expect(identity.accountID == lost.accountID)
+        #expect(identity.systemID != lost.systemID)
+        #expect(identity.discoveryKey == lost.discoveryKey)
+        #expect(identity.isAuthority)
+        _ = try lost.trustPolicy().authorise(peerCertificate: identity.certificate, now: noon)
+        #expect(try fresh.store.authority().accountID == lost.accountID)
+    }
+
+    @Test func `a machine's personal account is kept aside`() throws {
+        _ = try self.export()
+        let other = try TemporaryDirectory()
+        _ = try other.store.identity(now: noon)
+        #expect(try self.importing(into: other.store).setAside != nil)
+    }
+
+    @Test func `a shared account is not left unasked`() throws {
+        _ = try self.export()
+        let other = try TemporaryDirectory()
+        _ = try other.store.identity(now: noon)
+        try other.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
+        #expect(code { () throws(IdentityError) in try self.importing(into: other.store) } == .accountInUse)
+    }
+
+    @Test func `a system of the account keeps its id and becomes its authority`() throws {
+        let identity = try self.export()
+        let member = try TemporaryDirectory()
+        let key = P256.Signing.PrivateKey()
+        let joined = try SystemIdentity(
+            rootCertificate: identity.rootCertificate,
+            certificate: self.store.authority().issueCertificate(for: key.publicKey, now: noon),
+            systemKey: key,
+            discoveryKey: identity.discoveryKey,
+            isAuthority: false
+        )
+        _ = try member.store.adopt(joined, now: noon)
+        let change = try self.importing(into: member.store)
+        #expect(change.identity.systemID == joined.systemID)
+        #expect(change.identity.isAuthority)
+    }
+
+    @Test func `the account's own machine keeps its list of systems`() throws {
+        let identity = try self.export()
+        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        try self.store.recordJoined(system)
+        #expect(try self.importing(into: self.store).identity.systemID == identity.systemID)
+        #expect(try self.store.joinedSystems() == [system])
+    }
+
+    @Test func `a damaged account is replaced by recovery and kept aside`() throws {
+        let lost = try self.export()
+        try remove(self.store.directory + "/account/system-key.pem")
+        let change = try self.importing(into: self.store)
+        #expect(change.identity.accountID == lost.accountID)
+        #expect(change.setAside != nil)
+    }
+
+    @Test func `a recovery file is for its owner alone and holds no key in the clear`() throws {
+        _ = try self.export()
+        #expect(mode(self.path) == 0o600)
+        let text = try String(contentsOfFile: self.path, encoding: .utf8)
+        let key = try self.store.authority().rootKey
+        #expect(!text.contains("PRIVATE KEY"))
+        let bytes = try PEMDocument(pemString: text).derBytes
+        #expect(!Data(bytes).contains(key.rawRepresentation))
+        #expect(!Data(bytes).contains(Data(key.rawRepresentation.base64EncodedString().utf8)))
+    }
+
+    @Test func `an existing file is not overwritten`() throws {
+        try write("precious", to: self.path)
+        _ = try self.store.identity(now: noon)
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.exportRecovery(to: self.path, passphrase: Self.passphrase, factors: Self.factors)
+            } == .fileExists
+        )
+        #expect(try String(contentsOfFile: self.path, encoding: .utf8) == "precious")
+    }
+
+    @Test(arguments: ["", "1234567"]) func `a short passphrase is refused and nothing written`(passphrase: String)
+        throws
+    {
+        _ = try self.store.identity(now: noon)
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.exportRecovery(to: self.path, passphrase: Array(passphrase.utf8), factors: Self.factors)
+            } == .weakPassphrase
+        )
+        #expect(!FileManager.default.fileExists(atPath: self.path))
+    }
+
+    @Test func `only the machine with the account's key can export`() throws {
+        _ = try self.store.identity(now: noon)
+        try remove(self.store.directory + "/account/root-key.pem")
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.exportRecovery(to: self.path, passphrase: Self.passphrase, factors: Self.factors)
+            } == .notAuthority
+        )
+    }
+
+    @Test func `a wrong passphrase is told apart from a damaged file`() throws {
+        _ = try self.export()
+        let fresh = try TemporaryDirectory()
+        let wrong = Array("correct horse battery stable".utf8)
+        let error = #expect(throws: IdentityError.self) { try self.importing(into: fresh.store, wrong) }
+        #expect(error?.code == .wrongPassphrase)
+        #expect(error?.message.contains("stable") == false)
+        #expect(try fresh.contents().isEmpty)
+    }
+
+    @Test func `damage anywhere in the armour is noticed before the passphrase is tried`() throws {
+        _ = try self.export()
+        let text = try String(contentsOfFile: self.path, encoding: .utf8)
+        let start = try #require(text.firstRange(of: "-----BEGIN"))
+        let lines = text[start.lowerBound...].split(separator: "\n").map(String.init)
+        let fresh = try TemporaryDirectory()
+        for index in lines.indices {
+            var changed = lines
+            let old = Array(changed[index].utf8)
+            let replacement: UInt8 = old[10] == UInt8(ascii: "B") ? UInt8(ascii: "C") : UInt8(ascii: "B")
+            changed[index] = String(decoding: old[..<10] + [replacement] + old[11...], as: UTF8.self)
+            try write(changed.joined(separator: "\n"), to: self.path)
+            #expect(
+                code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .recoveryDamaged,
+                "line \(index)"
+            )
+        }
+        for count in 0..<lines.count {
+            try write(lines[..<count].joined(separator: "\n"), to: self.path)
+            #expect(
+                code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .recoveryDamaged,
+                "\(count) lines"
+            )
+        }
+        #expect(try fresh.contents().isEmpty)
+    }
+
+    /// The bytes of an exported file after a change, with a checksum that fits them again.
+    private func exportChanging(_ change: (inout [UInt8]) -> Void) throws {
+        _ = try self.export()
+        var bytes = try PEMDocument(pemString: String(contentsOfFile: self.path, encoding: .utf8)).derBytes
+        bytes.removeLast(8)
+        change(&bytes)
+        bytes += SHA256.hash(data: bytes).prefix(8)
+        try write(PEMDocument(type: "REMOTE SYSTEMS RECOVERY", derBytes: bytes).pemString, to: self.path)
+    }
+
+    @Test func `a newer format is an error that says to update`() throws {
+        try self.exportChanging { $0[0] = 2 }
+        let fresh = try TemporaryDirectory()
+        #expect(code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .unsupportedFormat)
+    }
+
+    @Test(arguments: [(1, 31), (1, 0), (2, 255), (2, 0), (3, 255), (3, 0)])
+    func `a file that asks for endless work is refused`(index: Int, value: UInt8) throws {
+        try self.exportChanging { $0[index] = value }
+        let fresh = try TemporaryDirectory()
+        #expect(code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .recoveryDamaged)
+    }
+
+    @Test func `work factors that somebody lowered do not open the file`() throws {
+        try self.exportChanging { $0[2] = 1 }
+        let fresh = try TemporaryDirectory()
+        #expect(code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .wrongPassphrase)
+    }
+
+    @Test func `a file that is not there, or endless, is an error`() throws {
+        #expect(code { () throws(IdentityError) in try self.importing(into: self.store) } == .fileMissing)
+        try write("", to: self.path)
+        try stretch(self.path, to: 1 << 40)
+        #expect(code { () throws(IdentityError) in try self.importing(into: self.store) } == .damaged)
+    }
+
+    @Test func `the passphrase is stretched by scrypt as RFC 7914 demands of interactive use and more`() {
+        #expect(RecoveryFile.WorkFactors.standard == RecoveryFile.WorkFactors(logN: 17, r: 8, p: 1))
+        #expect(RecoveryFile.WorkFactors.standard.isBearable)
+    }
+}

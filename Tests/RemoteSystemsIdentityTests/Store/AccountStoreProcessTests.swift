@@ -1,0 +1,110 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// What only several processes or a file system of a test's own can show. Each test's children end by themselves.
+@Suite struct AccountStoreProcessTests {
+    @Test func `sixteen threads that start at once agree on one identity`() async throws {
+        let temporary = try TemporaryDirectory()
+        let ids = try await withThrowingTaskGroup(of: SystemID.self) { group in
+            for _ in 0..<16 {
+                group.addTask { @concurrent in try temporary.store.identity(now: noon).systemID }
+            }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(ids.count == 1)
+    }
+
+    @Test func `eight processes that start at once agree on one identity`() async throws {
+        let temporary = try TemporaryDirectory()
+        let path = temporary.path
+        await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    await #expect(processExitsWith: .success) { [path = path as String] in
+                        // Wait for the others, so that all find nothing and start at the same moment.
+                        try write("", to: "\(path)/ready-\(getpid())")
+                        for _ in 0..<1000 where try ready(path) < 8 { usleep(10_000) }
+                        let identity = try AccountStore(directory: path + "/state").identity(now: noon)
+                        try write("\(identity.systemID)", to: "\(path)/id-\(getpid())")
+                    }
+                }
+            }
+        }
+        let ids = try temporary.contents().filter { $0.hasPrefix("id-") }
+        #expect(ids.count == 8)
+        #expect(Set(try ids.map { try String(contentsOfFile: path + "/" + $0, encoding: .utf8) }).count == 1)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/state").sorted() == ["account", "lock"])
+    }
+
+    @Test func `a lock that is never given back is an error, not a hang`() throws {
+        let temporary = try TemporaryDirectory()
+        let holder = try SecretDirectory.make(path: temporary.path + "/state")
+        try holder.withLock { () throws(IdentityError) in
+            let other = try SecretDirectory.make(path: temporary.path + "/state")
+            #expect(code { () throws(IdentityError) in try other.withLock(waiting: .milliseconds(20)) { 1 } } == .busy)
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
+    func `a full disk leaves nothing half-written and says so`() throws {
+        let temporary = try TemporaryDirectory()
+        var failures = 0
+        // One page more each time: the disk gets full at every step of making an account, until it no longer does.
+        for pages in 1...64 {
+            try mountMemory(at: temporary.path, pages: pages)
+            defer { unmount(temporary.path) }
+            guard let code = code({ () throws(IdentityError) in try temporary.store.identity(now: noon) }) else {
+                break
+            }
+            failures += 1
+            #expect(code == .diskFull)
+            let left = try temporary.contents()
+            #expect([["state", "state/lock"], ["state"], []].contains(left), "\(pages) pages")
+        }
+        #expect((1..<64).contains(failures))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
+    func `a read-only disk holds nobody up but who has no identity yet`() throws {
+        let temporary = try TemporaryDirectory()
+        try mountMemory(at: temporary.path, pages: 256)
+        defer { unmount(temporary.path) }
+        let store = temporary.store
+        let identity = try store.identity(now: noon)
+        try mountMemory(at: temporary.path, readOnlyAgain: true)
+        // Renewal is due and cannot be written, but the old certificate is good for another month.
+        #expect(try store.identity(now: noon.addingTimeInterval(61 * day)).certificate == identity.certificate)
+        let late = noon.addingTimeInterval(91 * day)
+        #expect(code { () throws(IdentityError) in try store.identity(now: late) } == .notAllowed)
+        let other = AccountStore(directory: temporary.path + "/other")
+        #expect(code { () throws(IdentityError) in try other.identity(now: noon) } == .notAllowed)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may write anywhere; run as another user, too"))
+    func `a directory that may not be written is an error that says so`() throws {
+        let temporary = try TemporaryDirectory()
+        try setMode(0o500, of: temporary.path)
+        defer { try? setMode(0o700, of: temporary.path) }
+        #expect(code { () throws(IdentityError) in try temporary.store.identity(now: noon) } == .notAllowed)
+    }
+}
+
+private func ready(_ path: String) throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: path).count { $0.hasPrefix("ready-") }
+}
+
+private func mountMemory(at path: String, pages: Int = 0, readOnlyAgain: Bool = false) throws {
+    let flags = readOnlyAgain ? UInt(MS_REMOUNT | MS_RDONLY) : 0
+    let options = readOnlyAgain ? "" : "size=\(pages * 4096),mode=700"
+    guard unsafe mount("tmpfs", path, "tmpfs", flags, options) == 0 else { throw SystemCallError("mount") }
+}
+
+private func unmount(_ path: String) {
+    _ = unsafe umount2(path, Int32(MNT_DETACH))
+}

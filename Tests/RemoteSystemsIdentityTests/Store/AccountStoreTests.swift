@@ -1,0 +1,279 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+@Suite struct AccountStoreTests {
+    let temporary: TemporaryDirectory
+    let store: AccountStore
+
+    init() throws {
+        self.temporary = try TemporaryDirectory()
+        self.store = self.temporary.store
+    }
+
+    private func file(_ name: String) -> String { self.store.directory + "/account/" + name }
+
+    // MARK: First use
+
+    @Test func `first use makes a personal account that later uses find again`() throws {
+        let first = try self.store.identity(now: noon)
+        let second = try AccountStore(directory: self.store.directory).identity(now: noon)
+        #expect(first.isAuthority)
+        #expect(first.systemID == second.systemID)
+        #expect(first.accountID == second.accountID)
+        #expect(first.certificate == second.certificate)
+        #expect(first.privateKeyPEM == second.privateKeyPEM)
+        #expect(first.discoveryKey == second.discoveryKey)
+        #expect(first.certificateValidity == noon.addingTimeInterval(-day)..<noon.addingTimeInterval(90 * day))
+    }
+
+    @Test func `the identity passes its own account's trust rules`() throws {
+        let identity = try self.store.identity(now: noon)
+        let peer = try identity.trustPolicy().authorise(peerCertificate: identity.certificate, now: noon)
+        #expect(peer.systemID == identity.systemID)
+    }
+
+    @Test func `two directories hold two accounts`() throws {
+        let other = try TemporaryDirectory()
+        #expect(try self.store.identity(now: noon).accountID != other.store.identity(now: noon).accountID)
+    }
+
+    @Test func `directories and files are for their owner alone`() throws {
+        _ = try self.store.identity(now: noon)
+        #expect(mode(self.store.directory) == 0o700)
+        #expect(mode(self.store.directory + "/account") == 0o700)
+        let names = try FileManager.default.contentsOfDirectory(atPath: self.store.directory + "/account")
+        #expect(
+            names.sorted() == [
+                "account.json", "discovery-key.pem", "root-certificate.pem", "root-key.pem", "system-certificate.pem",
+                "system-key.pem",
+            ]
+        )
+        for name in names {
+            #expect(mode(self.file(name)) == 0o600, "\(name)")
+        }
+    }
+
+    @Test func `nothing half-made is left behind`() throws {
+        _ = try self.store.identity(now: noon)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: self.store.directory).sorted() == ["account", "lock"]
+        )
+    }
+
+    @Test func `a wrong clock makes no account`() throws {
+        #expect(
+            code { () throws(IdentityError) in try self.store.identity(now: Date(timeIntervalSince1970: 0)) }
+                == .wrongClock
+        )
+        #expect(try !self.temporary.contents().contains("state/account"))
+    }
+
+    @Test func `nothing printed of an identity shows a key`() throws {
+        let identity = try self.store.identity(now: noon)
+        var text = "\(identity) \(String(reflecting: identity))"
+        dump(identity, to: &text)
+        #expect(!text.contains("PRIVATE KEY"))
+        #expect(!text.contains("discoveryKey"))
+        #expect(!text.contains("systemKey"))
+        #expect(text.contains(identity.systemID.short))
+    }
+
+    // MARK: Where
+
+    @Test(arguments: [
+        (["REMOTE_SYSTEMS_STATE": "/a", "XDG_STATE_HOME": "/b", "HOME": "/c"], "/a"),
+        (["REMOTE_SYSTEMS_STATE": "", "XDG_STATE_HOME": "/b", "HOME": "/c"], "/b/remote-systems"),
+        // XDG Base Directory Specification: a relative path is to be ignored.
+        (["XDG_STATE_HOME": "b", "HOME": "/c"], "/c/.local/state/remote-systems"),
+        (["HOME": "/c"], "/c/.local/state/remote-systems"),
+    ])
+    func `the directory follows the environment`(environment: [String: String], expected: String) throws {
+        #expect(try AccountStore(environment: environment).directory == expected)
+    }
+
+    @Test(arguments: [[:], ["HOME": ""], ["HOME": "relative"], ["XDG_STATE_HOME": ""]])
+    func `without a home the error says what to set`(environment: [String: String]) {
+        let error = #expect(throws: IdentityError.self) { try AccountStore(environment: environment) }
+        #expect(error?.code == .noStateDirectory)
+        #expect(error?.message.contains("REMOTE_SYSTEMS_STATE") == true)
+    }
+
+    // MARK: What is wrong is refused, named and left alone
+
+    @Test(arguments: [
+        "account.json", "root-certificate.pem", "system-key.pem", "system-certificate.pem", "discovery-key.pem",
+    ])
+    func `a missing, emptied, cut or foreign file is an error that names it and changes nothing`(name: String) throws {
+        _ = try self.store.identity(now: noon)
+        let path = self.file(name)
+        let whole = try String(contentsOfFile: path, encoding: .utf8)
+        let other = try TemporaryDirectory()
+        _ = try other.store.identity(now: noon)
+        let foreign = try String(contentsOfFile: other.store.directory + "/account/" + name, encoding: .utf8)
+
+        for text in ["", String(whole.prefix(whole.count / 2)), "\0\u{1}garbage", foreign] {
+            // Any discovery key of 32 bytes fits any account.
+            if name == "discovery-key.pem", text == foreign { continue }
+            try write(text, to: path)
+            let before = try self.temporary.snapshot()
+            let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+            #expect(error?.code == .damaged)
+            #expect(error?.message.contains("Nothing was overwritten") == true)
+            #expect(error?.path?.hasPrefix(self.store.directory + "/account/") == true)
+            #expect(try self.temporary.snapshot() == before)
+        }
+        try remove(path)
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.code == .damaged)
+        #expect(error?.path == path)
+        #expect(error?.message.contains("is missing") == true)
+    }
+
+    @Test func `an account directory without anything in it is not filled again`() throws {
+        _ = try self.store.identity(now: noon)
+        for name in try FileManager.default.contentsOfDirectory(atPath: self.store.directory + "/account") {
+            try remove(self.file(name))
+        }
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .damaged)
+    }
+
+    @Test func `a file of another account's root key is noticed when it is used`() throws {
+        _ = try self.store.identity(now: noon)
+        try write(P256.Signing.PrivateKey().pemRepresentation, to: self.file("root-key.pem"))
+        #expect(code { () throws(IdentityError) in try self.store.authority() } == .damaged)
+    }
+
+    @Test func `a newer format is an error that says to update`() throws {
+        _ = try self.store.identity(now: noon)
+        try write(#"{"format": 2, "something": "new"}"#, to: self.file("account.json"))
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.code == .unsupportedFormat)
+        #expect(error?.message.contains("update this software") == true)
+    }
+
+    @Test(arguments: ["account.json", "system-key.pem", "root-key.pem"])
+    func `a file that others can read is refused with the command that closes it`(name: String) throws {
+        _ = try self.store.identity(now: noon)
+        try setMode(0o640, of: self.file(name))
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.code == .permissions)
+        #expect(error?.message.contains("chmod 600 '\(self.file(name))'") == true)
+    }
+
+    @Test(arguments: ["", "/account"])
+    func `a directory that others can enter is refused with the command that closes it`(name: String) throws {
+        _ = try self.store.identity(now: noon)
+        try setMode(0o755, of: self.store.directory + name)
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.code == .permissions)
+        #expect(error?.message.contains("chmod 700 '\(self.store.directory + name)'") == true)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to give a file to another user"))
+    func `a file of another user is refused`() throws {
+        _ = try self.store.identity(now: noon)
+        try giveAway(self.file("system-key.pem"), to: 54321)
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.code == .wrongOwner)
+        #expect(error?.message.contains("54321") == true)
+    }
+
+    @Test func `a key is not read through a symbolic link`() throws {
+        _ = try self.store.identity(now: noon)
+        let moved = self.temporary.path + "/moved.pem"
+        try move(self.file("system-key.pem"), to: moved)
+        try link(moved, at: self.file("system-key.pem"))
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .notAPlainFile)
+    }
+
+    @Test func `the account is not entered through a symbolic link`() throws {
+        _ = try self.store.identity(now: noon)
+        let moved = self.temporary.path + "/moved"
+        try move(self.store.directory + "/account", to: moved)
+        try link(moved, at: self.store.directory + "/account")
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .notAPlainFile)
+    }
+
+    @Test func `a named pipe or a directory in place of a key does not hang`() throws {
+        _ = try self.store.identity(now: noon)
+        let path = self.file("system-key.pem")
+        try remove(path)
+        try makePipe(path)
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .notAPlainFile)
+        try remove(path)
+        try makeDirectory(path)
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .notAPlainFile)
+    }
+
+    @Test func `an endless file is not read to its end`() throws {
+        _ = try self.store.identity(now: noon)
+        try stretch(self.file("system-key.pem"), to: 1 << 40)
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .damaged)
+    }
+
+    @Test func `a file in place of the directory is refused`() throws {
+        try write("", to: self.store.directory)
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .notAPlainFile)
+    }
+
+    @Test func `an error's description holds no path, its message does`() throws {
+        _ = try self.store.identity(now: noon)
+        try remove(self.file("system-key.pem"))
+        let error = try #require(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(!error.description.contains(self.temporary.path))
+        #expect(error.message.contains(self.file("system-key.pem")))
+        #expect(error.debugDescription.contains(self.file("system-key.pem")))
+    }
+
+    // MARK: What a crash leaves
+
+    @Test func `what a process that died left half-made is cleared away`() throws {
+        try makeDirectory(self.store.directory)
+        try makeDirectory(self.store.directory + "/.new-abc")
+        try write("half", to: self.store.directory + "/.new-abc/root-key.pem")
+        _ = try self.store.identity(now: noon)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: self.store.directory).sorted() == ["account", "lock"]
+        )
+    }
+
+    @Test func `a replacement that died before its last step is finished`() throws {
+        let identity = try self.store.identity(now: noon)
+        try move(self.store.directory + "/account", to: self.store.directory + "/incoming")
+        #expect(try self.store.identity(now: noon).systemID == identity.systemID)
+    }
+
+    @Test func `a replacement that died before the old account was moved away is undone`() throws {
+        let identity = try self.store.identity(now: noon)
+        let other = try TemporaryDirectory()
+        _ = try other.store.identity(now: noon)
+        try move(other.store.directory + "/account", to: self.store.directory + "/incoming")
+        #expect(try self.store.renewIfDue(now: noon).systemID == identity.systemID)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: self.store.directory).sorted() == ["account", "lock"]
+        )
+    }
+
+    // MARK: Joined systems
+
+    @Test func `joined systems are remembered once and in order`() throws {
+        _ = try self.store.identity(now: noon)
+        let systems = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        for system in systems + systems { try self.store.recordJoined(system) }
+        #expect(try self.store.joinedSystems() == systems)
+    }
+
+    @Test func `a damaged list of joined systems is an error`() throws {
+        _ = try self.store.identity(now: noon)
+        try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
+        try write("nonsense\n", to: self.file("joined-systems"))
+        #expect(code { () throws(IdentityError) in try self.store.joinedSystems() } == .damaged)
+    }
+}

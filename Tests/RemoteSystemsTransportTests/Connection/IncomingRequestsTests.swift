@@ -1,0 +1,128 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import Testing
+
+@testable import RemoteSystemsTransport
+
+@Suite struct IncomingRequestsTests {
+    private var requests = IncomingRequests<String>(window: 3, windowBytes: 1_000, concurrency: 1)
+
+    private mutating func received(
+        _ id: UInt64,
+        _ request: String = "request",
+        bytes: Int = 10,
+        deadline: NIODeadline = .distantFuture
+    ) -> String {
+        switch self.requests.received(id: id, bytes: bytes, deadline: deadline, request: request) {
+        case .dispatch(let request): "start \(request)"
+        case .queued: "queued"
+        case .violation: "violation"
+        case .excess: "excess"
+        }
+    }
+
+    @Test mutating func `requests start in the order they came, no more at once than agreed`() {
+        #expect(self.received(1, "first") == "start first")
+        #expect(self.received(2, "second") == "queued")
+        #expect(self.received(3, "third") == "queued")
+        #expect(self.requests.nextRequest() == nil)
+        #expect(self.requests.finished(id: 1) == true)
+        #expect(self.requests.nextRequest()?.1 == "second")
+        #expect(self.requests.nextRequest() == nil)
+    }
+
+    @Test(arguments: [[1, 1], [2, 1], [0]] as [[UInt64]])
+    func `a number that does not rise is a violation`(ids: [UInt64]) {
+        var test = self
+        let outcomes = ids.map { test.received($0) }
+        #expect(outcomes.last == "violation")
+    }
+
+    @Test mutating func `numbers may have gaps`() {
+        #expect(self.received(7) == "start request")
+        #expect(self.received(UInt64.max) == "queued")
+    }
+
+    @Test mutating func `more requests than the window are excess`() {
+        for id in 1...3 as ClosedRange<UInt64> { #expect(self.received(id) != "excess") }
+        #expect(self.received(4) == "excess")
+    }
+
+    @Test mutating func `more bytes than the window are excess, except one request alone`() {
+        #expect(self.received(1, bytes: 5_000) == "start request")
+        #expect(self.received(2, bytes: 1) == "excess")
+        #expect(self.requests.finished(id: 1) == true)
+        #expect(self.received(3, bytes: 600) == "start request")
+        #expect(self.received(4, bytes: 400) == "queued")
+        #expect(self.received(5, bytes: 1) == "excess")
+    }
+
+    @Test mutating func `nothing starts while what was answered cannot be written`() {
+        self.requests.isWritable = false
+        #expect(self.received(1, "first") == "queued")
+        #expect(self.requests.nextRequest() == nil)
+        self.requests.isWritable = true
+        #expect(self.requests.nextRequest()?.1 == "first")
+    }
+
+    @Test mutating func `cancelling a running request cancels its handler, and its answer is still wanted`() {
+        _ = self.received(1)
+        guard case .cancelHandler = self.requests.receivedCancel(id: 1) else {
+            Issue.record("it runs")
+            return
+        }
+        #expect(self.requests.finished(id: 1) == true)
+    }
+
+    @Test mutating func `cancelling a queued request answers it and frees its place`() {
+        _ = self.received(1, bytes: 500)
+        _ = self.received(2, "second", bytes: 500)
+        guard case .answerCancelled("second") = self.requests.receivedCancel(id: 2) else {
+            Issue.record("it had not started")
+            return
+        }
+        #expect(self.received(3, bytes: 500) == "queued")
+    }
+
+    @Test mutating func `cancelling what was answered, or never came, changes nothing`() {
+        _ = self.received(1)
+        _ = self.requests.finished(id: 1)
+        for id in [1, 9] as [UInt64] {
+            guard case .nothing = self.requests.receivedCancel(id: id) else {
+                Issue.record("there is nothing to cancel")
+                return
+            }
+        }
+    }
+
+    @Test mutating func `a request that runs past its deadline is named once`() {
+        _ = self.received(1, deadline: .at(100))
+        #expect(self.requests.expire(now: .at(99)).isEmpty)
+        #expect(self.requests.expire(now: .at(100)) == [1])
+        #expect(self.requests.expire(now: .at(101)).isEmpty)
+        #expect(self.requests.finished(id: 1) == true)
+    }
+
+    @Test mutating func `a request whose deadline passed in the queue is overdue as soon as it starts`() {
+        _ = self.received(1)
+        _ = self.received(2, deadline: .at(100))
+        #expect(self.requests.expire(now: .at(200)).isEmpty)
+        _ = self.requests.finished(id: 1)
+        _ = self.requests.nextRequest()
+        #expect(self.requests.earliestDeadline <= .at(200))
+        #expect(self.requests.expire(now: .at(200)) == [2])
+    }
+
+    @Test mutating func `an answer is wanted once, and not after the connection is lost`() {
+        _ = self.received(1)
+        _ = self.received(2)
+        #expect(self.requests.finished(id: 1) == true)
+        #expect(self.requests.finished(id: 1) == false)
+        _ = self.requests.nextRequest()
+        #expect(self.requests.removeAll() == [2])
+        #expect(self.requests.finished(id: 2) == false)
+        #expect(self.requests.isEmpty)
+    }
+}

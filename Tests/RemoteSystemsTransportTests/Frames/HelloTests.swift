@@ -1,0 +1,98 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+@Suite struct HelloTests {
+    private static let limits = PeerLimits(messageBytes: 2048, window: 4, windowBytes: 4096)
+    private static let hello: ValueSet = [
+        "version": [1, 0], "service": "com.example.ping", "application": "com.example.caller",
+        "limit": 2048, "window": 4, "window-bytes": 4096,
+    ]
+
+    private static func hello(with key: String, _ value: Value?) -> ValueSet {
+        var map = Self.hello
+        map[key] = value
+        return map
+    }
+
+    @Test func `a hello is read back as it was written`() throws {
+        let hello = Hello(service: "s", package: "p", application: "a", limits: Self.limits)
+        #expect(try Hello(hello.valueSet) == hello)
+        #expect(hello.valueSet["version"] == [1, 0])
+    }
+
+    @Test func `an acceptance is read back as it was written`() throws {
+        for schema in [nil, ["Type": "string"]] as [ValueSet?] {
+            let acceptance = Acceptance(application: "a", limits: Self.limits, schema: schema)
+            #expect(try Acceptance(acceptance.valueSet) == acceptance)
+        }
+    }
+
+    @Test func `only the application may be left out`() throws {
+        #expect(try Hello(Self.hello(with: "application", nil)).application == "")
+        for key in ["version", "service", "limit", "window", "window-bytes"] {
+            #expect(throws: ValueSetError.self) { try Hello(Self.hello(with: key, nil)) }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("service", ""), ("service", 1), ("service", .string(String(repeating: "x", count: 257))),
+            ("package", 1), ("package", .string(String(repeating: "x", count: 257))), ("package", .null),
+            ("application", .bool(true)), ("application", .string(String(repeating: "x", count: 257))),
+            ("version", "1.0"), ("version", [1]), ("version", ["1", "0"]), ("version", [-1, 0]),
+            ("limit", 1023), ("limit", -1), ("limit", 2048.0), ("limit", "2048"),
+            ("window", 0), ("window", -1),
+            ("window-bytes", 2047), ("window-bytes", 0),
+        ] as [(String, Value)]
+    )
+    func `a hello with a wrong value is refused`(key: String, value: Value) {
+        #expect(throws: ValueSetError.self) { try Hello(Self.hello(with: key, value)) }
+    }
+
+    @Test func `a schema that is no dictionary is refused`() {
+        var map = Acceptance(application: "a", limits: Self.limits, schema: nil).valueSet
+        map["schema"] = 1
+        #expect(throws: ValueSetError.self) { try Acceptance(map) }
+    }
+
+    @Test func `a peer that takes more than is ever sent is taken at what is`() throws {
+        var map = Self.hello
+        for key in ["limit", "window", "window-bytes"] { map[key] = .unsigned(.max) }
+        let limits = try Hello(map).limits
+        #expect(limits.messageBytes == 16 << 20)
+        #expect(limits.window == 65_536)
+        #expect(limits.windowBytes >= limits.messageBytes)
+    }
+
+    @Test func `keys of newer minor versions are passed over, and so is more in the version`() throws {
+        var map = Self.hello(with: "colour", ["red": 1])
+        map["version"] = [1, 7, "beta"]
+        #expect(try Hello(map).version == ProtocolVersion(major: 1, minor: 7))
+        #expect(try Hello(map).service == "com.example.ping")
+    }
+
+    @Test func `of another major version only the version is read`() throws {
+        #expect(try Hello(["version": [2, 0], "service": 5]).version.major == 2)
+        #expect(try Acceptance(["version": [2, 0]]).version.major == 2)
+    }
+
+    @Test func `limits that make no sense cannot be set`() {
+        var limits = ConnectionLimits(messageBytes: 1)
+        #expect(limits.messageBytes == 1024)
+        limits.messageBytes = .max
+        limits.window = 0
+        limits.concurrentRequests = -1
+        limits.windowBytes = 0
+        #expect(limits.messageBytes == 16 << 20)
+        #expect(limits.window == 1)
+        #expect(limits.concurrentRequests == 1)
+        #expect(limits.windowBytes == limits.messageBytes)
+        limits.window = .max
+        #expect(limits.window == 65_536)
+    }
+}

@@ -1,0 +1,131 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import Testing
+
+@testable import ValueSets
+
+@Suite struct CBORStreamTests {
+    @Test func `a frame is written and read item by item`() throws {
+        var buffer = ByteBuffer(string: "head")
+        try buffer.writeCBOR { writer throws(ValueSetError) in
+            writer.writeArrayHead(count: 9)
+            writer.writeUnsigned(3)
+            writer.writeUnsigned(1_000_000)
+            writer.writeInteger(-7)
+            writer.writeText("é")
+            writer.writeBytes([1, 2])
+            writer.writeBool(true)
+            writer.writeNull()
+            try writer.write(["a": 1] as ValueSet)
+            try writer.write([1, 2] as Value)
+        }
+        #expect(buffer.readString(length: 4) == "head")
+        #expect(buffer.readableBytesView.elementsEqual(bytes("89031a000f42402662c3a9420102f5f6a1616101820102")))
+        try CBORReader.read(buffer) { reader in
+            #expect(try reader.readArrayHead() == 9)
+            #expect(try reader.readUnsigned() == 3)
+            #expect(try reader.readUnsigned() == 1_000_000)
+            #expect(try reader.readInteger() == -7)
+            #expect(try reader.readText() == "é")
+            #expect(try reader.readBytes() == [1, 2])
+            #expect(try reader.readBool())
+            let isNull = reader.nextIsNull
+            #expect(isNull)
+            try reader.readNull()
+            #expect(try reader.readValueSet() == ["a": 1])
+            let isEarly = reader.isAtEnd
+            #expect(!isEarly)
+            #expect(try reader.readValue() == [1, 2])
+            let isAtEnd = reader.isAtEnd
+            #expect(isAtEnd)
+            try reader.finish()
+        }
+        #expect(buffer.readableBytes == 23)
+    }
+
+    @Test func `what failed to be written leaves no trace`() {
+        var buffer = ByteBuffer(string: "head")
+        let error = #expect(throws: ValueSetError.self) {
+            try buffer.writeCBOR { writer throws(ValueSetError) in
+                writer.writeArrayHead(count: 2)
+                try writer.write(["when": .date(secondsSince1970: .infinity)] as ValueSet)
+            }
+        }
+        #expect(error?.keyPath == "when")
+        #expect(String(buffer: buffer) == "head")
+    }
+
+    @Test func `writing does not copy a buffer that has room`() throws {
+        var buffer = ByteBufferAllocator().buffer(capacity: 256)
+        let before = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
+        try buffer.writeCBOR { writer throws(ValueSetError) in try writer.write(["a": "b"] as ValueSet) }
+        let after = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
+        #expect(unsafe before == after)
+        #expect(buffer.capacity == 256)
+    }
+
+    @Test(arguments: UInt64(0)..<100)
+    func `any item can be skipped`(seed: UInt64) throws {
+        var generator = ValueGenerator(seed: seed)
+        let value = generator.value()
+        var buffer = ByteBuffer()
+        try buffer.writeCBOR { writer throws(ValueSetError) in
+            try writer.write(value)
+            writer.writeUnsigned(42)
+        }
+        let last = try CBORReader.read(buffer) { reader throws(ValueSetError) in
+            try reader.skipItem()
+            return try reader.readUnsigned()
+        }
+        #expect(last == 42, "seed \(seed)")
+    }
+
+    @Test(arguments: [
+        "c249010000000000000000", "f7", "f0", "f818", "d9d9f7a0", "fb3ff0000000000000", "a10102", "3bffffffffffffffff",
+    ])
+    func `items of the future can be skipped`(_ hex: String) throws {
+        try CBORReader.read(ByteBuffer(bytes: bytes(hex))) { reader throws(ValueSetError) in
+            try reader.skipItem()
+            try reader.finish()
+        }
+    }
+
+    @Test(arguments: ["9fff", "5fff", "1c", "8201", "62", "fb00", "a1", "ff"])
+    func `a malformed item is not skipped`(_ hex: String) {
+        #expect(throws: ValueSetError.self) {
+            try CBORReader.read(ByteBuffer(bytes: bytes(hex))) { reader throws(ValueSetError) in try reader.skipItem() }
+        }
+    }
+
+    @Test func `skipping is limited in depth`() {
+        let buffer = ByteBuffer(bytes: bytes(String(repeating: "81", count: 10_000) + "00"))
+        let error = #expect(throws: ValueSetError.self) {
+            try CBORReader.read(buffer) { reader throws(ValueSetError) in try reader.skipItem() }
+        }
+        #expect(error?.code == .limitExceeded)
+    }
+
+    @Test func `an item of another kind is refused with its place`() {
+        let buffer = ByteBuffer(bytes: bytes("8201f5"))
+        let error = #expect(throws: ValueSetError.self) {
+            try CBORReader.read(buffer) { reader throws(ValueSetError) in
+                _ = try reader.readArrayHead()
+                _ = try reader.readUnsigned()
+                _ = try reader.readText()
+            }
+        }
+        #expect(error?.code == .typeMismatch)
+        #expect(error?.byteOffset == 2)
+        #expect(error?.allowed == "text")
+    }
+
+    @Test func `an integer wider than 64 bits with a sign is refused`() {
+        #expect(throws: ValueSetError.self) {
+            try CBORReader.read(ByteBuffer(bytes: bytes("1b8000000000000000"))) { reader throws(ValueSetError) in
+                _ = try reader.readInteger()
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import ValueSets
+
+// What fuzzing found, and what it started from: see Tests/Fuzzing.
+@Suite struct CorpusTests {
+    @Test func `every input of the fuzzer's corpus is refused or given back byte for byte`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Fuzzing/Corpus")
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        #expect(files.count > 50)
+        for file in files {
+            let input = [UInt8](try Data(contentsOf: file))
+            if let value = try? Value(encoded: input) {
+                #expect(try value.encoded() == input, "\(file.lastPathComponent)")
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+import ValueSets
+
+@Suite struct JSONTests {
+    static let tagged: [(value: Value, json: String)] = [
+        (.null, "null"), (true, "true"), (0, "0"), (.integer(.min), "-9223372036854775808"),
+        (.unsigned(.max), "18446744073709551615"), (1.5, "1.5"), ("a/\"", #""a/\"""#),
+        (5.0, #"{"$double":5}"#), (.double(.nan), #"{"$double":"NaN"}"#),
+        (.double(.infinity), #"{"$double":"Infinity"}"#),
+        (.double(-.infinity), #"{"$double":"-Infinity"}"#), (-0.0, #"{"$double":"-0"}"#),
+        (1e300, #"{"$double":1e+300}"#),
+        (.date(secondsSince1970: 1.25), #"{"$date":1.25}"#), (.date(secondsSince1970: -3), #"{"$date":-3}"#),
+        (.data(Data([1, 255])), #"{"$data":"Af8="}"#), (.set([2, 1]), #"{"$set":[1,2]}"#),
+        (
+            UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F").map(Value.uuid) ?? .null,
+            #"{"$uuid":"E621E1F8-C36C-495A-93FC-0C247A3E6E5F"}"#
+        ),
+        (URL(string: "https://example.com/a?b=c").map(Value.url) ?? .null, #"{"$url":"https://example.com/a?b=c"}"#),
+        (["b": [1], "a": .null], #"{"a":null,"b":[1]}"#),
+        (["$date": 1], #"{"$$date":1}"#), (["$$": 1, "$": 2, "x$": 3], #"{"$$":2,"$$$":1,"x$":3}"#),
+        (["$set": ["$double": 1.0]], #"{"$$set":{"$$double":{"$double":1}}}"#),
+    ]
+
+    @Test(arguments: tagged)
+    func `a value has one text in JSON`(_ example: (value: Value, json: String)) throws {
+        #expect(try example.value.json() == example.json)
+        #expect(try Value(json: example.json) == example.value)
+    }
+
+    @Test(
+        arguments: [
+            (#"{"$date":"2026-01-31T12:00:00Z"}"#, .date(secondsSince1970: 1_769_860_800)),
+            (#"{"$date":"2026-01-31T12:00:00.5Z"}"#, .date(secondsSince1970: 1_769_860_800.5)),
+            ("1.0", 1), (" [ ] ", []), (#"{"$double":2.5}"#, 2.5),
+        ] as [(String, Value)]
+    )
+    func `what people write is read`(_ json: String, _ value: Value) throws {
+        #expect(try Value(json: json) == value)
+    }
+
+    static let refused: [(json: String, code: ValueSetError.Code, keyPath: String)] = [
+        ("", .invalidJSON, ""), ("{", .invalidJSON, ""), (#"{"a":}"#, .invalidJSON, ""), ("nul", .invalidJSON, ""),
+        (#"{"a":[1,{"$date":true}]}"#, .invalidJSON, "a[1]"),
+        (#"{"a":{"$when":1}}"#, .invalidJSON, "a"), (#"{"a":{"$date":1,"b":2}}"#, .invalidJSON, "a"),
+        (#"{"$uuid":"1"}"#, .invalidJSON, ""), (#"{"$url":"a/b"}"#, .invalidJSON, ""),
+        (#"{"$data":"%"}"#, .invalidJSON, ""),
+        (#"{"$set":[1,1]}"#, .duplicateKey, ""), (#"{"$double":"many"}"#, .invalidJSON, ""),
+        (#"{"n":18446744073709551616}"#, .notRepresentable, "n"),
+        (#"{"n":[-9223372036854775809]}"#, .notRepresentable, "n[0]"),
+        ("1e300", .notRepresentable, ""),
+    ]
+
+    @Test(arguments: refused)
+    func `what is no value is refused with its key path`(
+        _ example: (json: String, code: ValueSetError.Code, keyPath: String)
+    ) {
+        let error = #expect(throws: ValueSetError.self) { try Value(json: example.json) }
+        #expect(error?.code == example.code)
+        #expect(error?.keyPath == example.keyPath)
+    }
+
+    @Test func `an error does not quote the text`() {
+        let error = #expect(throws: ValueSetError.self) { try Value(json: #"{"a": s3cret}"#) }
+        #expect(error?.description.contains("s3cret") == false)
+    }
+
+    @Test func `a date that is not finite is refused with its key path`() {
+        let set: ValueSet = ["a": [1, .date(secondsSince1970: .nan)]]
+        let error = #expect(throws: ValueSetError.self) { try set.json() }
+        #expect(error?.code == .notRepresentable)
+        #expect(error?.keyPath == "a[1]")
+    }
+
+    @Test func `keys that JSON libraries cannot tell apart are refused`() {
+        let set: ValueSet = ["\u{e9}": 1, "e\u{301}": 2]
+        #expect(throws: ValueSetError.self) { try set.json() }
+    }
+
+    @Test func `an array is not a value set`() {
+        #expect(throws: ValueSetError.self) { try ValueSet(json: "[]") }
+        #expect(throws: ValueSetError.self) { try ValueSet(json: #"{"$date":1}"#) }
+    }
+
+    @Test func `a text over the limit is not read`() {
+        #expect(throws: ValueSetError.self) { try Value(json: "[1,2,3]", limits: ValueSetLimits(bytes: 6)) }
+    }
+
+    @Test func `deep nesting is an error`() {
+        let deep = String(repeating: "[", count: 400) + String(repeating: "]", count: 400)
+        #expect(throws: ValueSetError.self) { try Value(json: deep) }
+    }
+
+    @Test func `values within user types go through any coder`() throws {
+        struct Message: Codable, Equatable {
+            var extra: Value
+            var rest: ValueSet
+        }
+        let message = Message(extra: .date(secondsSince1970: 1), rest: ["a": 2.0])
+        let json = try JSONEncoder().encode(message)
+        #expect(try JSONDecoder().decode(Message.self, from: json) == message)
+    }
+}
