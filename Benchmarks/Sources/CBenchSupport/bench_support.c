@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -71,4 +73,31 @@ int bench_shared_memory(long bytes) {
 
 bool bench_has_ended(int pid) {
     return waitpid(pid, NULL, WNOHANG) != 0;
+}
+
+static void *spin(void *unused) {
+    (void)unused;
+    const struct sched_param parameters = {0};
+    // Without the policy the thread would compete with what is measured.
+    if (sched_setscheduler(0, SCHED_IDLE, &parameters) != 0) return NULL;
+    for (;;) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+    }
+}
+
+int bench_keep_awake(int core) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(core, &cores);
+    pthread_attr_init(&attributes);
+    int failure = pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores);
+    if (failure == 0) failure = pthread_create(&thread, &attributes, spin, NULL);
+    pthread_attr_destroy(&attributes);
+    return failure;
 }

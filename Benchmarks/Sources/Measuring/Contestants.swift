@@ -13,8 +13,10 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case grpcStream = "grpc-stream"
     /// An sd-bus method call through a private dbus-daemon.
     case sdBus = "sd-bus"
-    /// RemoteSystems through its public API.
+    /// RemoteSystems through its public API, sending from the connection's own executor, as in `withAppService`.
     case ours
+    /// The same, sending from ordinary tasks on Swift's thread pool.
+    case oursFromPool = "ours-from-pool"
 }
 
 /// The names of the coders that are compared.

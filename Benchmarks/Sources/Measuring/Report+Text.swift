@@ -20,7 +20,7 @@ extension Report {
         """
         \(machine.processor), \(machine.cores) cores, \(machine.kernel)
         \(rounds) interleaved rounds; load average \(machine.loadBefore.formatted(decimals: 2)) before, \
-        \(machine.loadAfter.formatted(decimals: 2)) after
+        \(machine.loadAfter.formatted(decimals: 2)) after; cores \(coresSlept ? "could sleep" : "were kept awake")
         """
     }
 

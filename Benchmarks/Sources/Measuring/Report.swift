@@ -89,6 +89,8 @@ package struct Report: Codable, Sendable {
 
     package var machine: Machine
     package var rounds: Int
+    /// Whether cores could sleep while nothing ran, which makes a round trip longer by the time of waking them.
+    package var coresSlept: Bool
     package var exchanges: [Exchange] = []
     /// From connecting to the first answer.
     package var openings: [Series] = []
@@ -103,9 +105,10 @@ package struct Report: Codable, Sendable {
     /// What went wrong: a contestant that failed is reported, not left out in silence.
     package var failures: [String] = []
 
-    package init(machine: Machine, rounds: Int) {
+    package init(machine: Machine, rounds: Int, coresSlept: Bool) {
         self.machine = machine
         self.rounds = rounds
+        self.coresSlept = coresSlept
     }
 
     package func exchange(_ load: Load, _ name: ContestantName) -> Series? {

@@ -9,7 +9,7 @@ struct Bench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
         abstract: "Measures RemoteSystems against its peers, in one go and interleaved.",
-        subcommands: [Run.self, Serve.self, Call.self, Code.self],
+        subcommands: [Run.self, Serve.self, Call.self, Code.self, KeepAwake.self],
         defaultSubcommand: Run.self
     )
 }

@@ -15,7 +15,8 @@ struct GoalTests {
         }
         var report = Report(
             machine: .init(processor: "p", cores: 2, kernel: "k", loadBefore: 0, loadAfter: 0),
-            rounds: 1
+            rounds: 1,
+            coresSlept: false
         )
         report.exchanges = [
             .init(load: load, series: [series(.rawTLS, raw)] + (ours.map { [series(.ours, $0)] } ?? []))
@@ -61,7 +62,8 @@ struct TableTests {
     @Test func `no line of a full report is wider than promised`() {
         var report = Report(
             machine: .init(processor: "Processor", cores: 2, kernel: "Linux", loadBefore: 1, loadAfter: 2),
-            rounds: 9
+            rounds: 9,
+            coresSlept: false
         )
         report.exchanges = Load.all.map { load in
             Report.Exchange(

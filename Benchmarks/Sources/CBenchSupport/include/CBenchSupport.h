@@ -45,4 +45,7 @@ int bench_shared_memory(long bytes);
 /// Whether the child has ended and was waited for, or is no child of this process; does not block.
 bool bench_has_ended(int pid);
 
+/// Starts a thread that keeps the core from sleeping and gives way to everything else. Returns 0 or an errno.
+int bench_keep_awake(int core);
+
 #endif

@@ -56,8 +56,7 @@ private func keep<Value>(_ value: Value) {
     withExtendedLifetime(value) {}
 }
 
-/// The coder of that name; nil where this build has none.
-func dictionaryCoder(_ name: CoderName) -> (any DictionaryCoder)? {
+func dictionaryCoder(_ name: CoderName) -> any DictionaryCoder {
     switch name {
     case .json: JSONDictionaryCoder()
     case .jsonStructure: JSONStructureCoder()

@@ -51,21 +51,21 @@ protocol Line: Sendable {
 struct Setup: Codable, Sendable {
     /// Certificates for mutual TLS.
     var credentials: Credentials
-    /// A private directory of this run, the same for both sides, removed afterwards; `XDG_STATE_HOME` is set to it.
+    /// A private directory of this run, the same for both sides, removed afterwards.
     var directory: String
     /// The server's address; empty for a server.
     var address = ""
 }
 
-/// The contestant of that name; nil where this build has none.
-func contestant(_ name: ContestantName) -> (any Contestant)? {
+func contestant(_ name: ContestantName) -> any Contestant {
     switch name {
     case .rawTLS: RawTLS(form: .wholeMessages)
     case .rawTLSStreamed: RawTLS(form: .streamed)
     case .grpcUnary: GRPCPeer(form: .unary)
     case .grpcStream: GRPCPeer(form: .stream)
     case .sdBus: SDBus()
-    case .ours: nil
+    case .ours: Ours(form: .onConnection)
+    case .oursFromPool: Ours(form: .fromPool)
     }
 }
 

@@ -15,7 +15,7 @@ struct Driver {
     init(_ plan: Plan) throws {
         self.plan = plan
         credentials = try Credentials()
-        report = Report(machine: .current(), rounds: plan.rounds)
+        report = Report(machine: .current(), rounds: plan.rounds, coresSlept: !plan.keepsCoresAwake)
     }
 
     consuming func run() throws -> Report {

@@ -10,6 +10,7 @@ struct Plan {
     var parts: Set<Part>
     var contestants: [ContestantName]
     var directory: String
+    var keepsCoresAwake: Bool
 
     /// Long enough for code, caches and connections to be as they are in use.
     var warmUp: Limit { Limit(count: 2000, seconds: quick ? 0.1 : 0.3) }

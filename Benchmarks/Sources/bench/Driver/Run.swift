@@ -33,6 +33,9 @@ struct Run: ParsableCommand {
     @Option(help: "How many interleaved rounds.")
     var rounds: Int?
 
+    @Flag(help: "Let cores sleep whenever they have nothing to do, as they do in use.")
+    var letCoresSleep = false
+
     @Option(help: ArgumentHelp("Also write every figure to this file.", valueName: "file"))
     var json: String?
 
@@ -71,14 +74,15 @@ struct Run: ParsableCommand {
             interruption.cancel()
             directory.remove()
         }
+        let awake = letCoresSleep ? nil : try Worker(["keep-awake"], setup: nil)
+        defer { awake?.stop() }
         let plan = Plan(
             rounds: rounds ?? (quick ? 2 : 7),
             quick: quick,
             parts: selection.parts,
-            contestants: ContestantName.allCases.filter {
-                selection.contestants.contains($0) && contestant($0) != nil
-            },
-            directory: directory.path
+            contestants: ContestantName.allCases.filter(selection.contestants.contains),
+            directory: directory.path,
+            keepsCoresAwake: !letCoresSleep
         )
         let report = try Driver(plan).run()
         print(report.text, terminator: "")

@@ -19,7 +19,6 @@ struct Worker {
     init(_ arguments: [String], setup: Setup?, counter: SharedCounter? = nil) throws {
         let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         var environment: [String: String] = [:]
-        if let setup { environment["XDG_STATE_HOME"] = setup.directory }
         if counter != nil {
             let folder = program.split(separator: "/").dropLast().joined(separator: "/")
             let library = "/\(folder)/libAllocationCounter.so"

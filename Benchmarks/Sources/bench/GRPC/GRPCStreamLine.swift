@@ -10,8 +10,9 @@ struct GRPCStreamLine: Line {
     let connection: GRPCConnection
 
     /// Up to so many bytes under way, the task that reads answers also writes the next messages, which saves a change of
-    /// tasks for each. Beyond it, a reader that waits to write could wait for a writer that waits for it to read.
-    private static let mostBytesWithoutBackpressure = 1 << 18
+    /// tasks for each. Beyond it, where writing waits for buffers to drain, a task that only reads is faster, and a reader
+    /// that waits to write could wait for a writer that waits for it to read.
+    private static let mostBytesWithoutBackpressure = 1 << 16
 
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
         let message = [UInt8](repeating: 0x5a, count: load.bytes)

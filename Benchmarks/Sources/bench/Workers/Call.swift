@@ -14,7 +14,7 @@ struct Call: ParsableCommand {
     @Argument var name: ContestantName
 
     func run() throws {
-        guard let contestant = contestant(name) else { throw BenchError("This build has no contestant \(name).") }
+        let contestant = contestant(name)
         WorkerConversation.raiseDescriptorLimit()
         let setup = try WorkerConversation.setup()
         let caller = try blocking { try await contestant.caller(setup) }
@@ -46,7 +46,7 @@ struct Call: ParsableCommand {
             case .startWatcher:
                 guard let contestant = contestant as? any DiscoveringContestant else { break }
                 let start = monotonicNanoseconds()
-                watch = try Watch(contestant, setup)
+                watch = try blocking { try await Watch(contestant, setup) }
                 return Reply(number: start)
             case .awaitAdded(let seconds):
                 guard let watch else { throw BenchError("No watcher was started.") }

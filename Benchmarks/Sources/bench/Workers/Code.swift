@@ -12,17 +12,12 @@ struct Code: ParsableCommand {
         try WorkerConversation.run { order in
             switch order {
             case .code(let name, let task, let limit):
-                return Reply(measurement: try Self.coder(name).measure(task, until: limit))
+                return Reply(measurement: try dictionaryCoder(name).measure(task, until: limit))
             case .size(let name, let dictionary):
-                return Reply(number: Int64(try Self.coder(name).size(dictionary)))
+                return Reply(number: Int64(try dictionaryCoder(name).size(dictionary)))
             default:
                 throw BenchError("A coder cannot do this: \(order)")
             }
         }
-    }
-
-    private static func coder(_ name: CoderName) throws -> any DictionaryCoder {
-        guard let coder = dictionaryCoder(name) else { throw BenchError("This build has no coder \(name).") }
-        return coder
     }
 }

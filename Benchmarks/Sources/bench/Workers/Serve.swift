@@ -14,7 +14,7 @@ struct Serve: ParsableCommand {
     @Argument var name: ContestantName
 
     func run() throws {
-        guard let contestant = contestant(name) else { throw BenchError("This build has no contestant \(name).") }
+        let contestant = contestant(name)
         WorkerConversation.raiseDescriptorLimit()
         let setup = try WorkerConversation.setup()
         let server = try contestant.serve(setup)
@@ -25,7 +25,7 @@ struct Serve: ParsableCommand {
             case .startHost:
                 guard let contestant = contestant as? any DiscoveringContestant else { break }
                 let start = monotonicNanoseconds()
-                host = try contestant.startHost(setup)
+                host = try blocking { try await contestant.startHost(setup) }
                 return Reply(number: start)
             case .stopHost:
                 if let running = host { try blocking { try await running.stop() } }

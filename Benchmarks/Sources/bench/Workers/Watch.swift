@@ -6,10 +6,10 @@ struct Watch: Sendable {
     private let instants: AsyncStream<Int64>
     private let watcher: any Stoppable
 
-    init(_ contestant: some DiscoveringContestant, _ setup: Setup) throws {
+    init(_ contestant: some DiscoveringContestant, _ setup: Setup) async throws {
         let (instants, continuation) = AsyncStream.makeStream(of: Int64.self, bufferingPolicy: .bufferingOldest(16))
         self.instants = instants
-        watcher = try contestant.startWatcher(setup) { continuation.yield(monotonicNanoseconds()) }
+        watcher = try await contestant.startWatcher(setup) { continuation.yield(monotonicNanoseconds()) }
     }
 
     /// When the next system was added, in monotonic nanoseconds.
