@@ -13,9 +13,9 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case grpcStream = "grpc-stream"
     /// An sd-bus method call through a private dbus-daemon.
     case sdBus = "sd-bus"
-    /// RemoteSystems through its public API, sending from the connection's own executor, as in `withAppService`.
+    /// RemoteSystems through its public API, sending inside the scope of the connection, as in `withAppService`.
     case ours
-    /// The same, sending from ordinary tasks on Swift's thread pool.
+    /// The same, sending from tasks that have nothing to do with the connection.
     case oursFromPool = "ours-from-pool"
 }
 

@@ -64,7 +64,7 @@ func contestant(_ name: ContestantName) -> any Contestant {
     case .grpcUnary: GRPCPeer(form: .unary)
     case .grpcStream: GRPCPeer(form: .stream)
     case .sdBus: SDBus()
-    case .ours: Ours(form: .onConnection)
+    case .ours: Ours(form: .scoped)
     case .oursFromPool: Ours(form: .fromPool)
     }
 }

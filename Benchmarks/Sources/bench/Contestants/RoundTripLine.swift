@@ -14,30 +14,21 @@ protocol RoundTripLine: Line {
 
     /// Sends the message and returns when the whole answer is there; throws unless it is the right one.
     func roundTrip(_ message: Message, load: Load) async throws
-
-    /// Runs the body where the line's messages are sent from: on the thread pool, unless the line says otherwise.
-    func atHome<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result
 }
 
 extension RoundTripLine {
-    func atHome<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
-        try await body()
-    }
-
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
         let message = try message(for: load)
         let start = monotonicNanoseconds()
         let deadline = start + limit.nanoseconds
         guard load.inFlight > 1 else {
-            let times = try await atHome { try await send(message, load, atMost: limit.count, before: deadline) }
+            let times = try await send(message, load, atMost: limit.count, before: deadline)
             return Measurement(nanoseconds: times, elapsedNanoseconds: monotonicNanoseconds() - start)
         }
         let share = (limit.count + load.inFlight - 1) / load.inFlight
         return try await withThrowingTaskGroup(of: [Int64].self) { group in
             for _ in 0..<load.inFlight {
-                group.addTask {
-                    try await atHome { try await send(message, load, atMost: share, before: deadline) }
-                }
+                group.addTask { try await send(message, load, atMost: share, before: deadline) }
             }
             var all: [[Int64]] = []
             for try await times in group { all.append(times) }

@@ -1,8 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import Measuring
 import NIOCore
 import RemoteSystems
 import ValueSets
@@ -10,9 +8,9 @@ import ValueSets
 /// RemoteSystems through its public API: one app service, and typed dictionaries both ways.
 struct Ours: DiscoveringContestant {
     enum Form: Sendable {
-        /// Messages are sent by code that runs on the connection's executor, as the body of `withAppService` does.
-        case onConnection
-        /// Messages are sent by ordinary tasks.
+        /// Messages are sent inside the scope of the connection: by the body of `AppServiceConnection.with`.
+        case scoped
+        /// Messages are sent by tasks that have nothing to do with the connection.
         case fromPool
     }
 
@@ -77,58 +75,6 @@ private struct OursServer: Server {
             Task { try await host.run() }
             return String(try await host.port)
         }
-    }
-}
-
-private struct OursCaller: Caller {
-    let request: RemoteSystemConnectionRequest
-    let form: Ours.Form
-
-    func open() async throws -> any Line {
-        let connection = AppServiceConnection(to: AppServiceDescription(name: Ours.service, schema: .full))
-        guard try await connection.open(request) == .success else {
-            throw await connection.openError ?? BenchError("The connection was not opened, for no reason.")
-        }
-        let line = OursLine(connection: connection, form: form)
-        _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
-        return line
-    }
-}
-
-private struct OursLine: RoundTripLine {
-    let connection: AppServiceConnection
-    let form: Ours.Form
-
-    func message(for load: Load) -> ValueSet {
-        [
-            "IsEcho": .bool(load.answer == .echo),
-            "Payload": .data(Data(repeating: 0x5a, count: load.bytes)),
-        ]
-    }
-
-    func roundTrip(_ message: ValueSet, load: Load) async throws {
-        let answer = try await connection.send(message).get()
-        guard answer["Payload"]?.data?.count == (load.answer == .echo ? load.bytes : nil) else {
-            throw BenchError("The answer is not the one that was asked for.")
-        }
-    }
-
-    func atHome<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
-        switch form {
-        case .onConnection: try await connection.here(body)
-        case .fromPool: try await body()
-        }
-    }
-
-    func close() async {
-        await connection.close()
-    }
-}
-
-extension AppServiceConnection {
-    /// Runs the body on the connection's executor.
-    fileprivate func here<Result: Sendable>(_ body: @Sendable () async throws -> Result) async rethrows -> Result {
-        try await body()
     }
 }
 
