@@ -44,6 +44,10 @@ struct Run: ParsableCommand {
             throw ValidationError("Between 1 and 1000 rounds can be run, not \(rounds).")
         }
         _ = try selection()
+        // Better told now than after minutes of work.
+        if let json, unsafe access(URL(filePath: json).deletingLastPathComponent().path(), W_OK) != 0 {
+            throw ValidationError("\(json) cannot be written: its directory is missing or not yours to write to.")
+        }
     }
 
     private func selection() throws -> (parts: Set<Part>, contestants: Set<ContestantName>) {
