@@ -22,11 +22,13 @@ let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 
 let package = Package(
     name: "remote-systems",
@@ -50,7 +52,7 @@ let package = Package(
         // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
         .target(name: "ValueSets", dependencies: [nioCore], swiftSettings: settings),
         // Accounts, system certificates, enrolment, trust. Knows no sockets or frames.
-        .target(name: "RemoteSystemsIdentity", dependencies: [crypto, x509, asn1], swiftSettings: settings),
+        .target(name: "RemoteSystemsIdentity", dependencies: [crypto, cryptoExtras, x509, asn1], swiftSettings: settings),
         // Frames, TLS 1.3 channels, connection state machines. Knows no app services or discovery.
         .target(
             name: "RemoteSystemsTransport",
@@ -84,17 +86,52 @@ let package = Package(
             name: "remotesystems",
             dependencies: [
                 "RemoteSystems",
-                logging, lifecycle,
+                logging, lifecycle, unixSignals,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
+        // Tests of single floors; pure but for loopback.
+        .testTarget(name: "ValueSetsTests", dependencies: ["ValueSets", nioCore], swiftSettings: settings),
+        .testTarget(
+            name: "RemoteSystemsIdentityTests",
+            dependencies: ["RemoteSystemsIdentity", crypto, cryptoExtras, x509, asn1],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "RemoteSystemsTransportTests",
             dependencies: [
-                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", nioCore, nioPosix, nioSSL, logging,
+                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets",
+                nioCore, nioPosix, nioSSL, crypto, x509, asn1, logging,
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RemoteSystemsDiscoveryTests",
+            dependencies: ["RemoteSystemsDiscovery", logging],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RemoteSystemsTests",
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery", "ValueSets",
+                nioCore, lifecycle, logging,
+            ],
+            swiftSettings: settings
+        ),
+        // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
+        .target(name: "IntegrationSupport", path: "Tests/IntegrationSupport", swiftSettings: settings),
+        .executableTarget(
+            name: "discovery-probe",
+            dependencies: ["RemoteSystemsDiscovery", logging],
+            path: "Tests/DiscoveryProbe",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DiscoveryIntegrationTests",
+            dependencies: ["IntegrationSupport", "discovery-probe"],
+            exclude: ["Scripts"],
             swiftSettings: settings
         ),
     ],

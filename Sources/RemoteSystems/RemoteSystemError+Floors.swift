@@ -12,7 +12,13 @@ extension RemoteSystemError {
         case let error as RemoteSystemError: self = error
         case let error as TransportError: self.init(transport: error)
         case let error as IdentityError:
-            self.init(.identity, error.message, side: .local, cause: error)
+            self.init(
+                .identity,
+                error.message,
+                side: Self.peerCodes.contains(error.code) ? .remote : .local,
+                canRetry: error.code == .busy,
+                cause: error
+            )
         case let error as TrustError:
             self.init(.identity, error.message, side: .local, cause: error)
         case let error as ValueSetError:
@@ -21,6 +27,11 @@ extension RemoteSystemError {
             self.init(.localResources, "Something unexpected failed on this machine.", side: .local, cause: error)
         }
     }
+
+    /// What the other side says or does while a system joins.
+    private static let peerCodes: Set<IdentityError.Code> = [
+        .invitationUsed, .wrongSecret, .wrongAccount, .joinFailed,
+    ]
 
     private init(transport error: TransportError) {
         let code: Code =

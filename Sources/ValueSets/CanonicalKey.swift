@@ -35,6 +35,37 @@ extension String {
     }
 }
 
+/// What decides the order of most keys, so that sorting rarely looks at the strings: the length and the first 16 bytes.
+struct CanonicalSortKey {
+    /// Where the key stands before it is sorted.
+    let index: Int
+    private let length: Int
+    private let head: UInt64
+    private let tail: UInt64
+
+    init(_ key: String, index: Int) {
+        self.index = index
+        length = key.utf8.count
+        var head: UInt64 = 0
+        var tail: UInt64 = 0
+        for (offset, byte) in key.utf8.prefix(16).enumerated() {
+            if offset < 8 { head = head << 8 | UInt64(byte) } else { tail = tail << 8 | UInt64(byte) }
+        }
+        self.head = head
+        self.tail = tail
+    }
+
+    /// Whether this key comes first, or `nil` if the strings must be compared. Keys of one length are padded alike.
+    @inline(__always)
+    func precedes(_ other: CanonicalSortKey) -> Bool? {
+        if length != other.length { return length < other.length }
+        if head != other.head { return head < other.head }
+        if tail != other.tail { return tail < other.tail }
+        // The standard library does not promise a stable sort, so the place decides between equal keys.
+        return length <= 16 ? index < other.index : nil
+    }
+}
+
 /// Compares two runs of bytes of the same length: negative, 0 or positive.
 @inline(__always)
 func compareBytes(_ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?, count: Int) -> Int {

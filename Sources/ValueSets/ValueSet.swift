@@ -79,14 +79,15 @@ public struct ValueSet: Sendable, Hashable {
             entries[index - 1].key.canonicalOrder(to: entries[index].key) >= 0
         }
         guard firstOutOfOrder != nil else { return }
-        // The standard library does not promise a stable sort, so the place decides between equal keys.
-        let order = entries.indices.sorted { left, right in
-            let order = entries[left].key.canonicalOrder(to: entries[right].key)
-            return order != 0 ? order < 0 : left < right
-        }
+        let order = entries.indices.map { CanonicalSortKey(entries[$0].key, index: $0) }
+            .sorted { left, right in
+                if let precedes = left.precedes(right) { return precedes }
+                let order = entries[left.index].key.canonicalOrder(to: entries[right.index].key)
+                return order != 0 ? order < 0 : left.index < right.index
+            }
         var sorted: [Entry] = []
         sorted.reserveCapacity(entries.count)
-        for index in order {
+        for index in order.lazy.map(\.index) {
             if let last = sorted.last, last.key.hasSameUTF8(as: entries[index].key) {
                 sorted[sorted.count - 1].value = try combine(last.value, entries[index].value)
             } else {

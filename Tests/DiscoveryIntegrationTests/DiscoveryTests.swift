@@ -147,8 +147,8 @@ struct DiscoveryTests {
             _ = try await a.announce("renumbered", port: 4001)
             try await onB.appeared("renumbered", at: "\(a.address):4001")
             let told = onB.events.count
-            try await a.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
             try await a.ip("addr", "del", "\(a.address)/24", "dev", "eth0")
+            try await a.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
             _ = try await eventually("the new address") {
                 onB.events.dropFirst(told).first { $0.endpoints?.contains("10.77.0.99:4001") == true }
             }
@@ -167,6 +167,26 @@ struct DiscoveryTests {
             try await a.setInterface(up: true)
             try await onA.event("recovered") { $0.code == "noInterface" }
             try await onB.appeared("patient", at: a.address)
+        }
+    }
+
+    // A daemon has the tighter limits: 1024 objects a client, 4096 records an interface.
+    @Test func `a thousand instances are all told, and that the cache is nearly full`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await b.startDaemon()
+            let onB = try await b.browse("interfaces=eth0")
+            _ = try await a.announce("many", port: 4000, "count=1000", "interfaces=eth0")
+            let seen = { Set(onB.events.filter { $0.event == "appeared" }.compactMap(\.id)).count }
+            do {
+                _ = try await eventually("all", within: .seconds(30), every: .milliseconds(250)) {
+                    seen() == 1000 ? true : nil
+                }
+            } catch {
+                Issue.record("\(seen()) of 1000 were told")
+            }
+            try await onB.event("trouble") { $0.code == "cacheLimit" }
         }
     }
 }

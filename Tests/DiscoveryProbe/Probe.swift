@@ -107,7 +107,10 @@ struct Probe {
         let task = Task { await body() }
         signal(SIGTERM, SIG_IGN)
         let terminated = DispatchSource.makeSignalSource(signal: SIGTERM)
-        terminated.setEventHandler { task.cancel() }
+        terminated.setEventHandler {
+            Output.line(["event": "withdrawing"])
+            task.cancel()
+        }
         terminated.resume()
         let input = DispatchSource.makeReadSource(fileDescriptor: 0)
         input.setEventHandler {

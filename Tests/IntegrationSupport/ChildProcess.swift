@@ -55,6 +55,15 @@ package final class ChildProcess: Sendable {
         unsafe posix_spawn_file_actions_adddup2(&actions, outputPipe[1], 1)
         if readsErrors { unsafe posix_spawn_file_actions_adddup2(&actions, outputPipe[1], 2) }
 
+        // The threads that run tests block every signal, and a child would inherit that.
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var nothing = sigset_t()
+        unsafe sigemptyset(&nothing)
+        unsafe posix_spawnattr_setsigmask(&attributes, &nothing)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }.map { "\($0.key)=\($0.value)" }
         var argv = unsafe arguments.map { unsafe strdup($0) } + [nil]
         var envp = unsafe variables.map { unsafe strdup($0) } + [nil]
@@ -62,7 +71,7 @@ package final class ChildProcess: Sendable {
             unsafe (argv + envp).forEach { unsafe free($0) }
         }
         var id: pid_t = 0
-        let result = unsafe posix_spawnp(&id, arguments[0], &actions, nil, &argv, &envp)
+        let result = unsafe posix_spawnp(&id, arguments[0], &actions, &attributes, &argv, &envp)
         close(outputPipe[1])
         close(inputPipe[0])
         guard result == 0 else {
@@ -158,13 +167,14 @@ package struct IntegrationError: Error, CustomStringConvertible {
 package func eventually<Answer>(
     _ what: String,
     within limit: Duration = .seconds(5),
+    every interval: Duration = .milliseconds(5),
     _ ask: () async throws -> Answer?
 ) async throws -> Answer {
     let end = ContinuousClock.now + limit
     while true {
         if let answer = try await ask() { return answer }
         guard ContinuousClock.now < end else { throw IntegrationError("waited \(limit) for \(what) in vain") }
-        try await Task.sleep(for: .milliseconds(5))
+        try await Task.sleep(for: interval)
     }
 }
 

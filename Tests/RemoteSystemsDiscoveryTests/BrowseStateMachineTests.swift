@@ -127,6 +127,16 @@ import Testing
         #expect(machine.deadline == nil)
     }
 
+    @Test func `what was not known at once is waited for a little longer`() {
+        var machine = machine()
+        #expect(machine.allTold(now: start + .seconds(1)).isEmpty)
+        #expect(machine.deadline == start + Machine.patience)
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.tick(now: start + Machine.patience).isEmpty)
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        #expect(machine.tick(now: start + Machine.patience) == [.settled])
+    }
+
     @Test func `what cannot be resolved holds settling up for a bounded time`() {
         var machine = machine()
         _ = machine.seen(sighting("a"))

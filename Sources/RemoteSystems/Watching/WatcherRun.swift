@@ -120,7 +120,9 @@ actor WatcherRun {
     /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
     private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
         if source.isConfigured { return true }
-        guard let tag = hint.properties[Presence.tagProperty] else { return false }
+        guard let version = hint.properties[Presence.versionProperty], version.elementsEqual(Presence.version.utf8),
+            let tag = hint.properties[Presence.tagProperty]
+        else { return false }
         return self.security.identity.discoveryKey.matches(tag, instance: hint.instance)
     }
 
@@ -199,7 +201,7 @@ actor WatcherRun {
         guard self.attempts[instance]?.number == attempt else { return Reply() }
         if self.attempts[instance]?.connection == nil {
             self.attempts[instance]?.connection = connection
-            self.machine.connected(instance, to: connection.peer.systemID)
+            self.obey(self.machine.connected(instance, to: connection.peer.systemID))
         }
         self.obey(self.machine.described(instance, description))
         if description.isAuthority { self.renewIfDue(over: connection) }

@@ -12,7 +12,13 @@ extension AvahiBrowse {
         static let retention: Duration = .seconds(Int(ServiceType.timeToLive))
         /// How long after the start *settled* is told at the latest.
         static let settling: Duration = .seconds(3)
-        /// How long resolvers have after Avahi said that it told all it knows.
+        /// How long after the start at least, when nothing was known at once. Avahi says that it told all it knows a second after its
+        /// first query; the answer may have been lost, or held back because it was given just before, and come to the
+        /// second one only.
+        static let patience: Duration = .milliseconds(1400)
+        /// Until when what Avahi tells comes from its memory and not from the network.
+        static let memory: Duration = .milliseconds(500)
+        /// How long resolvers have after that.
         static let resolving: Duration = .milliseconds(500)
         /// Near the default cache of 4096 records for each interface and protocol; each of our services takes four.
         static let crowdedServices = 960
@@ -61,27 +67,30 @@ extension AvahiBrowse {
         private var refusalTold = false
 
         private(set) var settled = false
-        private var settleBy: Instant
-        private var allToldSince: Instant?
+        private let start: Instant
+        /// When all is told but for what is still being resolved.
+        private var allToldAt: Instant?
         private var staleUntil: Instant?
 
         init(limits: Limits, now: Instant) {
             self.limits = limits
-            settleBy = now + Self.settling
+            start = now
         }
 
         /// When ``tick(now:)`` is due.
         var deadline: Instant? {
             var deadlines = staleUntil.map { [$0] } ?? []
             if !settled {
-                deadlines.append(settleBy)
-                if let allToldSince { deadlines.append(allToldSince + Self.resolving) }
+                deadlines.append(start + Self.settling)
+                if let allToldAt { deadlines.append(pending == 0 ? allToldAt : allToldAt + Self.resolving) }
             }
             return deadlines.min()
         }
 
         /// What is known now, for a listener who comes later.
         var hints: [DiscoveryHint] { instances.values.compactMap(\.told).sorted { $0.id < $1.id } }
+
+        func knows(_ sighting: Sighting) -> Bool { instances[sighting.instance]?.tracks[sighting] != nil }
 
         /// What has been seen on an interface.
         func sightings(on interface: Int32) -> [Sighting] {
@@ -125,7 +134,7 @@ extension AvahiBrowse {
 
         /// Every browser has told what it knows from the start.
         mutating func allTold(now: Instant) -> [DiscoveryEvent] {
-            allToldSince = allToldSince ?? now
+            allToldAt = allToldAt ?? (now < start + Self.memory ? now : max(now, start + Self.patience))
             return settleIfDone(now: now)
         }
 
@@ -256,8 +265,8 @@ extension AvahiBrowse {
 
         private mutating func settleIfDone(now: Instant) -> [DiscoveryEvent] {
             guard !settled else { return [] }
-            let allResolved = allToldSince.map { pending == 0 || now >= $0 + Self.resolving } ?? false
-            guard allResolved || now >= settleBy else { return [] }
+            let isDone = allToldAt.map { now >= (pending == 0 ? $0 : $0 + Self.resolving) } ?? false
+            guard isDone || now >= start + Self.settling else { return [] }
             settled = true
             return [.settled]
         }

@@ -14,6 +14,10 @@ final class AvahiBrowse {
     private var listeners: [UInt64: DiscoveryEvents.Feed] = [:]
     private var browsers: [Int32: AnyObject] = [:]
     private var resolvers: [Sighting: AnyObject] = [:]
+    /// Sightings that are resolved once, a few at a time: a daemon allows only so many objects.
+    private var resolvedOnce: Set<Sighting> = []
+    private var waiting: [Sighting] = []
+    private static let resolvedOnceAtATime = 64
     /// Browsers that have not yet told all they know from the start.
     private var starting: Set<Int32> = []
 
@@ -85,6 +89,8 @@ final class AvahiBrowse {
         guard connection != nil else { return }
         browsers = [:]
         resolvers = [:]
+        resolvedOnce = []
+        waiting = []
         starting = []
         connection = nil
         machine.lost(now: .now)
@@ -97,8 +103,10 @@ final class AvahiBrowse {
         switch report {
         case .seen(let sighting):
             switch machine.seen(sighting) {
-            case .resolve: resolve(sighting, once: false)
-            case .resolveOnce: resolve(sighting, once: true)
+            case .resolve: resolve(sighting)
+            case .resolveOnce:
+                waiting.append(sighting)
+                resolveWaiting()
             case .tell(let event): tell([event])
             case .nothing: break
             }
@@ -116,11 +124,12 @@ final class AvahiBrowse {
     private func gone(_ sighting: Sighting) {
         let gone = machine.gone(sighting)
         resolvers[sighting] = nil
+        if resolvedOnce.remove(sighting) != nil { resolveWaiting() }
         tell(gone.events)
         if let event = machine.crowding() { tell([event]) }
     }
 
-    private func resolve(_ sighting: Sighting, once: Bool) {
+    private func resolve(_ sighting: Sighting) {
         guard let connection else { return }
         do throws(AvahiError) {
             resolvers[sighting] = try connection.resolve(sighting) { [unowned self] report in
@@ -128,13 +137,25 @@ final class AvahiBrowse {
                 case .found(let resolution): obey(machine.resolved(sighting, resolution))
                 case .failed: obey(machine.unresolved(sighting))
                 }
-                if once { resolvers[sighting] = nil }
+                if resolvedOnce.remove(sighting) != nil {
+                    resolvers[sighting] = nil
+                    resolveWaiting()
+                }
             }
         } catch {
             // A stranger's name that cannot be looked up, or too many objects: this instance stays unknown.
             logger.debug("cannot resolve an instance", metadata: ["error": "\(error)"])
+            resolvedOnce.remove(sighting)
             machine.released(sighting)
             obey(machine.unresolved(sighting))
+        }
+    }
+
+    private func resolveWaiting() {
+        while resolvedOnce.count < Self.resolvedOnceAtATime, let sighting = waiting.popLast() {
+            guard machine.knows(sighting), resolvers[sighting] == nil else { continue }
+            resolvedOnce.insert(sighting)
+            resolve(sighting)
         }
     }
 

@@ -84,7 +84,7 @@ actor AvahiSession {
             onRecovered: { self.end($0) }
         )
         announcers[lastID] = announcer
-        update()
+        update(announcer)
         return lastID
     }
 
@@ -116,6 +116,7 @@ actor AvahiSession {
         monitor = NetworkMonitor(queue: executor.queue) { _ in self.update() }
         retry = QueueTimer(queue: executor.queue) { self.connect() }
         connect()
+        update()
     }
 
     private func stopIfIdle() {
@@ -139,7 +140,7 @@ actor AvahiSession {
             onFailure: { self.browseFailed($0) }
         )
         self.browse = browse
-        update()
+        updateBrowse()
         return browse
     }
 
@@ -252,15 +253,31 @@ actor AvahiSession {
     /// Brings browse and announcements in line with the connection and the interfaces.
     private func update() {
         guard let monitor else { return }
-        let usable = monitor.interfaces.filter { allowed.contains($0.name) && $0.canMulticast && !$0.addresses.isEmpty }
+        let usable = usableInterfaces(monitor)
         if usable.isEmpty { begin(.noInterface(allowed)) } else { end(.noInterface) }
-        guard isReady, let connection else { return }
-        // The embedded stack keeps to the allowed interfaces by itself; the daemon must be asked for each.
-        let restricted = allowed.names != nil && connection is DaemonConnection
-        browse?.browse(through: connection, on: restricted ? usable.map(\.index) : [anyInterface])
-        for announcer in announcers.values {
-            announcer.publish(through: connection, on: usable, scopes: restricted ? usable.map(\.index) : [nil])
-        }
+        updateBrowse()
+        for announcer in announcers.values { update(announcer) }
+    }
+
+    private func updateBrowse() {
+        guard let monitor, isReady, let connection else { return }
+        browse?.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
+    }
+
+    private func update(_ announcer: AvahiAnnouncer) {
+        guard let monitor, isReady, let connection else { return }
+        let usable = usableInterfaces(monitor)
+        announcer.publish(through: connection, on: usable, scopes: scopes(usable) ?? [nil])
+    }
+
+    private func usableInterfaces(_ monitor: NetworkMonitor) -> [NetworkInterface] {
+        monitor.interfaces.filter { allowed.contains($0.name) && $0.canMulticast && !$0.addresses.isEmpty }
+    }
+
+    /// The interfaces that must be named to Avahi one by one; nil when all are meant. The embedded stack keeps to the allowed ones
+    /// by itself, the daemon must be told.
+    private func scopes(_ usable: [NetworkInterface]) -> [Int32]? {
+        allowed.names != nil && connection is DaemonConnection ? usable.map(\.index) : nil
     }
 
     // MARK: Trouble

@@ -5,6 +5,24 @@ import Crypto
 package import FoundationEssentials
 
 extension AccountStore {
+    /// Makes sure, before an invitation is spent on it, that ``adopt(_:evenIfShared:now:)`` will not be refused.
+    ///
+    /// - Throws: ``IdentityError/Code/accountInUse`` when this system belongs to `account` already, or its present account
+    ///   is shared and may not be left; what keeps the store from being used.
+    package func checkAdoption(of account: AccountID, evenIfShared: Bool) throws(IdentityError) {
+        let state = try SecretDirectory.make(path: self.directory)
+        try state.withLock { () throws(IdentityError) in
+            guard let present = try Self.loadSettled(from: state) else { return }
+            guard present.identity.accountID != account else {
+                throw IdentityError(
+                    .accountInUse,
+                    "This system belongs to account \(account.short) already, so there is nothing to join."
+                )
+            }
+            if !evenIfShared { try Self.checkUnshared(present, in: state) }
+        }
+    }
+
     /// Makes the account that this system joined the store's own.
     ///
     /// The personal account that first use made is moved to a dated directory beside it.

@@ -60,24 +60,24 @@ package final class Listener: Sendable {
                 }
             }
         do {
-            let channel = try await Self.bind(bootstrap, host: host, port: port)
+            let channel = try await Self.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
             return Listener(channel: channel, port: channel.localAddress?.port ?? port)
         } catch {
             throw Self.cannotListen(host: host, port: port, error)
         }
     }
 
-    private static func bind(_ bootstrap: ServerBootstrap, host: String?, port: Int) async throws -> any Channel {
-        if let host { return try await bootstrap.bind(host: host, port: port).get() }
+    /// Binds to `host`; for nil to every address, of IPv4 alone on a machine without IPv6.
+    static func bind<Bound>(to host: String?, _ bind: (String) async throws -> Bound) async throws -> Bound {
+        if let host { return try await bind(host) }
         do {
-            return try await bootstrap.bind(host: "::", port: port).get()
+            return try await bind("::")
         } catch let error as IOError where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL {
-            // A machine without IPv6.
-            return try await bootstrap.bind(host: "0.0.0.0", port: port).get()
+            return try await bind("0.0.0.0")
         }
     }
 
-    private static func cannotListen(host: String?, port: Int, _ error: any Error) -> TransportError {
+    static func cannotListen(host: String?, port: Int, _ error: any Error) -> TransportError {
         let place = "\(host.map { "\($0) " } ?? "")port \(port)"
         let advice =
             switch (error as? IOError)?.errnoCode {

@@ -70,7 +70,7 @@ package final class TransportSecurity: Sendable {
     /// decided in ``OpeningHandler`` instead of here, because this callback does not run when a session is resumed, and
     /// because a refusal from there can say why.
     @Sendable
-    private static func acceptForNow(
+    static func acceptForNow(
         _ certificates: [NIOSSLCertificate],
         _ promise: EventLoopPromise<NIOSSLVerificationResultWithMetadata>
     ) {
@@ -87,8 +87,8 @@ package final class TransportSecurity: Sendable {
         var client = TLSConfiguration.makeClientConfiguration()
         client.certificateChain = server.certificateChain
         client.privateKey = server.privateKey
-        server.secure()
-        client.secure()
+        server.secure(alpn: ProtocolVersion.alpn)
+        client.secure(alpn: ProtocolVersion.alpn)
         return State(
             identity: identity,
             policy: identity.trustPolicy(revoked: revoked),
@@ -99,9 +99,9 @@ package final class TransportSecurity: Sendable {
 }
 
 extension TLSConfiguration {
-    fileprivate mutating func secure() {
+    mutating func secure(alpn: String) {
         self.minimumTLSVersion = .tlsv13
-        self.applicationProtocols = [ProtocolVersion.alpn]
+        self.applicationProtocols = [alpn]
         // Anything but `.none`: that would not even ask the peer for a certificate.
         self.certificateVerification = .noHostnameVerification
         self.trustRoots = .certificates([])

@@ -92,12 +92,13 @@ struct CBORMeasure {
         let entries = set.entries
         guard entries.count <= limits.keysPerDictionary else { throw .tooManyKeys(entries.count, limits: limits) }
         try enter(count: entries.count, depth: depth)
-        for entry in entries {
-            addText(entry.key)
+        let span = entries.span
+        for index in span.indices {
+            addText(span[index].key)
             do {
-                try add(entry.value, depth: depth + 1)
+                try add(span[index].value, depth: depth + 1)
             } catch {
-                throw error.inside(key: entry.key)
+                throw error.inside(key: span[index].key)
             }
         }
     }

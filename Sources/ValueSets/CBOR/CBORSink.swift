@@ -131,9 +131,11 @@ struct CBORSink {
     mutating func write(_ set: ValueSet) {
         let entries = set.entries
         writeHead(CBORMajor.map, UInt64(truncatingIfNeeded: entries.count))
-        for entry in entries {
-            writeText(entry.key)
-            write(entry.value)
+        // Through a span, what is read is not retained.
+        let span = entries.span
+        for index in span.indices {
+            writeText(span[index].key)
+            write(span[index].value)
         }
     }
 

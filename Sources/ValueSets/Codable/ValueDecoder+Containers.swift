@@ -4,15 +4,37 @@
 struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ValueDecoder
     let set: ValueSet
+    private let cursor = Cursor()
+
+    /// Where the next key is expected: dictionaries are decoded in the order of ``allKeys``, and need no search then.
+    private final class Cursor {
+        var next = 0
+    }
+
+    init(decoder: ValueDecoder, set: ValueSet) {
+        self.decoder = decoder
+        self.set = set
+    }
 
     var codingPath: [any CodingKey] { decoder.codingPath }
     var allKeys: [Key] { self.set.keys.compactMap { key in Key(stringValue: key) } }
 
     func contains(_ key: Key) -> Bool { self.set[key.stringValue] != nil }
 
+    private func find(_ key: String) -> Value? {
+        let entries = self.set.entries
+        if cursor.next < entries.count, entries[cursor.next].key.hasSameUTF8(as: key) {
+            cursor.next += 1
+            return entries[cursor.next - 1].value
+        }
+        let (index, isPresent) = self.set.position(of: key)
+        cursor.next = index + 1
+        return isPresent ? entries[index].value : nil
+    }
+
     @inline(__always)
     private func value(_ key: some CodingKey) throws -> Value {
-        guard let value = self.set[key.stringValue] else {
+        guard let value = find(key.stringValue) else {
             throw DecodingError.keyNotFound(
                 key,
                 DecodingError.Context(codingPath: codingPath, debugDescription: "The key is missing.")

@@ -17,10 +17,11 @@ extension AllowedValueSchema {
     private func validate(_ set: ValueSet, profile: Profile, depth: Int) throws(ValueSetError) {
         guard depth <= ValueSetLimits.deepest else { throw .tooDeep(limits: ValueSetLimits(depth: .max)) }
         var next = 0
-        for entry in set.entries {
+        let entries = set.entries.span
+        for index in entries.indices {
             var isDeclared = false
             while next < fields.count {
-                let order = fields[next].name.canonicalOrder(to: entry.key)
+                let order = fields[next].name.canonicalOrder(to: entries[index].key)
                 if order > 0 { break }
                 if order < 0 {
                     try requireOptional(fields[next])
@@ -32,15 +33,15 @@ extension AllowedValueSchema {
             }
             do throws(ValueSetError) {
                 if isDeclared {
-                    try fields[next].type.kind.validate(entry.value, profile: profile, depth: depth + 1)
+                    try fields[next].type.kind.validate(entries[index].value, profile: profile, depth: depth + 1)
                     next += 1
                 } else if allowsFurtherKeys {
-                    try profile.validate(entry.value, depth: depth + 1)
+                    try profile.validate(entries[index].value, depth: depth + 1)
                 } else {
                     throw .unexpectedKey(in: self)
                 }
             } catch {
-                throw error.inside(key: entry.key)
+                throw error.inside(key: entries[index].key)
             }
         }
         while next < fields.count {
@@ -147,11 +148,12 @@ extension AllowedValueSchema.Profile {
 
     private func validateEntries(of dictionary: ValueSet, depth: Int) throws(ValueSetError) {
         try checkDepth(depth)
-        for entry in dictionary.entries {
+        let entries = dictionary.entries.span
+        for index in entries.indices {
             do {
-                try validate(entry.value, depth: depth + 1)
+                try validate(entries[index].value, depth: depth + 1)
             } catch {
-                throw error.inside(key: entry.key)
+                throw error.inside(key: entries[index].key)
             }
         }
     }

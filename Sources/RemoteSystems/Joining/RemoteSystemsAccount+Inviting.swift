@@ -1,0 +1,117 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsDiscovery
+public import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+extension RemoteSystemsAccount {
+    /// Invites one system into the account, and waits until it has joined.
+    ///
+    /// ```swift
+    /// let account = RemoteSystemsAccount(configuration)
+    /// let system = try await account.invite { print($0.uri) }
+    /// ```
+    ///
+    /// Listens on a port of its own until then. An invitation is good for ten minutes, for one system, and only while
+    /// this runs; to withdraw it, cancel the task. Only the machine that holds the account's key can invite.
+    ///
+    /// - Parameters:
+    ///   - hosts: names or addresses under which the joining machine reaches this one, at most eight, most promising
+    ///     first; the addresses of the interfaces that may be used, unless given.
+    ///   - port: the port to listen on; 0, the default, lets the system choose.
+    ///   - show: gets the invitation when it can be used. Its ``Invitation/uri`` is secret: whoever has it first becomes
+    ///     a system of the account.
+    /// - Returns: the system that joined.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause
+    ///   (``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, after three tries with a wrong
+    ///   secret ``IdentityError/Code/invitationUsed``), ``RemoteSystemError/Code/cannotListen``; what `show` throws;
+    ///   `CancellationError`.
+    public func invite(
+        hosts: [String]? = nil,
+        port: Int = 0,
+        _ show: (Invitation) async throws -> Void
+    ) async throws -> SystemID {
+        let store: AccountStore
+        let identity: SystemIdentity
+        let authority: AccountAuthority
+        let listener: JoinListener
+        do {
+            store = try self.local.store()
+            identity = try store.identity()
+            authority = try store.authority()
+            listener = try await JoinListener.start(
+                host: self.local.listeningAddress,
+                port: port,
+                identity: identity,
+                logger: self.local.logger
+            )
+        } catch {
+            throw RemoteSystemError(error)
+        }
+        let invitation: Invitation
+        do {
+            invitation = try self.invitation(into: identity.accountID, hosts: hosts, port: listener.port)
+            try await show(invitation)
+        } catch {
+            await listener.stop()
+            throw error
+        }
+        do {
+            return try await listener.run(invitation, authority: authority) { try store.recordJoined($0) }
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw RemoteSystemError(error)
+        }
+    }
+
+    private func invitation(
+        into account: AccountID,
+        hosts: [String]?,
+        port: Int
+    ) throws(RemoteSystemError) -> Invitation {
+        let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.local.configuration.network)
+        guard !hosts.isEmpty else {
+            throw RemoteSystemError(
+                .localResources,
+                "This machine has no address on the interfaces that may be used, so nobody could reach it. Connect it "
+                    + "to a network, or name a host yourself.",
+                side: .local,
+                canRetry: true
+            )
+        }
+        do {
+            return try Invitation(
+                accountID: account,
+                addresses: hosts.prefix(8).map { Invitation.Address(host: $0, port: UInt16(clamping: port)) },
+                now: Date()
+            )
+        } catch {
+            throw RemoteSystemError(error)
+        }
+    }
+
+    /// Addresses under which others may reach this machine: those of real networks before those of bridges to
+    /// containers and virtual machines, IPv4 before IPv6.
+    static func ownAddresses(
+        _ interfaces: [InterfaceFacts],
+        _ network: RemoteSystemsConfiguration.Network
+    ) -> [String] {
+        let allowed = interfaces.filter { interface in
+            switch network {
+            case .loopback: interface.isLoopback
+            case .all: !interface.isLoopback
+            case .interfaces(let names): names.contains(interface.name)
+            }
+        }
+        func isBridge(_ interface: InterfaceFacts) -> Bool {
+            ["docker", "br-", "veth", "virbr", "podman", "cni", "lxc"].contains { interface.name.hasPrefix($0) }
+        }
+        let sorted = allowed.filter { !isBridge($0) } + allowed.filter(isBridge)
+        if network == .loopback { return sorted.flatMap(\.addresses).filter { $0 == "127.0.0.1" } }
+        let addresses = sorted.flatMap(\.addresses)
+        return addresses.filter { !$0.contains(":") } + addresses.filter { $0.contains(":") }
+    }
+}

@@ -1,0 +1,133 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+package import Logging
+internal import NIOCore
+internal import NIOPosix
+package import RemoteSystemsIdentity
+
+/// The joining side: calls the system that made the invitation.
+package enum JoinCall {
+    /// How long connecting to one address may take.
+    private static let connectTime = TimeAmount.seconds(5)
+
+    /// Tries the invitation's addresses one after the other, until the inviter has answered.
+    ///
+    /// - Returns: the identity in the account, for ``AccountStore/adopt(_:evenIfShared:now:)``. Nothing has been stored.
+    /// - Throws: ``IdentityError`` when the inviter refused, or is not who it must be; ``TransportError`` when it cannot be
+    ///   reached; `CancellationError`.
+    package static func join(_ invitation: Invitation, logger: Logger) async throws -> SystemIdentity {
+        var failure: any Error = TransportError(.unreachable, "The invitation names no address.", side: .local)
+        for (number, address) in invitation.addresses.enumerated() {
+            try Task.checkCancellation()
+            do {
+                return try await Self.join(invitation, at: address)
+            } catch let error as Final {
+                throw error.cause
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                try Task.checkCancellation()
+                logger.debug("An address did not lead to the inviter", metadata: ["reason": "\(error)"])
+                // Somebody who answers and is the wrong one tells more than an address where nobody is.
+                if number == 0 || error is IdentityError || !(failure is IdentityError) { failure = error }
+            }
+        }
+        throw failure
+    }
+
+    /// An error after which no other address is worth trying: the inviter has spoken, or may have.
+    private struct Final: Error {
+        var cause: any Error
+    }
+
+    private static func join(_ invitation: Invitation, at address: Invitation.Address) async throws -> SystemIdentity {
+        var joiner: JoinJoiner
+        let hello: JoinHello
+        do {
+            joiner = try JoinJoiner(invitation: invitation, now: Date())
+            hello = try joiner.start()
+        } catch {
+            throw Final(cause: error)
+        }
+        let conversation = try await Self.connect(
+            to: Endpoint(host: address.host, port: Int(address.port)),
+            tls: try JoinTLS(certificate: joiner.certificate, privateKeyPEM: joiner.privateKeyPEM)
+        )
+        return try await conversation.run { certificate, messages in
+            try await conversation.send(.hello(hello))
+            let proof: JoinProof
+            switch try await messages.next(isolation: #isolation) {
+            case .challenge(let challenge):
+                proof = try joiner.receive(challenge, peerCertificate: certificate, now: Date())
+            case .refused(let refusal): throw Final(cause: joiner.receive(refusal))
+            case nil: throw TransportError.brokenOff
+            case .hello, .proof, .accepted: throw IdentityError.outOfTurn
+            }
+            do {
+                try await conversation.send(.proof(proof))
+                switch try await messages.next(isolation: #isolation) {
+                case .accepted(let accepted): return try joiner.receive(accepted, now: Date())
+                case .refused(let refusal): throw joiner.receive(refusal)
+                case nil: throw TransportError.brokenOff
+                case .hello, .challenge, .proof: throw IdentityError.outOfTurn
+                }
+            } catch let error as IdentityError {
+                throw Final(cause: error)
+            } catch {
+                throw Final(cause: TransportError.outcomeUnknown(error))
+            }
+        }
+    }
+
+    private static func connect(to endpoint: Endpoint, tls: JoinTLS) async throws -> JoinConversation {
+        let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(Self.connectTime)
+        let makeReady: @Sendable (any Channel) -> EventLoopFuture<JoinConversation> = { channel in
+            channel.eventLoop.makeCompletedFuture { try JoinConversation(channel, tls: try tls.clientHandler()) }
+        }
+        do {
+            // Only the resolver knows zones; for a literal address it answers without asking anybody.
+            if endpoint.host.contains("%"),
+                let address = try? SocketAddress.makeAddressResolvingHost(endpoint.host, port: endpoint.port)
+            {
+                return try await bootstrap.connect(to: address, channelInitializer: makeReady)
+            }
+            return try await bootstrap.connect(
+                host: endpoint.host,
+                port: endpoint.port,
+                channelInitializer: makeReady
+            )
+        } catch {
+            throw TransportError(
+                .unreachable,
+                "No connection to \(endpoint.host) port \(endpoint.port). Is the invitation still open there "
+                    + "('remotesystems account invite' is still waiting), and does the network let it through?",
+                side: .network,
+                canRetry: true,
+                cause: error
+            )
+        }
+    }
+}
+
+extension IdentityError {
+    fileprivate static let outOfTurn = IdentityError(
+        .joinFailed,
+        "The other side broke the rules of joining: a message came out of turn. Nothing was changed here."
+    )
+}
+
+extension TransportError {
+    fileprivate static func outcomeUnknown(_ cause: any Error) -> TransportError {
+        TransportError(
+            .connectionLost,
+            "The connection broke before the inviting machine had answered, so nothing was changed here. The invitation "
+                + "may be used up: make a new one.",
+            side: .network,
+            canRetry: false,
+            wasSent: true,
+            cause: cause
+        )
+    }
+}

@@ -1,0 +1,126 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+
+/// Turns a TLS channel into messages of joining, and ends it when its time is up.
+final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = JoinMessage
+    typealias OutboundOut = ByteBuffer
+    typealias Feed = AsyncThrowingStream<JoinMessage, any Error>.Continuation
+
+    private let deadline: NIODeadline
+    private let secured: EventLoopPromise<[UInt8]>
+    private let feed: Feed
+    private var decoder = FrameDecoder(limit: JoinMessage.mostBytes)
+    private var timeout: Scheduled<Void>?
+
+    /// - Parameters:
+    ///   - deadline: when the whole conversation must be over.
+    ///   - secured: gets the peer's certificate, in DER, when the handshake is over.
+    ///   - feed: gets what the peer says.
+    init(deadline: NIODeadline, secured: EventLoopPromise<[UInt8]>, feed: Feed) {
+        self.deadline = deadline
+        self.secured = secured
+        self.feed = feed
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        self.timeout = context.eventLoop.scheduleTask(deadline: self.deadline) {
+            let (handler, context) = bound.value
+            handler.fail(.tooSlow, context: context)
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.end(.brokenOff)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.end(.brokenOff)
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted(let alpn) = event as? TLSUserEvent {
+            self.handshakeCompleted(alpn: alpn, context: context)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    private func handshakeCompleted(alpn: String?, context: ChannelHandlerContext) {
+        guard alpn == JoinTLS.alpn else {
+            return self.fail(.incompatible(what: "protocol \(alpn ?? "unknown")"), context: context)
+        }
+        do {
+            guard let certificate = try context.pipeline.syncOperations.nioSSL_peerCertificate()?.toDERBytes() else {
+                throw TransportError(.peerNotTrusted, "It showed no certificate.", side: .remote)
+            }
+            self.secured.succeed(certificate)
+        } catch {
+            self.errorCaught(context: context, error: error)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.decoder.append(self.unwrapInboundIn(data))
+        do throws(TransportError) {
+            while let frame = try self.decoder.next() {
+                switch self.feed.yield(try JoinMessage(frame)) {
+                case .enqueued: break
+                case .dropped: throw .violation("a message came out of turn")
+                case .terminated: return
+                @unknown default: return
+                }
+            }
+        } catch {
+            self.fail(error, context: context)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var buffer = context.channel.allocator.buffer(capacity: 2048)
+        do {
+            try self.unwrapOutboundIn(data).write(to: &buffer)
+            context.write(self.wrapOutboundOut(buffer), promise: promise)
+        } catch {
+            promise?.fail(error)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.fail(error as? TransportError ?? .whileSecuring(error), context: context)
+    }
+
+    private func fail(_ error: TransportError, context: ChannelHandlerContext) {
+        self.end(error)
+        context.close(promise: nil)
+    }
+
+    /// Of several ends the first counts.
+    private func end(_ error: TransportError) {
+        self.timeout?.cancel()
+        self.secured.fail(error)
+        self.feed.finish(throwing: error)
+    }
+}
+
+extension TransportError {
+    static let brokenOff = TransportError(
+        .connectionLost,
+        "The connection was closed before the other side had answered.",
+        side: .network,
+        canRetry: true
+    )
+
+    fileprivate static let tooSlow = TransportError(
+        .deadlineExceeded,
+        "The other side took too long.",
+        side: .network,
+        canRetry: true
+    )
+}

@@ -1,0 +1,271 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+package import Logging
+internal import NIOCore
+internal import NIOPosix
+package import RemoteSystemsIdentity
+internal import Synchronization
+
+/// The inviting side: a port of its own, open for one invitation.
+package final class JoinListener: Sendable {
+    private let channel: any Channel
+    private let conversations: AsyncStream<JoinConversation>
+    private let identity: SystemIdentity
+    private let logger: Logger
+    /// The port that the invitation has to name.
+    package let port: Int
+
+    /// Beyond this many connections at once the newest is closed: one system joins, the rest are strangers.
+    private static let mostConnections = 8
+
+    private init(
+        channel: any Channel,
+        conversations: AsyncStream<JoinConversation>,
+        identity: SystemIdentity,
+        logger: Logger,
+        port: Int
+    ) {
+        self.channel = channel
+        self.conversations = conversations
+        self.identity = identity
+        self.logger = logger
+        self.port = port
+    }
+
+    /// Starts listening. Nobody is answered before ``run(_:authority:record:)``, which must follow.
+    ///
+    /// - Parameters:
+    ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
+    ///   - port: 0 lets the system choose.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
+    package static func start(
+        host: String?,
+        port: Int,
+        identity: SystemIdentity,
+        logger: Logger
+    ) async throws(TransportError) -> JoinListener {
+        do {
+            let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
+            let gate = SharedGate(AdmissionGate(total: Self.mostConnections, perAddress: Self.mostConnections))
+            let (conversations, feed) = AsyncStream<JoinConversation>.makeStream(
+                bufferingPolicy: .bufferingOldest(Self.mostConnections)
+            )
+            let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.backlog, value: Int32(Self.mostConnections))
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        guard gate.enter("") else {
+                            throw TransportError(.localResources, "Too many connections at once.", side: .local)
+                        }
+                        channel.closeFuture.whenComplete { _ in gate.leave("") }
+                        guard case .enqueued = feed.yield(try JoinConversation(channel, tls: tls.serverHandler()))
+                        else { throw TransportError.brokenOff }
+                    }
+                }
+            let channel = try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
+            return JoinListener(
+                channel: channel,
+                conversations: conversations,
+                identity: identity,
+                logger: logger,
+                port: channel.localAddress?.port ?? port
+            )
+        } catch {
+            throw Listener.cannotListen(host: host, port: port, error)
+        }
+    }
+
+    /// Answers until a system has joined, the invitation is spent or over, or the task is cancelled; then listens no more.
+    ///
+    /// - Parameters:
+    ///   - record: notes the new system before it is told that it has joined.
+    /// - Returns: the system that joined.
+    /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the time is over,
+    ///   ``IdentityError/Code/invitationUsed`` after three wrong secrets, or with whatever kept this system from making or
+    ///   noting a certificate; ``TransportError`` when the answer did not reach the system; `CancellationError`.
+    package func run(
+        _ invitation: Invitation,
+        authority: AccountAuthority,
+        record: @escaping @Sendable (SystemID) throws -> Void
+    ) async throws -> SystemID {
+        let desk = InvitationDesk(invitation, identity: self.identity, authority: authority, record: record)
+        let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
+            bufferingPolicy: .bufferingOldest(1)
+        )
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            defer {
+                self.channel.close(promise: nil)
+                group.cancelAll()
+            }
+            group.addTask { await self.serve(desk, outcome) }
+            group.addTask {
+                try await Task.sleep(for: .seconds(max(0, invitation.expiry.timeIntervalSinceNow)))
+                outcome.finish(throwing: IdentityError.expiredHere)
+            }
+            for try await system in outcomes { return system }
+            throw CancellationError()
+        }
+    }
+
+    /// Gives the port up without having run.
+    package func stop() async {
+        try? await self.channel.close().get()
+    }
+
+    private func serve(
+        _ desk: InvitationDesk,
+        _ outcome: AsyncThrowingStream<SystemID, any Error>.Continuation
+    ) async {
+        await withDiscardingTaskGroup { group in
+            for await conversation in self.conversations {
+                group.addTask {
+                    do {
+                        switch try await desk.attend(conversation) {
+                        case .joined(let system): outcome.yield(system)
+                        case .spent: outcome.finish(throwing: IdentityError.spentHere)
+                        case .nothing: break
+                        }
+                    } catch let failure as InvitationDesk.Failure {
+                        outcome.finish(throwing: failure.cause)
+                    } catch {
+                        // Strangers, scanners and broken lines are no reason to stop waiting for the one who is meant.
+                        self.logger.debug("A connection to join came to nothing", metadata: ["reason": "\(error)"])
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where connections come that want to use one invitation.
+private final class InvitationDesk: Sendable {
+    enum Outcome {
+        case joined(SystemID)
+        /// The invitation was withdrawn after too many wrong secrets.
+        case spent
+        case nothing
+    }
+
+    /// What goes wrong on this side.
+    struct Failure: Error {
+        var cause: any Error
+    }
+
+    private let open: Mutex<OpenInvitation>
+    private let identity: SystemIdentity
+    private let authority: AccountAuthority
+    private let record: @Sendable (SystemID) throws -> Void
+
+    init(
+        _ invitation: Invitation,
+        identity: SystemIdentity,
+        authority: AccountAuthority,
+        record: @escaping @Sendable (SystemID) throws -> Void
+    ) {
+        self.open = Mutex(OpenInvitation(invitation))
+        self.identity = identity
+        self.authority = authority
+        self.record = record
+    }
+
+    func attend(_ conversation: JoinConversation) async throws -> Outcome {
+        var accepted: SystemID?
+        do {
+            return try await conversation.run { certificate, messages in
+                try await self.converse(conversation, certificate, &messages) { accepted = $0 }
+            }
+        } catch {
+            // It is noted as joined and the invitation is used up; whether it knows is not known here.
+            guard accepted != nil, !(error is Failure) else { throw error }
+            throw Failure(cause: TransportError.answerLost(error))
+        }
+    }
+
+    private func converse(
+        _ conversation: JoinConversation,
+        _ certificate: [UInt8],
+        _ messages: inout JoinConversation.Messages,
+        accepted: (SystemID) -> Void
+    ) async throws -> Outcome {
+        var inviter = JoinInviter(identity: self.identity, authority: self.authority)
+        guard case .hello(let hello) = try await messages.next(isolation: #isolation) else {
+            return try await self.refuse(.malformed, conversation)
+        }
+        let welcome = self.open.withLock {
+            inviter.receive(hello, peerCertificate: certificate, invitation: $0, now: Date())
+        }
+        switch welcome {
+        case .send(let challenge): try await conversation.send(.challenge(challenge))
+        case .refuse(let refusal): return try await self.refuse(refusal, conversation)
+        }
+        guard case .proof(let proof) = try await messages.next(isolation: #isolation) else {
+            return try await self.refuse(.malformed, conversation)
+        }
+        let decision: JoinInviter.ProofAction
+        do {
+            decision = try self.open.withLock { open throws(IdentityError) in
+                try inviter.receive(proof, invitation: &open, now: Date())
+            }
+            if case .accept(_, let system) = decision { try self.record(system) }
+        } catch {
+            try? await conversation.send(.refused(.failed))
+            throw Failure(cause: error)
+        }
+        switch decision {
+        case .accept(let acceptance, let system):
+            accepted(system)
+            try await conversation.send(.accepted(acceptance))
+            return .joined(system)
+        case .refuse(let refusal):
+            _ = try await self.refuse(refusal, conversation)
+            return refusal == .wrongSecret && self.open.withLock({ !$0.isGood(at: Date()) }) ? .spent : .nothing
+        }
+    }
+
+    private func refuse(_ refusal: JoinRefusal, _ conversation: JoinConversation) async throws -> Outcome {
+        try await conversation.send(.refused(refusal))
+        return .nothing
+    }
+}
+
+/// A gate that the channels of a listener share, whatever event loop they run on.
+private final class SharedGate: Sendable {
+    private let gate: Mutex<AdmissionGate>
+
+    init(_ gate: AdmissionGate) { self.gate = Mutex(gate) }
+
+    func enter(_ address: String) -> Bool { self.gate.withLock { $0.enter(address) } }
+    func leave(_ address: String) { self.gate.withLock { $0.leave(address) } }
+}
+
+extension IdentityError {
+    fileprivate static let expiredHere = IdentityError(
+        .invitationExpired,
+        "Nobody has used the invitation within its ten minutes, so it ended. Make a new one."
+    )
+
+    fileprivate static let spentHere = IdentityError(
+        .invitationUsed,
+        """
+        The invitation was withdrawn: somebody who can reach this machine tried it \(OpenInvitation.mostWrongProofs) \
+        times with a wrong secret. Nobody has joined. Make a new one, and copy the whole line.
+        """
+    )
+}
+
+extension TransportError {
+    fileprivate static func answerLost(_ cause: any Error) -> TransportError {
+        TransportError(
+            .connectionLost,
+            "A system has joined, and the connection broke before it can have heard of it. If it does not know, make a "
+                + "new invitation for it.",
+            side: .network,
+            canRetry: true,
+            wasSent: true,
+            cause: cause
+        )
+    }
+}

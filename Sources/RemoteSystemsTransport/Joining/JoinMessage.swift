@@ -1,0 +1,149 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import ValueSets
+
+/// What is said while a system joins an account (`Docs/wire-protocol.md`, section 12). On the wire each is a frame with a
+/// CBOR array `[kind, map]`.
+enum JoinMessage: Sendable, Hashable {
+    case hello(JoinHello)
+    case challenge(JoinChallenge)
+    case proof(JoinProof)
+    case accepted(JoinAccepted)
+    case refused(JoinRefusal)
+
+    /// The longest frame, without its length field.
+    static let mostBytes = 8 << 10
+
+    private enum Kind: UInt64 {
+        case hello, challenge, proof, accepted, refused
+    }
+
+    private enum Key {
+        static let nonce = "nonce"
+        static let request = "request"
+        static let certificate = "certificate"
+        static let rootCertificate = "root-certificate"
+        static let code = "code"
+        static let discoveryKey = "discovery-key"
+        static let reason = "reason"
+    }
+
+    /// How long each part may be; checked before anything looks into it.
+    private enum Size {
+        static let nonce = 32...32
+        static let code = 32...32
+        static let key = 32...32
+        static let request = 1...2048
+        static let certificate = 1...4096
+    }
+
+    // MARK: Writing
+
+    func write(to buffer: inout ByteBuffer) throws(ValueSetError) {
+        let start = buffer.writerIndex
+        buffer.writeInteger(0, as: UInt32.self)
+        let (kind, map) = self.parts
+        try buffer.writeCBOR { writer throws(ValueSetError) in
+            writer.writeArrayHead(count: 2)
+            writer.writeUnsigned(kind.rawValue)
+            try writer.write(map)
+        }
+        buffer.setInteger(UInt32(buffer.writerIndex - start - FrameDecoder.lengthBytes), at: start)
+    }
+
+    private var parts: (Kind, ValueSet) {
+        func data(_ bytes: [UInt8]) -> Value { .data(Data(bytes)) }
+        switch self {
+        case .hello(let hello):
+            return (.hello, [Key.nonce: data(hello.nonce), Key.request: data(hello.signingRequest)])
+        case .challenge(let challenge):
+            return (
+                .challenge,
+                [
+                    Key.nonce: data(challenge.nonce), Key.certificate: data(challenge.certificate),
+                    Key.rootCertificate: data(challenge.rootCertificate),
+                ]
+            )
+        case .proof(let proof):
+            return (.proof, [Key.code: data(proof.code)])
+        case .accepted(let accepted):
+            return (
+                .accepted,
+                [
+                    Key.code: data(accepted.code), Key.certificate: data(accepted.certificate),
+                    Key.discoveryKey: data(accepted.discoveryKey),
+                ]
+            )
+        case .refused(let refusal):
+            return (.refused, [Key.reason: .string(refusal.rawValue)])
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads a frame, without its length field. Elements and keys that are not known here are passed over.
+    init(_ frame: ByteBuffer) throws(TransportError) {
+        let kind: UInt64
+        let map: ValueSet
+        do throws(ValueSetError) {
+            (kind, map) = try CBORReader.read(frame) { reader throws(ValueSetError) in
+                var elements = try reader.readArrayHead()
+                guard elements >= 2 else {
+                    throw ValueSetError(.missingKey, "an element of the frame is missing")
+                }
+                let kind = try reader.readUnsigned()
+                let map = try reader.readValueSet()
+                elements -= 2
+                for _ in 0..<elements { try reader.skipItem() }
+                try reader.finish()
+                return (kind, map)
+            }
+        } catch {
+            throw .violation("a frame cannot be read: \(error)")
+        }
+        func bytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8] {
+            guard let data = map[key]?.data, size.contains(data.count) else {
+                throw .violation(
+                    "'\(key)' is missing, or is not \(size.lowerBound) to \(size.upperBound) bytes of data"
+                )
+            }
+            return Array(data)
+        }
+        switch Kind(rawValue: kind) {
+        case .hello:
+            self = .hello(
+                JoinHello(
+                    nonce: try bytes(Key.nonce, Size.nonce),
+                    signingRequest: try bytes(Key.request, Size.request)
+                )
+            )
+        case .challenge:
+            self = .challenge(
+                JoinChallenge(
+                    nonce: try bytes(Key.nonce, Size.nonce),
+                    certificate: try bytes(Key.certificate, Size.certificate),
+                    rootCertificate: try bytes(Key.rootCertificate, Size.certificate)
+                )
+            )
+        case .proof:
+            self = .proof(JoinProof(code: try bytes(Key.code, Size.code)))
+        case .accepted:
+            self = .accepted(
+                JoinAccepted(
+                    code: try bytes(Key.code, Size.code),
+                    certificate: try bytes(Key.certificate, Size.certificate),
+                    discoveryKey: try bytes(Key.discoveryKey, Size.key)
+                )
+            )
+        case .refused:
+            // A reason of a later version is one that this version cannot put into words.
+            self = .refused(map[Key.reason]?.string.flatMap { JoinRefusal(rawValue: $0) } ?? .failed)
+        case nil:
+            throw .violation("a frame of the unknown kind \(kind) came")
+        }
+    }
+}

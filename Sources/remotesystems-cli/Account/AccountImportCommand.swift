@@ -1,0 +1,37 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+
+/// `remotesystems account import`
+struct AccountImportCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Bring an account back from its recovery file.",
+        discussion: """
+            This machine then holds the account's key. The account that this user had here is kept aside, not deleted.
+            """
+    )
+
+    @Argument(help: "The recovery file.", completion: .file())
+    var file: String
+
+    @Flag(name: .customLong("leave-account"), help: "Leave the present account even if other systems belong to it.")
+    var leavesAccount = false
+
+    @OptionGroup var passphrase: PassphraseOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        let change = try account.importRecovery(
+            from: self.file,
+            passphrase: try self.passphrase.read(asNew: false),
+            evenIfShared: self.leavesAccount
+        )
+        try AccountChangeOutput.tell(change, event: "imported", output)
+        return true
+    }
+}

@@ -1,0 +1,102 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems account invite`
+struct AccountInviteCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "invite",
+        abstract: "Let another machine into the account.",
+        discussion: """
+            Prints an invitation, then waits until a machine has joined with it ('remotesystems account join' there). An \
+            invitation is secret: whoever has it first becomes a system of the account. It is good for ten minutes, \
+            once, and only while this waits; Ctrl-C withdraws it.
+
+            Exits with 1 when nobody joined.
+            """
+    )
+
+    @Option(
+        name: .customLong("host"),
+        help: ArgumentHelp(
+            """
+            A name or address under which the other machine reaches this one; may be given several times. This \
+            machine's addresses unless given.
+            """,
+            valueName: "host"
+        )
+    )
+    var hosts: [String] = []
+
+    @Option(help: ArgumentHelp("The port to wait on; 0 for any free one.", valueName: "port"))
+    var port = 0
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard self.hosts.count <= 8 else { throw ValidationError("--host may be given eight times at most.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(
+            RemoteSystemsConfiguration("account", self.network, self.state, logger: self.common.logger())
+        )
+        let joined: SystemID?
+        do {
+            joined = try await untilInterrupted {
+                try await account.invite(hosts: self.hosts.isEmpty ? nil : self.hosts, port: self.port) { invitation in
+                    try Self.show(invitation, output)
+                }
+            }
+        } catch let error as RemoteSystemError {
+            guard let cause = error.cause as? IdentityError,
+                cause.code == .invitationExpired || cause.code == .invitationUsed
+            else { throw error }
+            try Failure(error).tell(output)
+            return false
+        }
+        guard let joined else {
+            try output.json(JoinedOutput(event: "withdrawn"))
+            output.note("The invitation is withdrawn; nobody has joined.")
+            return false
+        }
+        try output.json(JoinedOutput(event: "joined", systemID: joined))
+        try output.line("System \(joined.short) has joined the account.")
+        return true
+    }
+
+    private static func show(_ invitation: Invitation, _ output: Output) throws {
+        try output.json(
+            InvitationOutput(
+                uri: invitation.uri,
+                accountID: invitation.accountID,
+                addresses: invitation.addresses.map(\.description),
+                expires: invitation.expiry
+            )
+        )
+        output.note("On the other machine, within ten minutes (this line is secret, and works once):\n")
+        try output.line("remotesystems account join '\(invitation.uri)'")
+        output.note("\nWaiting for it to join; Ctrl-C withdraws the invitation.")
+    }
+}
+
+private struct InvitationOutput: Encodable {
+    let event = "invitation"
+    let time = Date.now
+    var uri: String
+    var accountID: AccountID
+    var addresses: [String]
+    var expires: Date
+}
+
+private struct JoinedOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var systemID: SystemID?
+}

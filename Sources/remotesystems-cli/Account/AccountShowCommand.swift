@@ -1,0 +1,65 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems account show`
+struct AccountShowCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show the account and this system's place in it.",
+        discussion: "Makes a personal account if there is none yet, as any other use does."
+    )
+
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        let identity = try account.identity()
+        let joined = try account.systemsThatJoined()
+        let directory = try account.directory
+        try output.json(
+            AccountOutput(
+                accountID: identity.accountID,
+                systemID: identity.systemID,
+                isAuthority: identity.isAuthority,
+                certificateBegins: identity.certificateValidity.lowerBound,
+                certificateEnds: identity.certificateValidity.upperBound,
+                renewal: identity.renewalDate,
+                joined: joined,
+                directory: directory
+            )
+        )
+        let end = identity.certificateValidity.upperBound
+        let days = Int((end.timeIntervalSinceNow / 86_400).rounded(.down))
+        try output.line("account      \(identity.accountID)")
+        try output.line("system       \(identity.systemID)")
+        let role =
+            identity.isAuthority
+            ? "authority: the account's key is here, so it can invite others"
+            : "member: the account's key is on another machine"
+        try output.line("role         \(role)")
+        try output.line("certificate  until \(end.formatted(.iso8601)) (\(days) days), renewed by itself")
+        if identity.isAuthority {
+            try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count) systems")")
+            for system in joined { try output.line("             \(system)") }
+        }
+        try output.line("kept in      \(directory.printable)")
+        return true
+    }
+}
+
+private struct AccountOutput: Encodable {
+    let event = "account"
+    var accountID: AccountID
+    var systemID: SystemID
+    var isAuthority: Bool
+    var certificateBegins: Date
+    var certificateEnds: Date
+    var renewal: Date
+    var joined: [SystemID]
+    var directory: String
+}

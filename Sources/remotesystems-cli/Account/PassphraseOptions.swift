@@ -1,0 +1,81 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+
+/// Where a passphrase comes from. Never from an argument: everybody on the machine can read those.
+struct PassphraseOptions: ParsableArguments {
+    @Option(
+        name: .customLong("passphrase-file"),
+        help: ArgumentHelp(
+            "Read the passphrase from the first line of a file, '-' for standard input, instead of from the terminal.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var file: String?
+
+    /// - Parameter asNew: Whether to ask twice on a terminal.
+    func read(asNew: Bool) throws(Failure) -> [UInt8] {
+        guard let file = self.file else { return try Self.ask(asNew: asNew) }
+        if file == "-" { return Self.firstLine(try Input.readAll(STDIN_FILENO, limit: Self.limit)) }
+        let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw Failure("localResources", "\(file) cannot be read: \(unsafe String(cString: strerror(errno))).")
+        }
+        defer { close(descriptor) }
+        return Self.firstLine(try Input.readAll(descriptor, limit: Self.limit))
+    }
+
+    private static let limit = 1 << 16
+
+    private static func firstLine(_ bytes: [UInt8]) -> [UInt8] {
+        var line = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        return line
+    }
+
+    private static func ask(asNew: Bool) throws(Failure) -> [UInt8] {
+        let terminal = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC)
+        guard terminal >= 0 else {
+            throw Failure(
+                "localResources",
+                "There is no terminal to ask for the passphrase on. Give --passphrase-file FILE, or - for standard input."
+            )
+        }
+        defer { close(terminal) }
+        let first = try Self.ask("Passphrase: ", on: terminal)
+        guard asNew else { return first }
+        guard try Self.ask("Once more: ", on: terminal) == first else {
+            throw Failure("identity", "The two passphrases differ; nothing was written. Try again.")
+        }
+        return first
+    }
+
+    private static func ask(_ prompt: String, on terminal: Int32) throws(Failure) -> [UInt8] {
+        var before = termios()
+        guard unsafe tcgetattr(terminal, &before) == 0 else {
+            throw Failure("localResources", "The terminal cannot be told not to show the passphrase.")
+        }
+        var silent = before
+        silent.c_lflag &= ~tcflag_t(ECHO)
+        guard unsafe tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else {
+            throw Failure("localResources", "The terminal cannot be told not to show the passphrase.")
+        }
+        defer {
+            unsafe tcsetattr(terminal, TCSAFLUSH, &before)
+            _ = unsafe write(terminal, "\n", 1)
+        }
+        _ = unsafe write(terminal, prompt, prompt.utf8.count)
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while line.count < Self.limit {
+            let count = unsafe Glibc.read(terminal, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1, byte != UInt8(ascii: "\n") else { break }
+            line.append(byte)
+        }
+        return line
+    }
+}

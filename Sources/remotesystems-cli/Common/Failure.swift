@@ -1,0 +1,56 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import RemoteSystems
+
+/// Why a subcommand could not do its work, as it is told.
+struct Failure: Error, Encodable {
+    /// The exit status of whatever could not be done.
+    static let exitStatus: Int32 = 2
+
+    let event = "failed"
+    let time = Date.now
+    var error: String
+    /// The kind of failure underneath, where one is known.
+    var reason: String?
+    var message: String
+    var side = RemoteSystemError.Side.local
+    var canRetry = false
+    var byteOffset: Int?
+    var keyPath: String?
+
+    init(_ error: String, _ message: String, canRetry: Bool = false) {
+        self.error = error
+        self.message = message
+        self.canRetry = canRetry
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let failure as Failure:
+            self = failure
+        case let error as RemoteSystemError:
+            self.init("\(error.code)", error.message, canRetry: error.canRetry)
+            self.side = error.side
+            self.reason = (error.cause as? IdentityError).map { "\($0.code)" }
+        case let error as IdentityError:
+            self.init("\(RemoteSystemError.Code.identity)", error.message)
+            self.reason = "\(error.code)"
+        case let error as ValueSetError:
+            self.init("\(RemoteSystemError.Code.invalidMessage)", "\(error)")
+            self.reason = "\(error.code)"
+            self.byteOffset = error.byteOffset
+            self.keyPath = error.keyPath.isEmpty ? nil : error.keyPath
+        case is CancellationError:
+            self.init("cancelled", "It was stopped before it was done.", canRetry: true)
+        default:
+            self.init("\(RemoteSystemError.Code.localResources)", "Something unexpected failed: \(error)")
+        }
+    }
+
+    func tell(_ output: Output) throws {
+        try output.json(self)
+        if !output.isJSON { output.complain(self.message.printable) }
+    }
+}

@@ -1,0 +1,34 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+
+/// What a subcommand is given to work on.
+enum Input {
+    /// Twice the largest message, and room for white space: hex needs two characters a byte.
+    static let limit = 40 << 20
+
+    /// The argument, or standard input to its end when there is none or it is `-`.
+    static func read(_ argument: String?, limit: Int = Self.limit) throws(Failure) -> [UInt8] {
+        if let argument, argument != "-" { return Array(argument.utf8) }
+        return try Self.readAll(STDIN_FILENO, limit: limit)
+    }
+
+    static func readAll(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw Failure("localResources", "The input cannot be read: \(unsafe String(cString: strerror(errno))).")
+            }
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+            guard bytes.count <= limit else {
+                throw Failure("messageTooLarge", "The input is longer than \(limit) bytes, more than any message is.")
+            }
+        }
+    }
+}

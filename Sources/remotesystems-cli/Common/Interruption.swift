@@ -1,0 +1,32 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import UnixSignals
+
+/// Runs `body` until it is done, or until Ctrl-C or SIGTERM, which cancels it.
+///
+/// - Returns: What `body` returns; nil when it was interrupted and threw because of that.
+func untilInterrupted<Result: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Result
+) async throws -> Result? {
+    let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+    return try await withThrowingTaskGroup(of: Result?.self) { group in
+        group.addTask {
+            do {
+                return try await body()
+            } catch is CancellationError {
+                return nil
+            }
+        }
+        group.addTask {
+            for await _ in signals { return nil }
+            return nil
+        }
+        defer { group.cancelAll() }
+        guard let first = try await group.next() else { return nil }
+        if let first { return first }
+        // A signal came: what the body makes of being cancelled is the result.
+        group.cancelAll()
+        return try await group.next() ?? nil
+    }
+}

@@ -1,0 +1,94 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+
+/// Colours, where they help and are wanted: on a terminal, unless NO_COLOR is set (https://no-color.org).
+struct Style: Sendable {
+    enum Colour: Int, Sendable {
+        case red = 31
+        case green = 32
+        case yellow = 33
+        case grey = 90
+    }
+
+    let isColoured: Bool
+
+    init(descriptor: Int32) {
+        let environment = ProcessInfo.processInfo.environment
+        self.isColoured =
+            isatty(descriptor) == 1 && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+    }
+
+    func callAsFunction(_ colour: Colour, _ text: String) -> String {
+        self.isColoured ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+    }
+}
+
+extension String {
+    /// The text without what could steer a terminal or change the order of what is read: names come from other machines.
+    var printable: String {
+        String(
+            String.UnicodeScalarView(
+                self.unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse: "\u{FFFD}"
+                    default: scalar
+                    }
+                }
+            )
+        )
+    }
+
+    /// How many columns of a terminal the text takes.
+    var columns: Int { self.reduce(0) { $0 + $1.columns } }
+
+    /// The text in exactly this many columns, cut with an ellipsis when it is longer.
+    func padded(to width: Int) -> String {
+        let text = self.cut(to: width)
+        return text + String(repeating: " ", count: max(0, width - text.columns))
+    }
+
+    /// The text in at most this many columns.
+    func cut(to width: Int) -> String {
+        guard self.columns > width else { return self }
+        var result = ""
+        var used = 0
+        for character in self {
+            guard used + character.columns < width else { break }
+            result.append(character)
+            used += character.columns
+        }
+        return result + "…"
+    }
+
+    /// The text in lines of at most `width` columns, broken between words.
+    func wrapped(to width: Int = 80, indent: String = "") -> String {
+        var lines: [String] = []
+        var line = ""
+        for word in self.split(separator: " ", omittingEmptySubsequences: true) {
+            if !line.isEmpty, indent.columns + line.columns + 1 + String(word).columns > width {
+                lines.append(indent + line)
+                line = ""
+            }
+            line += line.isEmpty ? word : " \(word)"
+        }
+        if !line.isEmpty { lines.append(indent + line) }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension Character {
+    /// East Asian wide characters and emoji take two columns (Unicode Standard Annex 11, in rough).
+    fileprivate var columns: Int {
+        guard let first = self.unicodeScalars.first else { return 0 }
+        switch first.value {
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+            0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD:
+            return 2
+        default:
+            return 1
+        }
+    }
+}

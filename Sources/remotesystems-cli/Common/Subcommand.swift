@@ -1,0 +1,31 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// What all subcommands have in common: how they fail and what their exit status says.
+protocol Subcommand: AsyncParsableCommand {
+    var common: CommonOptions { get }
+
+    /// Does the work.
+    ///
+    /// - Returns: Whether the answer is yes; no is exit status 1.
+    func perform(_ output: Output) async throws -> Bool
+}
+
+extension Subcommand {
+    func run() async throws {
+        let output = self.common.output
+        let isYes: Bool
+        do {
+            isYes = try await self.perform(output)
+        } catch let error as OutputError {
+            if let message = error.message { output.complain(message) }
+            throw ExitCode(Failure.exitStatus)
+        } catch {
+            try? Failure(error).tell(output)
+            throw ExitCode(Failure.exitStatus)
+        }
+        if !isYes { throw ExitCode(1) }
+    }
+}

@@ -1,0 +1,87 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems ping`
+struct PingCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ping",
+        abstract: "Ping a system of the account: measure the round trip of a message.",
+        discussion: """
+            Finds the system, opens a mutually authenticated TLS 1.3 connection to its ping service, and prints a line \
+            for each message, then the round-trip times and how many were sent, answered and lost. Ctrl-C ends it early \
+            with the summary. On the other machine 'remotesystems serve' answers.
+
+            Exits with 0 when every message was answered, 1 when one was lost, 2 when the service was not found or could \
+            not be reached.
+            """
+    )
+
+    @Argument(
+        help: """
+            The system: its name, at least four characters of the beginning of its id, or an address, with :PORT unless \
+            that is \(ServeCommand.usualPort). The first that is found, unless given.
+            """
+    )
+    var system: String?
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("How many messages to send.", valueName: "number"))
+    var count = 10
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("How many bytes to send with each.", valueName: "bytes"))
+    var size = 56
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The time between messages.", valueName: "seconds"))
+    var interval = 0.2
+
+    @Option(help: ArgumentHelp("The app service to ping.", valueName: "name"))
+    var service = AppService.pingName
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var waiting: WaitOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (1...1_000_000).contains(self.count) else { throw ValidationError("--count is 1 to 1000000.") }
+        guard (0...16_000_000).contains(self.size) else { throw ValidationError("--size is 0 to 16000000.") }
+        guard (0...3600).contains(self.interval) else { throw ValidationError("--interval is 0 to 3600.") }
+        guard (1...256).contains(self.service.utf8.count) else {
+            throw ValidationError("--service is 1 to 256 bytes.")
+        }
+        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = RemoteSystemsConfiguration(
+            "ping",
+            self.network,
+            self.state,
+            logger: self.common.logger()
+        )
+        let found = try await untilInterrupted {
+            try await PingTarget.find(
+                self.system,
+                service: self.service,
+                wait: .seconds(self.waiting.wait),
+                configuration
+            )
+        }
+        guard let target = found else { throw CancellationError() }
+        let run = PingRun(
+            target: target,
+            service: self.service,
+            count: self.count,
+            size: self.size,
+            interval: .seconds(self.interval),
+            output: output
+        )
+        let statistics = try await run.run()
+        try output.json(PingSummaryOutput(statistics))
+        try output.line(statistics.summary)
+        return statistics.sent > 0 && statistics.lost == 0
+    }
+}

@@ -1,0 +1,102 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import RemoteSystems
+import Synchronization
+
+/// One run of pings over one connection.
+final class PingRun: Sendable {
+    private let target: PingTarget
+    private let service: String
+    private let count: Int
+    private let size: Int
+    private let interval: Duration
+    private let output: Output
+    private let statistics = Mutex(PingStatistics())
+
+    init(target: PingTarget, service: String, count: Int, size: Int, interval: Duration, output: Output) {
+        self.target = target
+        self.service = service
+        self.count = count
+        self.size = size
+        self.interval = interval
+        self.output = output
+    }
+
+    /// Until all are sent, the connection has ended, or Ctrl-C.
+    func run() async throws -> PingStatistics {
+        let description = AppServiceDescription(name: self.service, schema: .full)
+        _ = try await untilInterrupted {
+            try await AppServiceConnection.with(description, self.target.request) { connection in
+                try await self.exchange(connection)
+            }
+        }
+        return self.statistics.withLock { $0 }
+    }
+
+    private func exchange(_ connection: AppServiceConnection) async throws {
+        let info = connection.info
+        let application = info?.peer.claimedApplicationID ?? ""
+        let address = info?.address ?? "?"
+        try self.output.json(
+            PingStartOutput(name: self.target.name, address: address, systemID: info?.peer.systemID, size: self.size)
+        )
+        try self.output.line("PING \(self.target.name) (\(address)), \(self.size) bytes of data")
+        let payload = Data(repeating: 0x61, count: self.size)
+        for number in 1...self.count {
+            let message: ValueSet = [
+                "Type": "ping",
+                "CreationDate": .date(.now),
+                "TargetId": .string(application),
+                "Payload": .data(payload),
+            ]
+            let started = ContinuousClock.now
+            self.statistics.withLock { $0.sent += 1 }
+            let response = try await connection.send(message, timeout: .seconds(5))
+            let time = ContinuousClock.now - started
+            guard try self.tell(number, response, time) else { return }
+            if number < self.count, self.interval > .zero { try await Task.sleep(for: self.interval) }
+        }
+    }
+
+    /// - Returns: Whether it is worth going on.
+    private func tell(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {
+        if response.status == .success {
+            self.statistics.withLock { $0.answered(in: time) }
+            try self.output.json(PingReplyOutput(sequence: number, microseconds: time.microseconds))
+            try self.output.line(
+                "\(self.size) bytes from \(self.target.name): seq=\(number) time=\(time.microsecondsText) µs"
+            )
+            return true
+        }
+        let reason = (response.error?.message ?? "\(response.status)").printable
+        try self.output.json(PingLossOutput(sequence: number, status: "\(response.status)", message: reason))
+        try self.output.line("seq=\(number) \(self.output.style(.red, "lost")): \(reason)")
+        return response.status != .connectionClosed && response.error?.code != .connectionLost
+    }
+}
+
+private struct PingStartOutput: Encodable {
+    let event = "connected"
+    let time = Date.now
+    var name: String
+    var address: String
+    var systemID: SystemID?
+    var size: Int
+}
+
+private struct PingReplyOutput: Encodable {
+    let event = "reply"
+    let time = Date.now
+    var sequence: Int
+    var microseconds: Double
+}
+
+private struct PingLossOutput: Encodable {
+    let event = "lost"
+    let time = Date.now
+    var sequence: Int
+    var status: String
+    var message: String
+}

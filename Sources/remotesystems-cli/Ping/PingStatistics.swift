@@ -1,0 +1,71 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// What a run of pings comes to.
+struct PingStatistics: Sendable {
+    var sent = 0
+    private var times: [Duration] = []
+
+    var answered: Int { self.times.count }
+    var lost: Int { self.sent - self.answered }
+
+    mutating func answered(in time: Duration) { self.times.append(time) }
+
+    /// Least, median, 99th percentile and most; nil when nothing was answered.
+    var roundTrips: (min: Duration, median: Duration, p99: Duration, max: Duration)? {
+        let sorted = self.times.sorted()
+        guard let least = sorted.first, let most = sorted.last else { return nil }
+        return (least, sorted[sorted.count / 2], sorted[min(sorted.count - 1, sorted.count * 99 / 100)], most)
+    }
+
+    var summary: String {
+        let counts = "\(self.sent) sent, \(self.answered) answered, \(self.lost) lost"
+        guard let times = self.roundTrips else { return counts }
+        let texts = [times.min, times.median, times.p99, times.max].map(\.microsecondsText)
+        return "rtt min/median/p99/max = \(texts.joined(separator: "/")) µs\n\(counts)"
+    }
+}
+
+extension Duration {
+    var microseconds: Double {
+        // To the tenth: more than that is noise.
+        let tenths = Double(self.components.seconds) * 1e7 + Double(self.components.attoseconds) / 1e11
+        return tenths.rounded() / 10
+    }
+
+    /// With one decimal.
+    var microsecondsText: String { "\(self.microseconds)" }
+}
+
+/// The summary as `--json` tells it; times in microseconds.
+struct PingSummaryOutput: Encodable {
+    struct RoundTrips: Encodable {
+        var min: Double
+        var median: Double
+        var p99: Double
+        var max: Double
+    }
+
+    let event = "summary"
+    let time = Date.now
+    var sent: Int
+    var answered: Int
+    var lost: Int
+    var microseconds: RoundTrips?
+
+    init(_ statistics: PingStatistics) {
+        self.sent = statistics.sent
+        self.answered = statistics.answered
+        self.lost = statistics.lost
+        self.microseconds = statistics.roundTrips.map {
+            RoundTrips(
+                min: $0.min.microseconds,
+                median: $0.median.microseconds,
+                p99: $0.p99.microseconds,
+                max: $0.max.microseconds
+            )
+        }
+    }
+}

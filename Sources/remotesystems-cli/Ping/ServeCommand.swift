@@ -1,0 +1,95 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Logging
+import RemoteSystems
+import ServiceLifecycle
+import UnixSignals
+
+/// `remotesystems serve`
+struct ServeCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Answer pings from systems of the account until stopped.",
+        discussion: """
+            Offers the service \(AppService.pingName) and announces itself, so that 'remotesystems list' and \
+            'remotesystems ping' on other machines find this one. Prints a line when it is ready. Ctrl-C and SIGTERM \
+            stop it once the requests under way are answered.
+            """
+    )
+
+    @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
+    var port = usualPort
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    /// Where a system is looked for that is named by its address alone.
+    static let usualPort = 47_474
+
+    func validate() throws {
+        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let logger = self.common.logger(quietly: .notice)
+        let configuration = RemoteSystemsConfiguration("serve", self.network, self.state, logger: logger)
+        var options = RemoteSystemHost.Options()
+        options.port = self.port
+        options.displayName = "remotesystems serve"
+        let host = RemoteSystemHost(configuration, services: [.ping], options: options)
+        try await ServiceGroup(
+            services: [host, Ready(host: host, account: RemoteSystemsAccount(configuration), output: output)],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        ).run()
+        try output.json(ServeOutput(event: "stopped"))
+        return true
+    }
+
+    /// Says when the host can be reached.
+    private struct Ready: Service {
+        let host: RemoteSystemHost
+        let account: RemoteSystemsAccount
+        let output: Output
+
+        func run() async throws {
+            let port: Int
+            do {
+                port = try await self.host.port
+            } catch {
+                // The host has ended, and says why.
+                try? await gracefulShutdown()
+                return
+            }
+            let identity = try self.account.identity()
+            try self.output.json(
+                ServeOutput(
+                    event: "ready",
+                    port: port,
+                    service: AppService.pingName,
+                    systemID: identity.systemID,
+                    accountID: identity.accountID
+                )
+            )
+            try self.output.line(
+                "ready: answering pings on port \(port) as system \(identity.systemID.short) of account "
+                    + "\(identity.accountID.short)"
+            )
+            try? await gracefulShutdown()
+        }
+    }
+}
+
+/// What `serve --json` prints.
+private struct ServeOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var port: Int?
+    var service: String?
+    var systemID: SystemID?
+    var accountID: AccountID?
+}

@@ -1,0 +1,28 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `remotesystems`: the command line of the SDK.
+@main
+struct RemoteSystemsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remotesystems",
+        abstract: "Your Linux machines as one system: find them, talk to them, let them into your account.",
+        discussion: """
+            Machines of one account find each other on the local network by themselves. An account is made silently on \
+            first use; 'remotesystems account invite' lets another machine in.
+
+            Exit status: 0 done; 1 done, and the answer is no (nothing found, messages lost, problems found, input not \
+            valid); 2 could not be done (not reachable, no usable identity, no right to); 64 the arguments make no \
+            sense.
+
+            With --json every subcommand prints one JSON object a line; Docs/command-line.md lists the fields.
+            """,
+        version: "remotesystems 0.1.0 (protocol 1.0)",
+        subcommands: [
+            WatchCommand.self, ListCommand.self, PingCommand.self, ServeCommand.self, ValuesCommand.self,
+            AccountCommand.self,
+        ]
+    )
+}

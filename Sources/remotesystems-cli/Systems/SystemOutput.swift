@@ -1,0 +1,89 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import RemoteSystems
+
+/// A system as `--json` tells it.
+struct SystemOutput: Encodable {
+    struct Application: Encodable {
+        var id: String
+        var name: String
+        var attributes: [String: String]
+        var services: [String]
+    }
+
+    var event: String
+    let time = Date.now
+    var id: SystemID
+    var name: String
+    var kind: RemoteSystemKind
+    var status: String
+    var platform: String
+    var manufacturer: String?
+    var model: String?
+    var discovery: String
+    var authorization: String
+    var isLocal: Bool
+    var applications: [Application]
+
+    init(event: String, _ system: RemoteSystem) {
+        self.event = event
+        self.id = system.id
+        self.name = system.displayName
+        self.kind = system.kind
+        self.status = "\(system.status)"
+        self.platform = "\(system.platform)"
+        self.manufacturer = system.manufacturerDisplayName
+        self.model = system.modelDisplayName
+        self.discovery = "\(system.discoveryType)"
+        self.authorization = "\(system.authorizationKind)"
+        self.isLocal = system.isLocal
+        self.applications = system.applications.map {
+            Application(
+                id: $0.id,
+                name: $0.displayName,
+                attributes: $0.attributes,
+                services: $0.services.map(\.name)
+            )
+        }
+    }
+}
+
+/// That something happened which is not about one system.
+struct MarkOutput: Encodable {
+    var event: String
+    let time = Date.now
+    /// How many systems are listed.
+    var systems: Int?
+    var code: Int?
+    var message: String?
+    var recoversByItself: Bool?
+
+    static func enumerationCompleted(systems: Int) -> MarkOutput {
+        MarkOutput(event: "enumeration-completed", systems: systems)
+    }
+
+    static func error(_ error: RemoteSystemWatcherError) -> MarkOutput {
+        MarkOutput(
+            event: "error",
+            code: error.code.rawValue,
+            message: error.message,
+            recoversByItself: error.recoversByItself
+        )
+    }
+}
+
+extension RemoteSystem {
+    static let heading =
+        "\("NAME".padded(to: 22)) \("KIND".padded(to: 8)) \("ID".padded(to: 8)) APPLICATIONS"
+
+    /// One line of at most `width` columns, under ``heading``.
+    func line(width: Int = 80) -> String {
+        let name = self.displayName.printable + (self.isLocal ? " (this one)" : "")
+        let start =
+            "\(name.padded(to: 22)) \(self.kind.rawValue.printable.padded(to: 8)) \(self.id.short.padded(to: 8)) "
+        let applications = self.applications.map(\.id.printable).joined(separator: ", ")
+        return start + applications.cut(to: width - start.columns)
+    }
+}

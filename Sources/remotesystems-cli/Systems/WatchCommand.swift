@@ -1,0 +1,65 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems watch`
+struct WatchCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Tell which systems of the account can be talked to, and when that changes.",
+        discussion: """
+            Prints a line for each system that is added (+), updated (~) or removed (-), until Ctrl-C. What is listed \
+            is reachable: each system has been connected to and has proved that it belongs to the account.
+            """
+    )
+
+    @OptionGroup var filters: FilterOptions
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var waiting: WaitOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = RemoteSystemsConfiguration(
+            "watch",
+            self.network,
+            self.state,
+            logger: self.common.logger()
+        )
+        var options = RemoteSystemWatcher.Options()
+        options.enumerationTime = .seconds(self.waiting.wait)
+        let watcher = RemoteSystemWatcher(configuration, filters: self.filters.filters.map(\.filter), options: options)
+        let events = watcher.events
+        try await watcher.start()
+        _ = try await untilInterrupted {
+            for await event in events { try Self.tell(event, watcher, output) }
+        }
+        await watcher.stop()
+        return true
+    }
+
+    private static func tell(_ event: RemoteSystemEvent, _ watcher: RemoteSystemWatcher, _ output: Output) throws {
+        switch event {
+        case .added(let system):
+            try output.json(SystemOutput(event: "added", system))
+            try output.line("\(LocalTime.now) \(output.style(.green, "+")) \(system.line(width: 69))")
+        case .updated(let system):
+            try output.json(SystemOutput(event: "updated", system))
+            try output.line("\(LocalTime.now) \(output.style(.yellow, "~")) \(system.line(width: 69))")
+        case .removed(let system):
+            try output.json(SystemOutput(event: "removed", system))
+            try output.line("\(LocalTime.now) \(output.style(.red, "-")) \(system.line(width: 69))")
+        case .enumerationCompleted:
+            let count = watcher.systems.count
+            try output.json(MarkOutput.enumerationCompleted(systems: count))
+            let text = "\(count) \(count == 1 ? "system" : "systems") found; watching (Ctrl-C to stop)"
+            try output.line("\(LocalTime.now) \(output.style(.grey, text))")
+        case .error(let error):
+            try output.json(MarkOutput.error(error))
+            try output.line("\(LocalTime.now) \(output.style(.red, "!")) \(error.message.printable)")
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems values encode`
+struct ValuesEncodeCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "encode",
+        abstract: "Encode JSON as CBOR.",
+        discussion: "Exits with 1 when the input is no value, or the schema does not allow it."
+    )
+
+    @Argument(help: "The JSON; '-' or nothing for standard input.")
+    var json: String?
+
+    @Option(help: "How to print the CBOR: hex, base64 or raw.")
+    var format = ByteFormat.hex
+
+    @Option(help: "Check against a schema first: appService, userActivity or full.")
+    var schema: NamedSchema?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if self.format == .raw, self.common.json {
+            throw ValidationError("--json prints text; choose --format hex or base64 with it.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let input = try Input.read(self.json)
+        let bytes: [UInt8]
+        do throws(ValueSetError) {
+            let value = try Value(json: Data(input))
+            try self.schema?.check(value)
+            bytes = try value.encoded()
+        } catch {
+            try Failure(error).tell(output)
+            return false
+        }
+        if self.format == .raw {
+            try output.raw(bytes)
+        } else {
+            let text = self.format.text(of: bytes)
+            try output.json(EncodedOutput(format: self.format, data: text, bytes: bytes.count))
+            try output.line(text)
+        }
+        return true
+    }
+}
+
+private struct EncodedOutput: Encodable {
+    let event = "encoded"
+    var format: ByteFormat
+    var data: String
+    var bytes: Int
+}

@@ -1,0 +1,77 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import IntegrationSupport
+import Testing
+
+/// Design §6: how fast it is. Prints medians; fails only when something waits that should not.
+@Suite(
+    .serialized,
+    .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
+    .timeLimit(.minutes(2))
+)
+struct LatencyTests {
+    static let rounds = 8
+
+    @Test(arguments: Way.allCases)
+    func `from an announcement to its being seen elsewhere, and from its end`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            try await way.prepare(b)
+            let onB = try await b.browse()
+            try await onB.event("settled")
+            var seen: [Double] = []
+            var gone: [Double] = []
+            for round in 0..<Self.rounds {
+                let announced = try await a.announce("round-\(round)")
+                let start = try await announced.event("announcing").time
+                seen.append(try await onB.event("appeared") { $0.id == "round-\(round)" }.time - start)
+                try await Task.sleep(for: .milliseconds(1200))
+                await announced.stop()
+                let end = try await announced.event("withdrawing").time
+                gone.append(try await onB.vanished("round-\(round)").time - end)
+            }
+            report("\(way): announced to seen elsewhere", seen)
+            report("\(way): withdrawn to vanished elsewhere", gone)
+            #expect(median(seen) < 0.5)
+            #expect(median(gone) < 1.5)
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `from the start of a browse to what is there already, and until it is settled`(_ way: Way) async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await way.prepare(a)
+            try await way.prepare(b)
+            _ = try await a.announce("present")
+            // A daemon remembers for all programs of its machine; an embedded stack has to ask.
+            try await b.browse().event("settled")
+            var seen: [Double] = []
+            var settled: [Double] = []
+            for _ in 0..<Self.rounds {
+                let onB = try await b.browse()
+                let start = try await onB.event("browsing").time
+                seen.append(try await onB.event("appeared") { $0.id == "present" }.time - start)
+                settled.append(try await onB.event("settled").time - start)
+                await onB.stop()
+                // An embedded stack that asks for what another process of its host just said to know gets no answer at first.
+                try await Task.sleep(for: .seconds(way == .daemon ? 0 : 1))
+            }
+            report("\(way): browse to present in a new process", seen)
+            report("\(way): browse to settled in a new process", settled)
+            #expect(median(seen) < 0.5)
+            #expect(median(settled) < 2.5)
+        }
+    }
+
+    private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+    private func report(_ what: String, _ values: [Double]) {
+        let milliseconds = values.sorted().map { Int(($0 * 1000).rounded()) }
+        print("MEASURED \(what): median \(milliseconds[milliseconds.count / 2]) ms, \(milliseconds) ms")
+    }
+}

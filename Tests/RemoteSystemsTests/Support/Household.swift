@@ -1,0 +1,58 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import RemoteSystems
+
+/// A throw-away account whose processes all run here, over loopback, and find each other on a scripted segment.
+struct Household {
+    let directory: String
+    let segment = ScriptedDiscovery()
+
+    static func with(_ body: (Household) async throws -> Void) async throws {
+        let household = Household(
+            directory: FileManager.default.temporaryDirectory.appending(path: "household-\(UUID())").path
+        )
+        defer { try? FileManager.default.removeItem(atPath: household.directory) }
+        try await body(household)
+    }
+
+    func configuration(_ application: String) -> RemoteSystemsConfiguration {
+        var configuration = RemoteSystemsConfiguration(
+            applicationID: application,
+            network: .loopback,
+            discovery: [self.segment],
+            stateDirectory: self.directory
+        )
+        // Debug builds on busy machines are slow to shake hands.
+        configuration.helloTimeout = .seconds(10)
+        return configuration
+    }
+
+    /// Runs a host while `body` runs, and shuts it down gracefully afterwards.
+    func withHost(
+        _ services: [AppService],
+        application: String = "test.host",
+        attributes: [String: String] = [:],
+        _ body: (RemoteSystemHost) async throws -> Void
+    ) async throws {
+        var options = RemoteSystemHost.Options()
+        options.attributes = attributes
+        let host = RemoteSystemHost(self.configuration(application), services: services, options: options)
+        let running = Task { try await host.run() }
+        do {
+            try await body(host)
+        } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+        running.cancel()
+        try await running.value
+    }
+
+    func watcher(filters: [RemoteSystemFilter] = []) -> RemoteSystemWatcher {
+        RemoteSystemWatcher(self.configuration("test.watcher"), filters: filters)
+    }
+}

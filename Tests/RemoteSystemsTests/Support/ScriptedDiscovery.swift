@@ -1,0 +1,60 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Synchronization
+
+/// A network segment in memory: what is announced on it is seen by whoever browses it.
+final class ScriptedDiscovery: DiscoverySource {
+    private struct State {
+        var hints: [String: DiscoveryHint] = [:]
+        var feeds: [DiscoveryEvents.Feed] = []
+    }
+
+    private let state = Mutex(State())
+
+    var name: String { "scripted" }
+
+    func browse() -> DiscoveryEvents {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        self.state.withLock { state in
+            for hint in state.hints.values { feed.yield(.appeared(hint)) }
+            feed.yield(.settled)
+            state.feeds.append(feed)
+        }
+        return events
+    }
+
+    func announce(_ announcement: DiscoveryAnnouncement) async throws {
+        self.appear(
+            DiscoveryHint(
+                id: announcement.instance,
+                instance: announcement.instance,
+                endpoints: [DiscoveryEndpoint(address: "127.0.0.1", port: announcement.port)],
+                properties: announcement.properties
+            )
+        )
+        try? await Task.sleep(for: .seconds(3600))
+        self.vanish(announcement.instance)
+    }
+
+    func appear(_ hint: DiscoveryHint) {
+        self.state.withLock { state in
+            state.hints[hint.id] = hint
+            for feed in state.feeds { feed.yield(.appeared(hint)) }
+        }
+    }
+
+    func vanish(_ id: String) {
+        self.state.withLock { state in
+            state.hints[id] = nil
+            for feed in state.feeds { feed.yield(.vanished(id)) }
+        }
+    }
+
+    func tell(_ event: DiscoveryEvent) {
+        self.state.withLock { state in
+            for feed in state.feeds { feed.yield(event) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RemoteSystems
+import Testing
+
+/// The thinnest path: a host, a watcher that finds it, a connection, a message.
+@Suite struct WatchAndTalkTests {
+    static let echo = AppService("test.echo") { ["echo": .dictionary($0.message)] }
+
+    @Test func `a host that starts is added, answers, and is removed when it stops (R-03, R-10, R-40)`() async throws {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await household.withHost([Self.echo]) { _ in
+                let system = try await recorder.added()
+                #expect(system.status == .available)
+                #expect(system.isLocal)
+                #expect(system.platform == .linux)
+                let application = try #require(system.application("test.host"))
+                #expect(application.services.map(\.name) == ["test.echo"])
+                let answer = try await application.withAppService("test.echo") { connection in
+                    try await connection.send(["Type": "ping"]).get()
+                }
+                #expect(answer == ["echo": ["Type": "ping"]])
+            }
+            _ = try await recorder.removed()
+            await watcher.stop()
+        }
+    }
+
+    @Test func `changed attributes are told as an update (R-10)`() async throws {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await household.withHost([Self.echo], attributes: ["room": "kitchen"]) { host in
+                let system = try await recorder.added()
+                #expect(system.application("test.host")?.attributes == ["room": "kitchen"])
+                await host.update(attributes: ["room": "attic"])
+                let updated = try await recorder.updated()
+                #expect(updated.application("test.host")?.attributes == ["room": "attic"])
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `two processes of one machine are one system with two applications`() async throws {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await household.withHost([Self.echo], application: "test.one") { _ in
+                try await household.withHost([Self.echo], application: "test.two") { _ in
+                    let both = try await recorder.first { event -> RemoteSystem? in
+                        switch event {
+                        case .added(let system), .updated(let system):
+                            system.applications.count == 2 ? system : nil
+                        default: nil
+                        }
+                    }
+                    #expect(both.applications.map(\.id) == ["test.one", "test.two"])
+                    #expect(watcher.systems.count == 1)
+                }
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `the body of withAppService stays on one thread`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let request = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                try await AppServiceConnection.with(AppServiceDescription(name: "test.echo"), request) { connection in
+                    // The body starts where its caller is and moves when it first waits.
+                    _ = try await connection.send([:])
+                    let thread = pthread_self()
+                    for _ in 0..<20 {
+                        _ = try await connection.send([:])
+                        #expect(thread == pthread_self())
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// The rules by which hints become systems, without network or waiting.
+@Suite struct WatcherStateMachineTests {
+    typealias Machine = WatcherStateMachine<ContinuousClock.Instant>
+
+    static let start = ContinuousClock.now
+    static let own = SystemID(bytes: [UInt8](repeating: 1, count: 32))
+    static let speaker = SystemID(bytes: [UInt8](repeating: 2, count: 32))
+    static let television = SystemID(bytes: [UInt8](repeating: 3, count: 32))
+    static let endpoint = Endpoint(host: "10.0.0.2", port: 4000)
+    static let other = Endpoint(host: "10.0.0.3", port: 4001)
+
+    static func machine(filters: [RemoteSystemFilter] = [], sources: Int = 1) throws -> Machine {
+        Machine(
+            filters: filters,
+            ownSystem: try #require(own),
+            origin: LocalSystem(RemoteSystemsConfiguration(applicationID: "test")),
+            sources: sources,
+            enumerationEnds: start + .seconds(2)
+        )
+    }
+
+    static func description(
+        _ name: String = "Living room",
+        application: String = "com.example.player",
+        services: [String] = ["com.example.ping"],
+        kind: RemoteSystemKind = .desktop
+    ) -> SystemDescription {
+        SystemDescription(
+            displayName: name,
+            kind: kind,
+            platform: .linux,
+            isAuthority: false,
+            application: SystemDescription.Application(
+                id: application,
+                displayName: application,
+                attributes: [:],
+                services: services.map { RemoteSystemApplication.Service(name: $0, schema: nil) }
+            )
+        )
+    }
+
+    @Test func `a hint leads to a connection and to nothing else`() throws {
+        var machine = try Self.machine()
+        #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == ["connect a to 10.0.0.2:4000"])
+        #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == [])
+    }
+
+    @Test func `a system is added only when it is connected and has described itself`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        #expect(machine.described("a", Self.description()).texts == [])
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
+    }
+
+    @Test func `two systems of one name are two systems (R-15)`() throws {
+        var machine = try Self.machine()
+        for (instance, system) in [("a", Self.speaker), ("b", Self.television)] {
+            _ = machine.seen(instance, endpoints: [Self.endpoint], by: .proximal)
+            _ = machine.connected(instance, to: try #require(system))
+            #expect(machine.described(instance, Self.description("TV")).texts == ["added TV [com.example.player]"])
+        }
+    }
+
+    @Test func `a second process of a system updates it, and its end takes only its application away`() throws {
+        var machine = try Self.machine()
+        let speaker = try #require(Self.speaker)
+        for (instance, application) in [("a", "one"), ("b", "two")] {
+            _ = machine.seen(instance, endpoints: [Self.endpoint], by: .proximal)
+            _ = machine.connected(instance, to: speaker)
+            _ = machine.described(instance, Self.description(application: application))
+        }
+        #expect(machine.lost("b", orderly: true, now: Self.start).texts == ["updated Living room [one]"])
+        #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [one]"])
+    }
+
+    @Test func `an orderly goodbye removes at once`() throws {
+        var machine = try Self.connected()
+        #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
+    }
+
+    @Test func `a lost connection is tried once more before the system is removed`() throws {
+        var machine = try Self.connected()
+        #expect(machine.lost("a", orderly: false, now: Self.start).texts == ["connect a to 10.0.0.2:4000"])
+        #expect(machine.isReconnecting("a"))
+        #expect(
+            machine.failed("a", isAuthentic: true, now: Self.start, jitter: 0.5).texts
+                == ["removed Living room [com.example.player]"]
+        )
+    }
+
+    @Test func `a system that comes back at once is not told as removed`() throws {
+        var machine = try Self.connected()
+        _ = machine.lost("a", orderly: false, now: Self.start)
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        #expect(machine.described("a", Self.description()).texts == [])
+    }
+
+    @Test func `another system behind the same hint replaces the lost one`() throws {
+        var machine = try Self.connected()
+        _ = machine.lost("a", orderly: false, now: Self.start)
+        let replaced = machine.connected("a", to: try #require(Self.television)).texts
+        #expect(replaced == ["removed Living room [com.example.player]"])
+        #expect(machine.described("a", Self.description("TV")).texts == ["added TV [com.example.player]"])
+    }
+
+    @Test func `the connection is the truth: discovery losing the hint removes nothing`() throws {
+        var machine = try Self.connected()
+        #expect(machine.unseen("a").texts == [])
+        #expect(
+            machine.failedAfterLoss("a", now: Self.start) == [
+                "connect a to 10.0.0.2:4000", "removed Living room [com.example.player]",
+            ]
+        )
+        #expect(machine.tick(now: Self.start + .seconds(60)).texts.filter { $0.hasPrefix("connect") } == [])
+    }
+
+    @Test func `failed attempts are repeated ever more slowly, up to half a minute`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.settled()
+        var now = Self.start
+        var waits: [Duration] = []
+        for _ in 0..<10 {
+            _ = machine.failed("a", isAuthentic: true, now: now, jitter: 0.5)
+            let next = try #require(machine.nextWakeUp)
+            waits.append(next - now)
+            now = next
+            #expect(machine.tick(now: now).texts == ["connect a to 10.0.0.2:4000"])
+        }
+        #expect(waits.prefix(4) == [.milliseconds(250), .milliseconds(500), .seconds(1), .seconds(2)])
+        #expect(waits.max() == .seconds(30))
+        #expect(waits == waits.sorted())
+    }
+
+    @Test func `one that answers and is not of the account is left alone for minutes`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.settled()
+        _ = machine.failed("a", isAuthentic: false, now: Self.start, jitter: 0.5)
+        #expect(machine.nextWakeUp == Self.start + .seconds(300))
+    }
+
+    @Test func `a new address ends the waiting`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.failed("a", isAuthentic: true, now: Self.start, jitter: 0.5)
+        #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == ["connect a to 10.0.0.3:4001"])
+    }
+
+    @Test func `the enumeration is complete when discovery has settled and everyone has answered or failed (X-32)`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.seen("b", endpoints: [Self.other], by: .proximal)
+        #expect(machine.settled().texts == [])
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
+        #expect(
+            machine.failed("b", isAuthentic: true, now: Self.start, jitter: 0).texts == ["enumeration completed"]
+        )
+        #expect(machine.settled().texts == [])
+    }
+
+    @Test func `the enumeration is complete after its time, whoever is still silent (X-32)`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        #expect(machine.nextWakeUp == Self.start + .seconds(2))
+        #expect(machine.tick(now: Self.start + .seconds(2)).texts == ["enumeration completed"])
+        #expect(machine.tick(now: Self.start + .seconds(3)).texts == [])
+    }
+
+    @Test func `a system that stops fitting the filters is told as removed (R-07)`() throws {
+        var machine = try Self.machine(filters: [.application("com.example.player"), .service("com.example.ping")])
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
+        #expect(
+            machine.described("a", Self.description(services: [])).texts == ["removed Living room [com.example.player]"]
+        )
+    }
+
+    @Test func `filters of one sort widen, filters of two sorts narrow (R-07, R-09, X-29)`() throws {
+        func told(_ filters: [RemoteSystemFilter], kind: RemoteSystemKind) throws -> [String] {
+            var machine = try Self.machine(filters: filters)
+            _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+            _ = machine.connected("a", to: try #require(Self.speaker))
+            return machine.described("a", Self.description(kind: kind)).texts
+        }
+        #expect(try told([.kind(.desktop), .kind(.laptop)], kind: .laptop).count == 1)
+        #expect(try told([.kind(.desktop), .kind(.laptop)], kind: .tablet).isEmpty)
+        #expect(try told([.kind(.desktop), .platform(.windows)], kind: .desktop).isEmpty)
+        #expect(try told([.discoveryType(.any), .status(.available), .authorizationKind(.sameUser)], kind: .hub).count == 1)
+        #expect(try told([.discoveryType(.cloud)], kind: .hub).isEmpty)
+        #expect(try told([.authorizationKind(.anonymous)], kind: .hub).isEmpty)
+        #expect(try told([.remoteOnly], kind: .hub).count == 1)
+    }
+
+    static func connected() throws -> Machine {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        _ = machine.described("a", Self.description())
+        return machine
+    }
+}
+
+extension WatcherStateMachine where Instant == ContinuousClock.Instant {
+    fileprivate mutating func failedAfterLoss(_ instance: String, now: Instant) -> [String] {
+        let lost = self.lost(instance, orderly: false, now: now).texts
+        return lost + self.failed(instance, isAuthentic: true, now: now, jitter: 0.5).texts
+    }
+}
+
+extension [WatcherStateMachine<ContinuousClock.Instant>.Action] {
+    /// The actions in words, to compare.
+    fileprivate var texts: [String] {
+        self.map { action in
+            switch action {
+            case .connect(let instance, let endpoints):
+                "connect \(instance) to \(endpoints.map { "\($0.host):\($0.port)" }.joined(separator: ","))"
+            case .disconnect(let instance):
+                "disconnect \(instance)"
+            case .emit(.added(let system)):
+                "added \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")
+            case .emit(.updated(let system)):
+                "updated \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")
+            case .emit(.removed(let system)):
+                "removed \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")
+            case .emit(.enumerationCompleted):
+                "enumeration completed"
+            case .emit(.error(let error)):
+                "error \(error)"
+            }
+        }
+    }
+}
