@@ -131,21 +131,25 @@ public final class AppServiceConnection: Sendable {
             on: self.eventLoop,
             handler: self.handler(own: own)
         )
-        do throws(ValueSetError) {
-            let schema = try connection.remote.schema.map { set throws(ValueSetError) in try AllowedValueSchema(set) }
-            let open = Open(
-                connection: connection,
-                requestSchema: schema ?? self.service.schema,
-                responseSchema: self.service.schema,
-                requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
-                info: RemoteSystemConnectionInfo(connection, own: own)
-            )
-            self.guarded.withLock { $0.state = .open(open) }
-        } catch {
+        guard let schema = self.publishedSchema(of: connection) else {
             await connection.abort()
-            throw TransportError(.protocolViolation, "The service's schema cannot be read: \(error)", side: .remote)
+            throw TransportError(.protocolViolation, "The schema that the service publishes cannot be read.", side: .remote)
         }
+        let open = Open(
+            connection: connection,
+            requestSchema: schema,
+            responseSchema: self.service.schema,
+            requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
+            info: RemoteSystemConnectionInfo(connection, own: own)
+        )
+        self.guarded.withLock { $0.state = .open(open) }
         await connection.onClose { self.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
+    }
+
+    /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.
+    private func publishedSchema(of connection: Connection) -> AllowedValueSchema? {
+        guard let published = connection.remote.schema else { return self.service.schema }
+        return try? AllowedValueSchema(published)
     }
 
     private static func misuse(_ state: State) -> RemoteSystemError {

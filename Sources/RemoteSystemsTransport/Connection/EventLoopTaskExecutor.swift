@@ -18,7 +18,11 @@ package final class EventLoopTaskExecutor: TaskExecutor {
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.eventLoop.execute {
-            unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
+            // Isolated to the event loop as well, so that going on to an actor on it is no switch at all.
+            unsafe job.runSynchronously(
+                isolatedTo: self.eventLoop.executor.asUnownedSerialExecutor(),
+                taskExecutor: self.asUnownedTaskExecutor()
+            )
         }
     }
 }
