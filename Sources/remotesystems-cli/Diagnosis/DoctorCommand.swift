@@ -51,7 +51,7 @@ struct DoctorCommand: Subcommand {
             case .problem: output.style(.red, "problem ")
             }
         let indent = String(repeating: " ", count: 8)
-        let what = finding.what.printable.wrapped(indent: indent).dropFirst(indent.count)
+        let what = "\(finding.code): \(finding.what)".printable.wrapped(indent: indent).dropFirst(indent.count)
         try output.line(label + what)
         guard finding.status != .ok else { return }
         try output.line(finding.why.printable.wrapped(indent: indent))
