@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RemoteSystems
 import Testing
 
@@ -65,6 +66,27 @@ import Testing
                 }
             }
             await watcher.stop()
+        }
+    }
+
+    @Test func `the body of withAppService stays on one thread`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let request = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                try await AppServiceConnection.with(AppServiceDescription(name: "test.echo"), request) { connection in
+                    // The body starts where its caller is and moves when it first waits.
+                    _ = try await connection.send([:])
+                    let thread = pthread_self()
+                    for _ in 0..<20 {
+                        _ = try await connection.send([:])
+                        #expect(thread == pthread_self())
+                    }
+                }
+            }
         }
     }
 }

@@ -106,7 +106,7 @@ struct PingClient: AsyncParsableCommand {
         let service = AppServiceDescription(name: "org.example.ping", schema: .full)
         let payload = Data(repeating: 0x61, count: self.size)
         return try await AppServiceConnection.with(service, request) { connection in
-            let target = await connection.info
+            let target = connection.info
             print("PING \(name) (\(target?.address ?? "?")), \(self.size) bytes of data")
             var statistics = Statistics()
             for number in 1...self.count {

@@ -36,26 +36,20 @@ extension AppServiceConnection {
             )
         }
     }
-
-    /// Runs the body on the connection's executor, where sending costs no thread switch.
-    func run<Result>(
-        _ body: sending (AppServiceConnection) async throws -> sending Result
-    ) async throws -> sending Result {
-        try await body(self)
-    }
 }
 
 extension RemoteSystemApplication {
     /// Opens a connection to one of the application's services, runs the body with it, and closes it.
     ///
-    /// The body runs on the connection's executor: requests cost no thread switch, and what blocks there delays them.
+    /// The body runs on the connection's event loop: requests cost no thread switch, and whatever blocks there delays
+    /// them.
     ///
     /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
-    public func withAppService<Result>(
+    public func withAppService<Result: Sendable>(
         _ service: String,
         schema: AllowedValueSchema = .appService,
-        _ body: sending (AppServiceConnection) async throws -> sending Result
-    ) async throws -> sending Result {
+        _ body: @Sendable (AppServiceConnection) async throws -> Result
+    ) async throws -> Result {
         try await AppServiceConnection.with(
             AppServiceDescription(name: service, packageID: self.id, schema: schema),
             RemoteSystemConnectionRequest(application: self),
@@ -65,22 +59,22 @@ extension RemoteSystemApplication {
 }
 
 extension AppServiceConnection {
-    /// Opens a connection, runs the body with it on its executor, and closes it.
+    /// Opens a connection, runs the body with it on its event loop, and closes it.
     ///
     /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
-    public static func with<Result>(
+    public static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
-        _ body: sending (AppServiceConnection) async throws -> sending Result
-    ) async throws -> sending Result {
+        _ body: @Sendable (AppServiceConnection) async throws -> Result
+    ) async throws -> Result {
         let connection = AppServiceConnection(to: service)
         let status = try await connection.open(request)
         guard status == .success else {
-            throw await connection.openError
+            throw connection.openError
                 ?? RemoteSystemError(.refused, "The connection was not opened (\(status)).", side: .remote)
         }
         do {
-            let result = try await connection.run(body)
+            let result = try await withTaskExecutorPreference(connection.taskExecutor) { try await body(connection) }
             await connection.close()
             return result
         } catch {

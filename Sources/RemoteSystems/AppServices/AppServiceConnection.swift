@@ -4,42 +4,52 @@
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 public import ValueSets
 
 /// A connection to an app service on another system: requests and answers both ways, any number at once.
 ///
-/// Its own TLS connection underneath. An actor that runs on the connection's event loop: code that runs there too, such
-/// as the body of ``withAppService(_:on:isolation:_:)``, sends without a thread switch.
-public actor AppServiceConnection {
+/// Its own TLS connection underneath. Use it from any task; code inside
+/// ``RemoteSystemApplication/withAppService(_:schema:_:)`` sends without a thread switch.
+public final class AppServiceConnection: Sendable {
     /// Answers requests that come from the other side.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
     private enum State {
         case idle
         case opening
-        case open(Connection)
+        case open(Open)
         case closed(AppServiceClosedStatus)
     }
 
-    /// The service that it is, or is to be, connected to.
-    public nonisolated let service: AppServiceDescription
-    /// Why the last attempt to open it did not end in success; `nil` if it did.
-    public private(set) var openError: RemoteSystemError?
-    /// Facts of the open connection; `nil` unless it is open.
-    public private(set) var info: RemoteSystemConnectionInfo?
-
-    private nonisolated let eventLoop: any EventLoop
-    /// The event loop on which the connection runs.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        unsafe self.eventLoop.executor.asUnownedSerialExecutor()
+    /// What sending needs to know.
+    private struct Open {
+        var connection: Connection
+        var requestSchema: AllowedValueSchema
+        var responseSchema: AllowedValueSchema
+        var requestTimeout: TimeAmount
+        var info: RemoteSystemConnectionInfo
     }
 
-    private var state = State.idle
-    private var requestSchema: AllowedValueSchema
-    private var responseSchema: AllowedValueSchema
-    private var requestTimeout = TimeAmount.seconds(30)
+    private struct Guarded {
+        var state = State.idle
+        var openError: RemoteSystemError?
+        var closedListeners: [@Sendable (AppServiceClosedStatus) -> Void] = []
+    }
+
+    /// The service that it is, or is to be, connected to.
+    public let service: AppServiceDescription
     private let onRequest: RequestHandler?
-    private var closedListeners: [@Sendable (AppServiceClosedStatus) -> Void] = []
+    private let eventLoop: any EventLoop
+    private let guarded: Mutex<Guarded>
+
+    /// Why the last attempt to open it did not end in success; `nil` if it did.
+    public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
+
+    /// Facts of the open connection; `nil` unless it is open.
+    public var info: RemoteSystemConnectionInfo? {
+        self.guarded.withLock { if case .open(let open) = $0.state { open.info } else { nil } }
+    }
 
     /// A connection that is still to be opened.
     ///
@@ -49,21 +59,27 @@ public actor AppServiceConnection {
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
         self.onRequest = onRequest
-        self.requestSchema = service.schema
-        self.responseSchema = service.schema
         self.eventLoop = LocalSystem.anyEventLoop()
+        self.guarded = Mutex(Guarded())
     }
 
     /// The host's end of a connection that a caller has opened.
-    init(serving service: AppService, connection: Connection, caller: AppServiceCaller, isProximal: Bool) {
+    init(serving service: AppService, connection: Connection, info: RemoteSystemConnectionInfo, timeout: TimeAmount) {
         self.service = AppServiceDescription(name: service.name, schema: service.responseSchema)
         self.onRequest = nil
-        self.requestSchema = service.responseSchema
-        self.responseSchema = service.schema
         self.eventLoop = connection.channel.eventLoop
-        self.state = .open(connection)
-        self.info = RemoteSystemConnectionInfo(connection, caller: caller, isProximal: isProximal)
+        let open = Open(
+            connection: connection,
+            requestSchema: service.responseSchema,
+            responseSchema: service.schema,
+            requestTimeout: timeout,
+            info: info
+        )
+        self.guarded = Mutex(Guarded(state: .open(open)))
     }
+
+    /// Runs tasks on the connection's event loop.
+    var taskExecutor: EventLoopTaskExecutor { EventLoopTaskExecutor(self.eventLoop) }
 
     // MARK: Opening
 
@@ -73,72 +89,75 @@ public actor AppServiceConnection {
     /// - Throws: ``RemoteSystemError`` for misuse (R-33: it is open already, or was closed) and when this system's own
     ///   identity cannot be used; `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
-        guard case .idle = self.state else { throw self.misuse }
-        self.openError = nil
-        let route: RemoteSystemConnectionRequest.Route
-        switch request.resolve(self.service) {
-        case .route(let known): route = known
-        case .none(let status, let error):
-            self.openError = error
-            return status
+        try self.guarded.withLock { guarded throws(RemoteSystemError) in
+            guard case .idle = guarded.state else { throw Self.misuse(guarded.state) }
+            guarded.state = .opening
+            guarded.openError = nil
         }
-        let connector = try request.origin.connector()
-        self.state = .opening
-        self.requestTimeout = TimeAmount(request.origin.configuration.requestTimeout)
         do {
-            let connection = try await connector.connect(
-                to: route.endpoints,
-                expecting: route.systemID,
-                hello: request.origin.hello(
-                    service: self.service.name,
-                    package: self.service.packageID,
-                    limits: connector.limits
-                ),
-                on: self.eventLoop,
-                handler: self.handler(own: connector.security.identity.systemID)
-            )
-            return try await self.opened(connection, own: connector.security.identity.systemID)
-        } catch is CancellationError {
-            self.state = .idle
-            throw CancellationError()
+            try await self.connect(request)
+            return .success
         } catch {
-            self.state = .idle
-            self.openError = RemoteSystemError(error)
-            return AppServiceConnectionStatus(error)
-        }
-    }
-
-    private func opened(_ connection: Connection, own: SystemID) async throws -> AppServiceConnectionStatus {
-        if let published = connection.remote.schema {
-            do {
-                self.requestSchema = try AllowedValueSchema(published)
-            } catch {
-                await connection.abort()
-                throw TransportError(.protocolViolation, "The service's schema cannot be read: \(error)", side: .remote)
+            self.guarded.withLock { guarded in
+                if case .opening = guarded.state { guarded.state = .idle }
+            }
+            switch error {
+            case is CancellationError:
+                throw error
+            case let unresolved as RemoteSystemConnectionRequest.Unresolved:
+                self.guarded.withLock { $0.openError = unresolved.error }
+                return unresolved.status
+            case let error as RemoteSystemError where error.side == .local:
+                throw error
+            default:
+                self.guarded.withLock { $0.openError = RemoteSystemError(error) }
+                return AppServiceConnectionStatus(error)
             }
         }
-        self.state = .open(connection)
-        self.info = RemoteSystemConnectionInfo(
-            connection,
-            caller: AppServiceCaller(connection, own: own),
-            isProximal: connection.channel.isProximal
-        )
-        await connection.onClose { status in
-            self.assumeIsolated { $0.ended(AppServiceClosedStatus(rawValue: Int(clamping: status.rawValue))) }
-        }
-        return .success
     }
 
-    private var misuse: RemoteSystemError {
+    private func connect(_ request: RemoteSystemConnectionRequest) async throws {
+        let route = try request.resolve(self.service)
+        let connector = try request.origin.connector()
+        let own = connector.security.identity.systemID
+        let connection = try await connector.connect(
+            to: route.endpoints,
+            expecting: route.systemID,
+            hello: request.origin.hello(
+                service: self.service.name,
+                package: self.service.packageID,
+                limits: connector.limits
+            ),
+            on: self.eventLoop,
+            handler: self.handler(own: own)
+        )
+        do throws(ValueSetError) {
+            let schema = try connection.remote.schema.map { set throws(ValueSetError) in try AllowedValueSchema(set) }
+            let open = Open(
+                connection: connection,
+                requestSchema: schema ?? self.service.schema,
+                responseSchema: self.service.schema,
+                requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
+                info: RemoteSystemConnectionInfo(connection, own: own)
+            )
+            self.guarded.withLock { $0.state = .open(open) }
+        } catch {
+            await connection.abort()
+            throw TransportError(.protocolViolation, "The service's schema cannot be read: \(error)", side: .remote)
+        }
+        await connection.onClose { self.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
+    }
+
+    private static func misuse(_ state: State) -> RemoteSystemError {
         let text =
-            switch self.state {
+            switch state {
             case .closed: "The connection was closed and cannot be opened again. Make a new one."
             default: "The connection is open, or being opened, already."
             }
         return RemoteSystemError(.misuse, text, side: .local)
     }
 
-    private nonisolated func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
+    private func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
         { request, connection in
             guard let onRequest = self.onRequest else {
                 return Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
@@ -172,30 +191,30 @@ public actor AppServiceConnection {
     ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened; `CancellationError`. Nothing
     ///   has been sent then, or the service has been told to stop.
     public func send(_ message: ValueSet, timeout: Duration? = nil) async throws -> AppServiceResponse {
-        let connection: Connection
-        switch self.state {
-        case .open(let open): connection = open
+        let open: Open
+        switch self.guarded.withLock({ $0.state }) {
+        case .open(let now): open = now
         case .closed: return .closed
         case .idle, .opening:
             throw RemoteSystemError(.misuse, "The connection is not open yet.", side: .local)
         }
         do {
-            try self.requestSchema.validate(message)
+            try open.requestSchema.validate(message)
         } catch {
             throw RemoteSystemError(error)
         }
         do {
-            let reply = try await connection.send(
+            let reply = try await open.connection.send(
                 message,
-                timeout: timeout.map { TimeAmount($0) } ?? self.requestTimeout
+                timeout: timeout.map { TimeAmount($0) } ?? open.requestTimeout
             )
-            return self.response(reply)
+            return Self.response(reply, schema: open.responseSchema)
         } catch let error as TransportError {
-            return try self.response(error)
+            return try Self.response(error)
         }
     }
 
-    private func response(_ reply: Reply) -> AppServiceResponse {
+    private static func response(_ reply: Reply, schema: AllowedValueSchema) -> AppServiceResponse {
         guard reply.status == .success else {
             return AppServiceResponse(
                 status: AppServiceResponseStatus(rawValue: Int(clamping: reply.status.rawValue)),
@@ -210,7 +229,7 @@ public actor AppServiceConnection {
             )
         }
         do {
-            try self.responseSchema.validate(reply.message)
+            try schema.validate(reply.message)
             return AppServiceResponse(status: .success, message: reply.message)
         } catch {
             return AppServiceResponse(
@@ -227,7 +246,7 @@ public actor AppServiceConnection {
         }
     }
 
-    private func response(_ error: TransportError) throws -> AppServiceResponse {
+    private static func response(_ error: TransportError) throws -> AppServiceResponse {
         let failure = RemoteSystemError(error)
         switch error.code {
         case .connectionClosed: return AppServiceResponse(status: .connectionClosed, error: failure)
@@ -244,8 +263,8 @@ public actor AppServiceConnection {
     /// Closes the connection once everything under way is answered; requests sent afterwards are not sent.
     /// Returns when it is closed. Closing twice does no harm.
     public func close() async {
-        switch self.state {
-        case .open(let connection): await connection.close()
+        switch self.guarded.withLock({ $0.state }) {
+        case .open(let open): await open.connection.close()
         case .idle: self.ended(.completed)
         case .opening, .closed: break
         }
@@ -253,16 +272,17 @@ public actor AppServiceConnection {
 
     /// Gives the connection up at once. What is under way ends with ``AppServiceResponseStatus/unknown``.
     public func cancel() async {
-        if case .open(let connection) = self.state { await connection.abort() }
+        if case .open(let open) = self.guarded.withLock({ $0.state }) { await open.connection.abort() }
     }
 
     /// Calls back once when the connection has ended; at once if it has.
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) {
-        if case .closed(let status) = self.state {
-            listener(status)
-        } else {
-            self.closedListeners.append(listener)
+        let status = self.guarded.withLock { guarded -> AppServiceClosedStatus? in
+            if case .closed(let status) = guarded.state { return status }
+            guarded.closedListeners.append(listener)
+            return nil
         }
+        if let status { listener(status) }
     }
 
     /// Waits until the connection has ended, and says how.
@@ -273,10 +293,11 @@ public actor AppServiceConnection {
     }
 
     func ended(_ status: AppServiceClosedStatus) {
-        self.state = .closed(status)
-        self.info = nil
-        let listeners = self.closedListeners
-        self.closedListeners = []
+        let listeners = self.guarded.withLock { guarded in
+            guarded.state = .closed(status)
+            defer { guarded.closedListeners = [] }
+            return guarded.closedListeners
+        }
         for listener in listeners { listener(status) }
     }
 }

@@ -18,9 +18,9 @@ public struct RemoteSystemConnectionInfo: Sendable, Hashable {
     /// How many requests the other end takes at once.
     public let requestWindow: Int
 
-    init(_ connection: Connection, caller: AppServiceCaller, isProximal: Bool) {
-        self.peer = caller
-        self.isProximal = isProximal
+    init(_ connection: Connection, own: SystemID) {
+        self.peer = AppServiceCaller(connection, own: own)
+        self.isProximal = connection.channel.isProximal
         self.address = connection.channel.remoteAddress?.ipAddress ?? "?"
         self.messageLimit = connection.remote.limits.messageBytes
         self.requestWindow = connection.remote.limits.window

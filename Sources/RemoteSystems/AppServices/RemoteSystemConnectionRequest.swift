@@ -44,50 +44,46 @@ public struct RemoteSystemConnectionRequest: Sendable {
         var systemID: SystemID?
     }
 
-    enum Resolution: Sendable {
-        case route(Route)
-        case none(AppServiceConnectionStatus, RemoteSystemError)
-    }
+    /// Known without asking to lead nowhere.
+    struct Unresolved: Error {
+        var status: AppServiceConnectionStatus
+        var error: RemoteSystemError
 
-    /// Where the service is to be had, as far as is known without asking.
-    func resolve(_ service: AppServiceDescription) -> Resolution {
-        switch self.target {
-        case .address(let endpoint, let systemID):
-            return .route(Route(endpoints: [endpoint], systemID: systemID))
-        case .application(let application):
-            return .route(Route(endpoints: application.endpoints, systemID: application.systemID))
-        case .system(let system):
-            return Self.resolve(service, on: system)
+        init(_ status: AppServiceConnectionStatus, _ message: String) {
+            self.status = status
+            self.error = RemoteSystemError(.refused, message, side: .remote, canRetry: true)
         }
     }
 
-    private static func resolve(_ service: AppServiceDescription, on system: RemoteSystem) -> Resolution {
+    /// Where the service is to be had, as far as is known without asking.
+    func resolve(_ service: AppServiceDescription) throws(Unresolved) -> Route {
+        switch self.target {
+        case .address(let endpoint, let systemID):
+            Route(endpoints: [endpoint], systemID: systemID)
+        case .application(let application):
+            Route(endpoints: application.endpoints, systemID: application.systemID)
+        case .system(let system):
+            try Self.resolve(service, on: system)
+        }
+    }
+
+    private static func resolve(_ service: AppServiceDescription, on system: RemoteSystem) throws(Unresolved) -> Route {
         var candidates = system.applications
         if let packageID = service.packageID {
             candidates = candidates.filter { $0.id == packageID }
             guard !candidates.isEmpty else {
-                return .none(
+                throw Unresolved(
                     .appNotInstalled,
-                    RemoteSystemError(
-                        .refused,
-                        "There is no application \(packageID) on that system, or it is not running.",
-                        side: .remote,
-                        canRetry: true
-                    )
+                    "There is no application \(packageID) on that system, or it is not running."
                 )
             }
         }
         guard let offering = candidates.first(where: { $0.services.contains { $0.name == service.name } }) else {
-            return .none(
+            throw Unresolved(
                 .appServiceUnavailable,
-                RemoteSystemError(
-                    .refused,
-                    "No application on that system offers the service \(service.name).",
-                    side: .remote,
-                    canRetry: true
-                )
+                "No application on that system offers the service \(service.name)."
             )
         }
-        return .route(Route(endpoints: offering.endpoints, systemID: system.id))
+        return Route(endpoints: offering.endpoints, systemID: system.id)
     }
 }

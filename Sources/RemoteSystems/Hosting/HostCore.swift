@@ -53,7 +53,12 @@ actor HostCore {
     private func accept(_ service: AppService, own: SystemID) -> AcceptedConnection {
         var limits = self.local.limits
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
-        let serving = ServingConnection(service: service, metrics: self.metrics[service.name], own: own)
+        let serving = ServingConnection(
+            service: service,
+            metrics: self.metrics[service.name],
+            own: own,
+            requestTimeout: TimeAmount(self.local.configuration.requestTimeout)
+        )
         return AcceptedConnection(
             acceptance: Acceptance(
                 application: self.application.id,

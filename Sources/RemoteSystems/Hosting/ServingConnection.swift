@@ -14,12 +14,14 @@ final class ServingConnection: Sendable {
         var caller: AppServiceCaller
     }
 
+    private let requestTimeout: TimeAmount
     private let service: AppService
     private let metrics: ServiceMetrics?
     private let own: SystemID
     private let opened = Mutex<Opened?>(nil)
 
-    init(service: AppService, metrics: ServiceMetrics?, own: SystemID) {
+    init(service: AppService, metrics: ServiceMetrics?, own: SystemID, requestTimeout: TimeAmount) {
+        self.requestTimeout = requestTimeout
         self.service = service
         self.metrics = metrics
         self.own = own
@@ -27,19 +29,20 @@ final class ServingConnection: Sendable {
 
     /// Runs before the first request is handled.
     func opened(_ connection: isolated Connection) {
-        let caller = AppServiceCaller(connection, own: self.own)
+        let info = RemoteSystemConnectionInfo(connection, own: self.own)
+        let caller = info.peer
         let served = AppServiceConnection(
             serving: self.service,
             connection: connection,
-            caller: caller,
-            isProximal: connection.channel.isProximal
+            info: info,
+            timeout: self.requestTimeout
         )
         self.opened.withLock { $0 = Opened(connection: served, caller: caller) }
         self.metrics?.connectionOpened()
         self.service.provider.connectionOpened(served, by: caller)
         connection.onClose { [service = self.service, metrics = self.metrics] status in
             let status = AppServiceClosedStatus(rawValue: Int(clamping: status.rawValue))
-            served.assumeIsolated { $0.ended(status) }
+            served.ended(status)
             metrics?.connectionClosed()
             service.provider.connectionClosed(served, status: status)
         }

@@ -114,15 +114,18 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
 
     // MARK: What connections say
 
-    mutating func connected(_ instance: String, to system: SystemID) {
-        guard var known = self.instances[instance] else { return }
-        if case .reconnecting(system, let description) = known.phase {
+    mutating func connected(_ instance: String, to system: SystemID) -> [Action] {
+        guard var known = self.instances[instance] else { return [] }
+        let before = known.phase
+        if case .reconnecting(system, let description) = before {
             known.phase = .connected(system, description)
         } else {
             known.phase = .connected(system, nil)
         }
         known.attempts = 0
         self.instances[instance] = known
+        // Another system may have taken the lost one's place.
+        return self.relist(before)
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {

@@ -201,7 +201,7 @@ actor WatcherRun {
         guard self.attempts[instance]?.number == attempt else { return Reply() }
         if self.attempts[instance]?.connection == nil {
             self.attempts[instance]?.connection = connection
-            self.machine.connected(instance, to: connection.peer.systemID)
+            self.obey(self.machine.connected(instance, to: connection.peer.systemID))
         }
         self.obey(self.machine.described(instance, description))
         if description.isAuthority { self.renewIfDue(over: connection) }

@@ -53,7 +53,8 @@ final class AvahiAnnouncer {
             for publication in wanted where publishers[publication] == nil {
                 publishers[publication] = try connection.publish(publication) { [unowned self] report in
                     switch report {
-                    case .established: established()
+                    // With the service itself published, all is: its addresses go first.
+                    case .established: if !publication.records.isEmpty { established() }
                     case .collision: refused(AvahiError.collision)
                     case .failed(let error): refused(error)
                     }

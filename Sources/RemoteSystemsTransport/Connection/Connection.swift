@@ -126,22 +126,39 @@ package actor Connection {
 
     /// Sends a request and waits for its answer.
     ///
+    /// Not isolated: a caller on another thread is resumed where it was, without coming by the event loop again.
+    ///
     /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
-    package func send(_ message: ValueSet, timeout: TimeAmount) async throws -> Reply {
-        try Task.checkCancellation()
+    package nonisolated func send(_ message: ValueSet, timeout: TimeAmount) async throws -> Reply {
         let deadline = NIODeadline.now() + timeout
-        let id = self.machine.reserveID()
+        let token = CallToken()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                self.start(id: id, OutgoingCall(message: message, deadline: deadline, continuation: continuation))
+                let call = OutgoingCall(message: message, deadline: deadline, continuation: continuation)
+                self.onEventLoop { $0.start(call, token) }
             }
         } onCancel: {
-            // Arrives after the call was started: both run on the event loop, in order.
-            self.channel.eventLoop.execute { self.assumeIsolated { $0.cancel(id: id) } }
+            self.onEventLoop { connection in
+                if let id = token.cancel() { connection.cancel(id: id) }
+            }
         }
     }
 
-    private func start(id: UInt64, _ call: OutgoingCall) {
+    /// At once if this is the connection's event loop, else as soon as it gets to it.
+    private nonisolated func onEventLoop(_ body: @escaping @Sendable (isolated Connection) -> Void) {
+        if self.channel.eventLoop.inEventLoop {
+            self.assumeIsolated(body)
+        } else {
+            self.channel.eventLoop.execute { self.assumeIsolated(body) }
+        }
+    }
+
+    private func start(_ call: OutgoingCall, _ token: CallToken) {
+        let id = self.machine.reserveID()
+        guard token.start(id: id) else {
+            call.continuation.resume(throwing: CancellationError())
+            return
+        }
         switch self.machine.submit(id: id, call, deadline: call.deadline) {
         case .encode(let call):
             self.transmit(id: id, call)

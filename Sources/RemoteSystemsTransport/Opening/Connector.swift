@@ -141,8 +141,9 @@ package struct Connector: Sendable {
         return try await withTaskCancellationHandler {
             try await opened.futureResult.get()
         } onCancel: {
-            connecting.whenSuccess { $0.close(promise: nil) }
+            // In this order: closing fails what is still open with another error.
             opened.fail(CancellationError())
+            connecting.whenSuccess { $0.close(promise: nil) }
         }
     }
 

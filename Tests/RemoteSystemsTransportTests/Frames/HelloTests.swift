@@ -45,7 +45,7 @@ import ValueSets
             ("package", 1), ("package", .string(String(repeating: "x", count: 257))), ("package", .null),
             ("application", .bool(true)), ("application", .string(String(repeating: "x", count: 257))),
             ("version", "1.0"), ("version", [1]), ("version", ["1", "0"]), ("version", [-1, 0]),
-            ("limit", 1023), ("limit", -1), ("limit", 2048.0), ("limit", "2048"),
+            ("limit", 1023), ("limit", -1), ("limit", 2048.5), ("limit", "2048"),
             ("window", 0), ("window", -1),
             ("window-bytes", 2047), ("window-bytes", 0),
         ] as [(String, Value)]

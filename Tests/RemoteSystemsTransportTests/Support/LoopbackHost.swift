@@ -4,31 +4,41 @@
 import FoundationEssentials
 import Logging
 import NIOCore
+import NIOSSL
 import RemoteSystemsIdentity
-import RemoteSystemsTransport
+import Synchronization
 import ValueSets
 
+@testable import RemoteSystemsTransport
+
 /// A throw-away account and a host on the loopback interface, with TLS and all.
-struct LoopbackHost {
+struct LoopbackHost: Sendable {
+    let account: TestAccount
+    /// The host's own.
     let security: TransportSecurity
     let listener: Listener
     let limits: ConnectionLimits
+    let connections: OpenConnections
+    let log: TestLog
 
-    /// Runs `body` against a host whose one service answers with `handler`.
+    /// Runs `body` against a host whose one service, "echo", answers with `handler`.
     static func with(
         limits: ConnectionLimits = .patient,
-        handler: @escaping RequestHandler,
+        identity: SystemIdentity? = nil,
+        account: TestAccount? = nil,
+        handler: @escaping RequestHandler = { request, _ in Reply(message: request.message) },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "transport-\(UUID())").path
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let security = try TransportSecurity(identity: AccountStore(directory: directory).identity())
+        let account = try account ?? TestAccount()
+        let security = try TransportSecurity(identity: identity ?? account.system())
+        let connections = OpenConnections()
+        let log = TestLog()
         let listener = try await Listener.start(
             host: "127.0.0.1",
             port: 0,
             security: security,
             limits: limits,
-            logger: Logger(label: "host")
+            logger: log.logger
         ) { hello, _ in
             guard hello.service == "echo" else {
                 return .refuse(Refusal(.appServiceUnavailable, "There is no service \(hello.service) here."))
@@ -38,43 +48,129 @@ struct LoopbackHost {
                     acceptance: Acceptance(application: "test.host", limits: limits.peerLimits, schema: nil),
                     limits: limits,
                     handler: handler,
-                    opened: { _ in }
+                    opened: { connections.add($0) }
                 )
             )
         }
-        try await body(LoopbackHost(security: security, listener: listener, limits: limits))
+        let host = LoopbackHost(
+            account: account,
+            security: security,
+            listener: listener,
+            limits: limits,
+            connections: connections,
+            log: log
+        )
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body(host)) } catch { outcome = .failure(error) }
         await listener.stop()
+        for connection in connections.all { await connection.abort() }
+        try outcome.get()
     }
 
     func connect(
         service: String = "echo",
+        as identity: SystemIdentity? = nil,
+        limits: ConnectionLimits = .patient,
+        through port: Int? = nil,
+        expecting system: SystemID? = nil,
+        version: ProtocolVersion = .current,
         handler: @escaping RequestHandler = { _, _ in Reply(status: .failure) }
     ) async throws -> Connection {
         let connector = Connector(
-            security: self.security,
-            limits: self.limits,
-            timeout: .seconds(10),
-            logger: Logger(label: "caller")
+            security: try TransportSecurity(identity: identity ?? self.account.system()),
+            limits: limits,
+            timeout: .seconds(20),
+            logger: Logger(label: "caller") { _ in SwiftLogNoOpLogHandler() }
         )
         return try await connector.connect(
-            to: [Endpoint(host: "127.0.0.1", port: self.listener.port)],
-            expecting: self.security.identity.systemID,
+            to: [Endpoint(host: "127.0.0.1", port: port ?? self.listener.port)],
+            expecting: system ?? self.security.identity.systemID,
             hello: Hello(
+                version: version,
                 service: service,
                 package: nil,
                 application: "test.caller",
-                limits: self.limits.peerLimits
+                limits: limits.peerLimits
             ),
             handler: handler
         )
     }
+
+    /// A client without manners, past the handshake.
+    func connectRaw(as identity: SystemIdentity? = nil) async throws -> RawPeer {
+        try await RawPeer.connect(port: self.listener.port, tls: .raw(as: identity ?? self.account.system()))
+    }
+
+    /// A client without manners on an open connection.
+    func openRaw(as identity: SystemIdentity? = nil) async throws -> RawPeer {
+        let peer = try await self.connectRaw(as: identity)
+        try peer.send(.hello(.test))
+        guard case .accept? = try await peer.nextFrame() else { throw NotInTime(what: "the answer to the hello") }
+        return peer
+    }
+}
+
+/// The host's side of the connections that were opened, held weakly by nobody but the test.
+final class OpenConnections: Sendable {
+    private let connections = Mutex<[Connection]>([])
+
+    func add(_ connection: Connection) { self.connections.withLock { $0.append(connection) } }
+    func removeAll() { self.connections.withLock { $0.removeAll() } }
+    var all: [Connection] { self.connections.withLock { $0 } }
+
+    /// The only connection, once it is there.
+    func first() async throws -> Connection {
+        try await eventually("a connection at the host") { self.all.first }
+    }
+}
+
+/// What the host logs, for tests that want to know.
+final class TestLog: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { self.lines.withLock { $0 } }
+
+    var logger: Logger {
+        Logger(label: "host") { _ in Handler(log: self) }
+    }
+
+    private struct Handler: LogHandler {
+        let log: TestLog
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.debug
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { self.metadata[key] }
+            set { self.metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let text = "\(event.level) \(event.message) \(event.metadata ?? [:])"
+            self.log.lines.withLock { $0.append(text) }
+        }
+    }
+}
+
+extension Hello {
+    static let test = Hello(
+        service: "echo",
+        package: nil,
+        application: "test.raw",
+        limits: ConnectionLimits().peerLimits
+    )
 }
 
 extension ConnectionLimits {
     /// Handshakes of a debug build on a busy machine may take longer than a second.
     static var patient: ConnectionLimits {
         var limits = ConnectionLimits()
-        limits.openingTime = .seconds(10)
+        limits.openingTime = .seconds(20)
+        return limits
+    }
+
+    static func patient(_ change: (inout ConnectionLimits) -> Void) -> ConnectionLimits {
+        var limits = ConnectionLimits.patient
+        change(&limits)
         return limits
     }
 }

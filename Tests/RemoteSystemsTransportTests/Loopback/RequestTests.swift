@@ -1,0 +1,307 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import RemoteSystemsIdentity
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// Requests and answers between two systems, over TLS (R-39 … ).
+@Suite(.timeLimit(.minutes(1))) struct RequestTests {
+    @Test func `a request is answered over TLS`() async throws {
+        try await LoopbackHost.with { request, _ in
+            Reply(message: ["echo": .dictionary(request.message)])
+        } _: { host in
+            let connection = try await host.connect()
+            let reply = try await connection.send(["Type": "ping"], timeout: .seconds(20))
+            #expect(reply.status == .success)
+            #expect(reply.message == ["echo": ["Type": "ping"]])
+            await connection.close()
+            #expect(await connection.waitUntilClosed() == .completed)
+        }
+    }
+
+    @Test func `requests start in the order they were sent`() async throws {
+        let seen = Mutex<[Int64]>([])
+        try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }) { request, _ in
+            seen.withLock { $0.append(request.message["number"]?.int64 ?? -1) }
+            await Task.yield()
+            return Reply()
+        } _: { host in
+            let connection = try await host.connect()
+            for call in await connection.submit(300) { try await call.value }
+            await connection.close()
+        }
+        #expect(seen.withLock { $0 } == Array(0..<300))
+    }
+
+    @Test func `a thousand requests at once are all answered, each with its own answer`() async throws {
+        try await LoopbackHost.with { host in
+            let connection = try await host.connect()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<1000 {
+                    group.addTask {
+                        let reply = try await connection.send(
+                            ["number": .integer(Int64(number))],
+                            timeout: .seconds(30)
+                        )
+                        #expect(reply.message["number"] == .integer(Int64(number)))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            await connection.close()
+        }
+    }
+
+    @Test func `both sides ask and answer at the same time`() async throws {
+        try await LoopbackHost.with { request, connection in
+            // Asks back before it answers.
+            guard let back = try? await connection.send(["back": 1], timeout: .seconds(20)) else {
+                return Reply(status: .failure)
+            }
+            return Reply(message: ["from caller": .dictionary(back.message)])
+        } _: { host in
+            let connection = try await host.connect { request, _ in
+                Reply(message: ["you said": request.message["back"] ?? .null])
+            }
+            let reply = try await connection.send([:], timeout: .seconds(20))
+            #expect(reply.message == ["from caller": ["you said": 1]])
+            await connection.close()
+        }
+    }
+
+    @Test func `a status that nobody knows, and a failure, arrive as they were sent`() async throws {
+        try await LoopbackHost.with { _, _ in
+            Reply(status: ResponseStatus(rawValue: 4711), failure: WireFailure("Out of paper.", canRetry: true))
+        } _: { host in
+            let connection = try await host.connect()
+            let reply = try await connection.send([:], timeout: .seconds(20))
+            #expect(reply.status == ResponseStatus(rawValue: 4711))
+            #expect(reply.failure == WireFailure("Out of paper.", canRetry: true))
+            await connection.close()
+        }
+    }
+
+    // MARK: Size
+
+    @Test func `a message too large for the peer is refused before it is sent, and the connection goes on`()
+        async throws
+    {
+        let handled = Mutex(0)
+        let small = ConnectionLimits.patient { $0.messageBytes = 2048 }
+        try await LoopbackHost.with(limits: small) { request, _ in
+            handled.withLock { $0 += 1 }
+            return Reply(message: request.message)
+        } _: { host in
+            let connection = try await host.connect()
+            let large: ValueSet = ["a": .string(String(repeating: "x", count: 2048))]
+            let error = await #expect(throws: TransportError.self) {
+                try await connection.send(large, timeout: .seconds(20))
+            }
+            #expect(error?.code == .messageTooLarge)
+            #expect(error?.wasSent == false)
+            #expect(try await connection.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
+            await connection.close()
+        }
+        #expect(handled.withLock { $0 } == 1)
+    }
+
+    @Test func `an answer too large for the caller becomes a status, and the connection goes on`() async throws {
+        try await LoopbackHost.with { request, _ in
+            let count = request.message["count"]?.int64 ?? 0
+            return Reply(message: ["a": .string(String(repeating: "x", count: Int(count)))])
+        } _: { host in
+            let connection = try await host.connect(limits: .patient { $0.messageBytes = 2048 })
+            let reply = try await connection.send(["count": 5000], timeout: .seconds(20))
+            #expect(reply.status == .messageTooLarge)
+            #expect(reply.message.isEmpty)
+            #expect(reply.failure?.text.contains("2048") == true)
+            #expect(try await connection.send(["count": 1], timeout: .seconds(20)).message == ["a": "x"])
+            await connection.close()
+        }
+    }
+
+    @Test func `a message of 16 MiB makes the round trip`() async throws {
+        let large = ConnectionLimits.patient { $0.messageBytes = ConnectionLimits.mostMessageBytes }
+        try await LoopbackHost.with(limits: large) { host in
+            let connection = try await host.connect(limits: large)
+            let message: ValueSet = ["a": .data(.init(repeating: 7, count: (16 << 20) - 64))]
+            let reply = try await connection.send(message, timeout: .seconds(30))
+            #expect(reply.message == message)
+            await connection.close()
+        }
+    }
+
+    @Test func `a message that cannot be said fails alone`() async throws {
+        try await LoopbackHost.with { host in
+            let connection = try await host.connect()
+            let error = await #expect(throws: TransportError.self) {
+                try await connection.send(["when": .date(secondsSince1970: .nan)], timeout: .seconds(20))
+            }
+            #expect(error?.code == .invalidMessage)
+            #expect(try await connection.send([:], timeout: .seconds(20)).status == .success)
+            await connection.close()
+        }
+    }
+
+    // MARK: Windows
+
+    @Test func `a full window makes calls wait, and loses none`() async throws {
+        let running = Mutex((now: 0, most: 0))
+        try await LoopbackHost.with(limits: .patient { $0.window = 4 }) { request, _ in
+            running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            await Task.yield()
+            running.withLock { $0.now -= 1 }
+            return Reply(message: request.message)
+        } _: { host in
+            let connection = try await host.connect()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<100 {
+                    group.addTask {
+                        let reply = try await connection.send(
+                            ["number": .integer(Int64(number))],
+                            timeout: .seconds(30)
+                        )
+                        #expect(reply.message["number"] == .integer(Int64(number)))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            await connection.close()
+        }
+        #expect(running.withLock { $0.most } <= 4)
+    }
+
+    @Test func `the window's bytes are kept too`() async throws {
+        let limits = ConnectionLimits.patient {
+            $0.messageBytes = 4096
+            $0.windowBytes = 8192
+        }
+        try await LoopbackHost.with(limits: limits) { request, _ in
+            await Task.yield()
+            return Reply(message: ["count": .integer(Int64(request.message["a"]?.string?.utf8.count ?? 0))])
+        } _: { host in
+            let connection = try await host.connect()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<60 {
+                    group.addTask {
+                        let text = String(repeating: "x", count: 3000 + number)
+                        let reply = try await connection.send(["a": .string(text)], timeout: .seconds(30))
+                        #expect(reply.message["count"] == .integer(Int64(text.utf8.count)))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            await connection.close()
+            #expect(await connection.waitUntilClosed() == .completed)
+        }
+    }
+
+    // MARK: Deadlines and cancellation
+
+    @Test func `a deadline that passes ends the call, and cancels the peer's handler`() async throws {
+        let wasCancelled = Mutex(false)
+        try await LoopbackHost.with { _, _ in
+            do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
+            return Reply()
+        } _: { host in
+            let connection = try await host.connect()
+            let error = await #expect(throws: TransportError.self) {
+                try await connection.send([:], timeout: .milliseconds(50))
+            }
+            #expect(error?.code == .deadlineExceeded)
+            #expect(error?.wasSent == true)
+            try await eventually("cancellation of the handler") { wasCancelled.withLock { $0 } }
+            await connection.close()
+            #expect(await connection.waitUntilClosed() == .completed)
+        }
+    }
+
+    @Test func `a deadline that passes in the queue says that nothing was sent`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.window = 1 }) { _, _ in
+            try? await Task.sleep(for: .seconds(60))
+            return Reply()
+        } _: { host in
+            let connection = try await host.connect()
+            let first = Task { try await connection.send([:], timeout: .seconds(30)) }
+            try await eventually("the first request") { await connection.hasCallsOut }
+            let error = await #expect(throws: TransportError.self) {
+                try await connection.send([:], timeout: .milliseconds(20))
+            }
+            #expect(error?.code == .deadlineExceeded)
+            #expect(error?.wasSent == false)
+            first.cancel()
+            await #expect(throws: CancellationError.self) { try await first.value }
+            await connection.abort()
+        }
+    }
+
+    @Test func `cancelling the calling task reaches the peer's handler`() async throws {
+        let state = Mutex("")
+        try await LoopbackHost.with { _, _ in
+            state.withLock { $0 = "started" }
+            do { try await Task.sleep(for: .seconds(60)) } catch { state.withLock { $0 = "cancelled" } }
+            return Reply()
+        } _: { host in
+            let connection = try await host.connect()
+            let call = Task { try await connection.send([:], timeout: .seconds(30)) }
+            try await eventually("the handler") { state.withLock { $0 } == "started" }
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            try await eventually("cancellation of the handler") { state.withLock { $0 } == "cancelled" }
+            // The place in the window comes back with the late answer.
+            try await eventually("the late answer") { await !connection.hasCallsOut }
+            await connection.close()
+        }
+    }
+
+    @Test func `a task that is cancelled already sends nothing`() async throws {
+        let handled = Mutex(0)
+        try await LoopbackHost.with { _, _ in
+            handled.withLock { $0 += 1 }
+            return Reply()
+        } _: { host in
+            let connection = try await host.connect()
+            let mayStart = Gate()
+            let call = Task {
+                await mayStart.wait()
+                return try await connection.send([:], timeout: .seconds(30))
+            }
+            call.cancel()
+            mayStart.open()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            _ = try await connection.send([:], timeout: .seconds(20))
+            await connection.close()
+        }
+        #expect(handled.withLock { $0 } == 1)
+    }
+
+    @Test func `a handler that never ends holds up nobody else`() async throws {
+        let endOfTest = Gate()
+        defer { endOfTest.open() }
+        try await LoopbackHost.with { request, _ in
+            if request.message["forever"] != nil { await endOfTest.wait() }
+            return Reply(message: request.message)
+        } _: { host in
+            let connection = try await host.connect()
+            await #expect(throws: TransportError.self) {
+                try await connection.send(["forever": true], timeout: .milliseconds(50))
+            }
+            #expect(try await connection.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
+            await connection.abort()
+        }
+    }
+}
+
+extension Connection {
+    /// Starts so many requests, each before the next.
+    fileprivate func submit(_ count: Int) -> [Task<Void, any Error>] {
+        (0..<count).map { number in
+            Task.immediate { _ = try await self.send(["number": .integer(Int64(number))], timeout: .seconds(30)) }
+        }
+    }
+}

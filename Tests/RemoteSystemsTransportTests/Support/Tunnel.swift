@@ -1,0 +1,81 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A TCP proxy on the loopback interface that can go silent, as a cut cable does: nothing passes and nobody is told.
+final class Tunnel: Sendable {
+    let port: Int
+    private let listener: any Channel
+    private let ends: Ends
+
+    private init(listener: any Channel, ends: Ends, port: Int) {
+        self.listener = listener
+        self.ends = ends
+        self.port = port
+    }
+
+    static func start(to port: Int) async throws -> Tunnel {
+        let ends = Ends()
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { near in
+                ends.add(near)
+                return ClientBootstrap(group: near.eventLoop)
+                    .channelInitializer { far in
+                        ends.add(far)
+                        return far.eventLoop.makeCompletedFuture {
+                            try far.pipeline.syncOperations.addHandler(Forwarder(to: near, ends))
+                        }
+                    }
+                    .connect(host: "127.0.0.1", port: port)
+                    .flatMapThrowing { try near.pipeline.syncOperations.addHandler(Forwarder(to: $0, ends)) }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        return Tunnel(listener: listener, ends: ends, port: listener.localAddress?.port ?? 0)
+    }
+
+    func goSilent() { self.ends.goSilent() }
+
+    /// Both TCP connections go away without a word of TLS.
+    func cut() { self.ends.close() }
+
+    func stop() async {
+        self.ends.close()
+        try? await self.listener.close().get()
+    }
+}
+
+private final class Ends: Sendable {
+    private let state = Mutex((channels: [any Channel](), isSilent: false))
+
+    func add(_ channel: any Channel) { self.state.withLock { $0.channels.append(channel) } }
+    func goSilent() { self.state.withLock { $0.isSilent = true } }
+    var isSilent: Bool { self.state.withLock { $0.isSilent } }
+    func close() { for channel in self.state.withLock({ $0.channels }) { channel.close(promise: nil) } }
+}
+
+private final class Forwarder: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let other: any Channel
+    private let ends: Ends
+
+    init(to other: any Channel, _ ends: Ends) {
+        self.other = other
+        self.ends = ends
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.ends.isSilent else { return }
+        self.other.writeAndFlush(self.unwrapInboundIn(data), promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        guard !self.ends.isSilent else { return }
+        self.other.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}
