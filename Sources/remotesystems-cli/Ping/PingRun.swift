@@ -36,7 +36,7 @@ final class PingRun: Sendable {
     }
 
     private func exchange(_ connection: AppServiceConnection) async throws {
-        let info = await connection.info
+        let info = connection.info
         let application = info?.peer.claimedApplicationID ?? ""
         let address = info?.address ?? "?"
         try self.output.json(
