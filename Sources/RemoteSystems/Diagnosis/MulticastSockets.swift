@@ -34,7 +34,7 @@ struct MulticastSockets: Sendable, Hashable {
         table.split(separator: "\n").dropFirst().compactMap { line in
             let fields = line.split(separator: " ", omittingEmptySubsequences: true)
             guard fields.count > 9, fields[1].hasSuffix(":14E9"), let user = UInt32(fields[7]),
-                let inode = UInt64(fields[9])
+                let inode = UInt64(fields[9]), inode != 0
             else { return nil }
             return Socket(user: user, inode: inode)
         }

@@ -28,6 +28,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// - Returns: the findings, good ones too, in an order to read and mend them in.
     public func run() async -> [DiagnosisFinding] {
         let network = self.local.configuration.network
+        // Before this process speaks mDNS itself.
+        let responders = MulticastSockets.current()
         var findings = IdentityFindings(now: Date(), facts: IdentityFacts.read(self.local)).all
         let interfaces = InterfaceFacts.current()
         findings.append(NetworkFindings.interfaces(interfaces, network))
@@ -37,7 +39,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         }
         findings += await self.discovery()
         if network != .loopback {
-            findings.append(NetworkFindings.responders(MulticastSockets.current()))
+            findings.append(NetworkFindings.responders(responders))
         }
         findings.append(await self.listening())
         return findings
