@@ -1,0 +1,68 @@
+// swift-tools-version: 6.2
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+// A package of its own, so that gRPC, Protocol Buffers and the rest never enter the graph of anyone who uses the SDK.
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+    name: "remote-systems-benchmarks",
+    products: [
+        .executable(name: "bench", targets: ["bench"]),
+        // Loaded in front of a child's C library while its allocations are counted, and at no other time.
+        .library(name: "AllocationCounter", type: .dynamic, targets: ["CAllocationCounter"]),
+    ],
+    dependencies: [
+        .package(name: "remote-systems", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-crypto", "4.5.0"..<"5.0.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+        .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
+    ],
+    targets: [
+        // What is measured and how it is summed up: pure values, no clock and no I/O.
+        .target(name: "Measuring", swiftSettings: settings),
+        .testTarget(name: "MeasuringTests", dependencies: ["Measuring"], swiftSettings: settings),
+        // A monotonic clock, and child processes that die with their parent.
+        .target(name: "CBenchSupport"),
+        // The D-Bus peer, written against sd-bus in C so that no bridge of ours slows it down.
+        .target(name: "CBusPeer", linkerSettings: [.linkedLibrary("systemd")]),
+        .target(name: "CAllocationCounter", dependencies: ["CBenchSupport"], publicHeadersPath: "."),
+        .executableTarget(
+            name: "bench",
+            dependencies: [
+                "Measuring", "CBenchSupport", "CBusPeer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRPCCore", package: "grpc-swift-2"),
+                .product(name: "GRPCNIOTransportHTTP2Posix", package: "grpc-swift-nio-transport"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "RemoteSystems", package: "remote-systems"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                .product(name: "ValueSets", package: "remote-systems"),
+                .product(name: "X509", package: "swift-certificates"),
+            ],
+            swiftSettings: settings
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,32 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// The names by which contestants are chosen, shown and compared.
+package enum ContestantName: String, Codable, CaseIterable, Sendable {
+    /// SwiftNIO and TLS 1.3 with channel handlers only; a message counts once it is back as a whole.
+    case rawTLS = "raw-tls"
+    /// The same, but bytes are returned, or forgotten, as they arrive; nothing is collected.
+    case rawTLSStreamed = "raw-tls-streamed"
+    /// gRPC Swift 2 over mutual TLS, one call a message.
+    case grpcUnary = "grpc-unary"
+    /// gRPC Swift 2 over mutual TLS, all messages on one bidirectional stream.
+    case grpcStream = "grpc-stream"
+    /// An sd-bus method call through a private dbus-daemon.
+    case sdBus = "sd-bus"
+    /// RemoteSystems through its public API, sending inside the scope of the connection, as in `withAppService`.
+    case ours
+    /// The same, sending from tasks that have nothing to do with the connection.
+    case oursFromPool = "ours-from-pool"
+}
+
+/// The names of the coders that are compared.
+package enum CoderName: String, Codable, CaseIterable, Sendable {
+    /// Foundation's JSON coder with a dictionary whose fields are not known beforehand.
+    case json
+    /// Foundation's JSON coder with a structure whose fields the compiler knows.
+    case jsonStructure = "json-structure"
+    /// swift-protobuf's `Google_Protobuf_Struct`.
+    case protobuf = "protobuf-struct"
+    /// `ValueSet` as CBOR.
+    case ours
+}

@@ -1,0 +1,20 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Measuring
+
+/// A contestant whose hosts are found by others without being told an address.
+protocol DiscoveringContestant: Contestant {
+    /// Starts a host that announces itself on the loopback interface; returns as soon as its start was asked for.
+    ///
+    /// The host stops when the returned handle is stopped.
+    func startHost(_ setup: Setup) async throws -> any Stoppable
+
+    /// Starts a watcher on the loopback interface that calls `added` for each system it adds.
+    func startWatcher(_ setup: Setup, added: @escaping @Sendable () -> Void) async throws -> any Stoppable
+}
+
+/// Something that runs until it is told to stop.
+protocol Stoppable: Sendable {
+    func stop() async throws
+}

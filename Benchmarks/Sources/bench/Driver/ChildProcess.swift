@@ -1,0 +1,127 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import CBenchSupport
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// A process that this one started, spoken to in lines over its standard input and output.
+///
+/// Start one on the main thread only: the system kills it when the thread that started it ends.
+final class ChildProcess: Sendable {
+    let pid: Int32
+    private let input: Int32
+    private let output: Int32
+    private let unread = Mutex<[UInt8]>([])
+
+    /// - Parameters:
+    ///   - command: The program, looked for in `PATH` if it is no path, and its arguments.
+    ///   - environment: What to add to this process's own environment.
+    ///   - shared: Memory to share with the child.
+    ///   - isSilent: Whether what it writes to its standard error is thrown away.
+    init(
+        _ command: [String],
+        environment: [String: String] = [:],
+        shared: SharedCounter? = nil,
+        isSilent: Bool = false
+    ) throws {
+        var child = bench_child()
+        var variables = ProcessInfo.processInfo.environment
+        // A child's children are not looked into.
+        variables["LD_PRELOAD"] = nil
+        variables.merge(environment) { $1 }
+        let program = try Self.path(of: command[0])
+        let arguments = unsafe Self.strings([program] + command.dropFirst())
+        let entries = unsafe Self.strings(variables.map { "\($0)=\($1)" })
+        defer {
+            unsafe arguments.forEach { unsafe free($0) }
+            unsafe entries.forEach { unsafe free($0) }
+        }
+        let failure = unsafe bench_spawn(arguments, entries, shared?.descriptor ?? -1, isSilent, &child)
+        guard failure == 0 else {
+            throw BenchError("\(program) cannot be started: \(unsafe String(cString: strerror(failure)))")
+        }
+        pid = child.pid
+        input = child.input
+        output = child.output
+    }
+
+    private static func strings(_ strings: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        unsafe strings.map { unsafe strdup($0) } + [nil]
+    }
+
+    private static func path(of program: String) throws -> String {
+        if program.contains("/") { return program }
+        let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":").map(String.init) ?? []
+        for folder in folders + ["/usr/bin", "/bin"] {
+            let path = "\(folder)/\(program)"
+            if unsafe access(path, X_OK) == 0 { return path }
+        }
+        throw BenchError("\(program) is not installed.")
+    }
+
+    func writeLine(_ line: some Sequence<UInt8>) throws {
+        let bytes = Array(line) + [UInt8(ascii: "\n")]
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes[written...].withUnsafeBytes { unsafe write(input, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw BenchError("Process \(pid) no longer listens.") }
+            written += count
+        }
+    }
+
+    /// The next line without its end.
+    func readLine(within seconds: Double) throws -> [UInt8] {
+        let deadline = monotonicNanoseconds() + Int64(seconds * 1e9)
+        return try unread.withLock { unread in
+            var searched = 0
+            while true {
+                if let end = unread[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                    defer { unread.removeSubrange(...end) }
+                    return Array(unread[..<end])
+                }
+                searched = unread.count
+                let left = deadline - monotonicNanoseconds()
+                guard left > 0 else { throw BenchError("Process \(pid) has not answered within \(seconds) s.") }
+                try receive(into: &unread, within: left)
+            }
+        }
+    }
+
+    private func receive(into unread: inout [UInt8], within nanoseconds: Int64) throws {
+        var interest = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&interest, 1, Int32(clamping: nanoseconds / 1_000_000 + 1)) > 0 else { return }
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(output, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { return }
+        guard count > 0 else { throw BenchError("Process \(pid) ended early.") }
+        unread += chunk[..<count]
+    }
+
+    /// Private memory that a process uses now.
+    static func privateBytes(of pid: Int32) throws -> Int64 {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        for line in status.split(separator: "\n") where line.hasPrefix("RssAnon:") {
+            let words = line.split { $0 == " " || $0 == "\t" }
+            if words.count > 1, let kibibytes = Int64(words[1]) { return kibibytes * 1024 }
+        }
+        throw BenchError("The system does not tell the memory of process \(pid).")
+    }
+
+    /// Ends the process and waits for it: by closing its input first, by force if that does not help at once.
+    func stop() {
+        close(input)
+        for _ in 0..<100 {
+            if bench_has_ended(pid) {
+                close(output)
+                return
+            }
+            usleep(5000)
+        }
+        kill(pid, SIGKILL)
+        for _ in 0..<1000 where !bench_has_ended(pid) { usleep(1000) }
+        close(output)
+    }
+}

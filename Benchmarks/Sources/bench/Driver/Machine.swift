@@ -1,0 +1,34 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Measuring
+
+extension Report.Machine {
+    /// This machine, as it is now.
+    static func current() -> Self {
+        let load = loadAverage()
+        return Self(
+            processor: processor ?? "unknown processor",
+            cores: ProcessInfo.processInfo.activeProcessorCount,
+            kernel: "Linux " + (text("/proc/sys/kernel/osrelease") ?? "of an unknown version"),
+            loadBefore: load,
+            loadAfter: load
+        )
+    }
+
+    /// The average of the last minute; the run's own work is in it once it has begun.
+    static func loadAverage() -> Double {
+        text("/proc/loadavg")?.split(separator: " ").first.flatMap { Double($0) } ?? .nan
+    }
+
+    private static var processor: String? {
+        text("/proc/cpuinfo")?.split(separator: "\n").first { $0.hasPrefix("model name") }
+            .flatMap { $0.split(separator: ":").last }
+            .map { String($0.drop { $0 == " " }) }
+    }
+
+    private static func text(_ path: String) -> String? {
+        try? String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").joined(separator: "\n")
+    }
+}

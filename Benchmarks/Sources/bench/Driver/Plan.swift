@@ -1,0 +1,22 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Measuring
+
+/// How much a run does, and with whom.
+struct Plan {
+    var rounds: Int
+    var quick: Bool
+    var parts: Set<Part>
+    var contestants: [ContestantName]
+    var directory: String
+    var keepsCoresAwake: Bool
+
+    /// Long enough for code, caches and connections to be as they are in use.
+    var warmUp: Limit { Limit(count: 2000, seconds: quick ? 0.1 : 0.3) }
+    var exchange: Limit { Limit(count: quick ? 5000 : 50_000, seconds: quick ? 0.2 : 0.6) }
+    var opening: Limit { Limit(count: quick ? 20 : 100, seconds: quick ? 1 : 3) }
+    var coding: Limit { Limit(count: quick ? 500 : 2000, seconds: quick ? 0.1 : 0.3) }
+    var heldConnections: Int { quick ? 100 : 1000 }
+    var discoveries: Int { quick ? 2 : 7 }
+}

@@ -1,0 +1,135 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Measuring
+
+extension ContestantName: ExpressibleByArgument {}
+
+/// What a run can measure.
+enum Part: String, CaseIterable {
+    case exchange, opening, memory, allocations, coding, discovery
+}
+
+/// The driver: starts the workers, gives them their orders in turns, and reports.
+struct Run: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run the benchmarks (the default).",
+        discussion: """
+            Parts: \(Part.allCases.map(\.rawValue).joined(separator: ", ")).
+            Contestants: \(ContestantName.allCases.map(\.rawValue).joined(separator: ", ")).
+            """
+    )
+
+    @Flag(help: "Fewer and shorter rounds: enough to see that everything works.")
+    var quick = false
+
+    @Option(help: "Only these parts and contestants, separated by commas.")
+    var only = ""
+
+    @Option(help: "How many interleaved rounds.")
+    var rounds: Int?
+
+    @Flag(help: "Let cores sleep whenever they have nothing to do, as they do in use.")
+    var letCoresSleep = false
+
+    @Option(help: ArgumentHelp("Also write every figure to this file.", valueName: "file"))
+    var json: String?
+
+    func validate() throws {
+        if let rounds, !(1...1000).contains(rounds) {
+            throw ValidationError("Between 1 and 1000 rounds can be run, not \(rounds).")
+        }
+        _ = try selection()
+        // Better told now than after minutes of work.
+        if let json, unsafe access(URL(filePath: json).deletingLastPathComponent().path(), W_OK) != 0 {
+            throw ValidationError("\(json) cannot be written: its directory is missing or not yours to write to.")
+        }
+    }
+
+    private func selection() throws -> (parts: Set<Part>, contestants: Set<ContestantName>) {
+        var parts: Set<Part> = []
+        var contestants: Set<ContestantName> = []
+        for word in only.split(separator: ",") {
+            let word = word.drop { $0 == " " }
+            if let part = Part(rawValue: String(word)) {
+                parts.insert(part)
+            } else if let name = ContestantName(rawValue: String(word)) {
+                contestants.insert(name)
+            } else {
+                throw ValidationError("'\(word)' is neither a part nor a contestant; see --help.")
+            }
+        }
+        return (
+            parts.isEmpty ? Set(Part.allCases) : parts,
+            contestants.isEmpty ? Set(ContestantName.allCases) : contestants
+        )
+    }
+
+    func run() throws {
+        signal(SIGPIPE, SIG_IGN)
+        let selection = try selection()
+        let directory = try PrivateDirectory()
+        let interruption = directory.removeOnInterruption()
+        defer {
+            interruption.cancel()
+            directory.remove()
+        }
+        let awake = letCoresSleep ? nil : try Worker(["keep-awake"], setup: nil)
+        defer { awake?.stop() }
+        let plan = Plan(
+            rounds: rounds ?? (quick ? 2 : 7),
+            quick: quick,
+            parts: selection.parts,
+            contestants: ContestantName.allCases.filter(selection.contestants.contains),
+            directory: directory.path,
+            keepsCoresAwake: !letCoresSleep
+        )
+        let report = try Driver(plan).run()
+        print(report.text, terminator: "")
+        if let json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+            do {
+                try encoder.encode(report).write(to: URL(filePath: json), options: .atomic)
+            } catch {
+                throw BenchError("The figures cannot be written to \(json): \(error)")
+            }
+        }
+        if !report.failures.isEmpty { throw ExitCode.failure }
+    }
+}
+
+/// A directory that only this user can read and that goes with the run.
+private struct PrivateDirectory {
+    let path: String
+
+    init() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "remote-systems-bench-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        path = folder.path()
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// The children need no word: they end with this process.
+    func removeOnInterruption() -> any DispatchSourceSignal {
+        signal(SIGINT, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
+        source.setEventHandler {
+            remove()
+            exit(130)
+        }
+        source.resume()
+        return source
+    }
+}

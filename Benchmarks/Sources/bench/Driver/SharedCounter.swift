@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import CBenchSupport
+import Glibc
+
+/// Memory in which a child's allocations are counted by the library that is loaded in front of it.
+final class SharedCounter: Sendable {
+    let descriptor: Int32
+
+    init() throws {
+        descriptor = bench_shared_memory(4096)
+        guard descriptor >= 0 else { throw BenchError("No memory can be shared with a child.") }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// How often the child asked for memory until now.
+    func allocations() throws -> Int64 {
+        var counter = bench_allocation_counter()
+        let size = MemoryLayout<bench_allocation_counter>.size
+        guard unsafe pread(descriptor, &counter, size, 0) == size else {
+            throw BenchError("The shared memory cannot be read.")
+        }
+        return Int64(clamping: counter.allocations)
+    }
+}

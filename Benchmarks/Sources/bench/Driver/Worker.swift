@@ -1,0 +1,95 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import CBenchSupport
+import FoundationEssentials
+import Measuring
+
+/// A child process of this same program that takes orders.
+struct Worker {
+    private let process: ChildProcess
+    /// What the worker said when it was ready.
+    private(set) var address = ""
+    private var companions: [Int32] = []
+
+    /// - Parameters:
+    ///   - arguments: The command and what it is to be.
+    ///   - setup: What the worker is told first; it answers when it is ready.
+    ///   - counter: Where its allocations are to be counted, if they are.
+    init(_ arguments: [String], setup: Setup?, counter: SharedCounter? = nil) throws {
+        let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        var environment: [String: String] = [:]
+        if counter != nil {
+            let folder = program.split(separator: "/").dropLast().joined(separator: "/")
+            let library = "/\(folder)/libAllocationCounter.so"
+            guard FileManager.default.fileExists(atPath: library) else {
+                throw BenchError("\(library) is missing; build the whole package.")
+            }
+            environment["LD_PRELOAD"] = library
+        }
+        process = try ChildProcess([program] + arguments, environment: environment, shared: counter)
+        do {
+            guard let setup else { return }
+            try process.writeLine(JSONEncoder().encode(setup))
+            let ready = try reply(within: 30)
+            address = ready.address ?? ""
+            companions = ready.companions ?? []
+        } catch {
+            process.stop()
+            throw error
+        }
+    }
+
+    /// Has the order carried out and waits for the reply.
+    @discardableResult
+    func order(_ order: Order, within seconds: Double = 60) throws -> Reply {
+        try process.writeLine(JSONEncoder().encode(order))
+        return try reply(within: seconds)
+    }
+
+    private func reply(within seconds: Double) throws -> Reply {
+        let reply = try JSONDecoder().decode(Reply.self, from: Data(process.readLine(within: seconds)))
+        if let failure = reply.failure { throw BenchError(failure) }
+        return reply
+    }
+
+    /// Private memory in use now, by the worker and its companions.
+    func privateBytes() throws -> Int64 {
+        try ([process.pid] + companions).map(ChildProcess.privateBytes).reduce(0, +)
+    }
+
+    func stop() {
+        process.stop()
+    }
+}
+
+/// Both sides of one contestant, each in its own process.
+struct Pair {
+    let name: ContestantName
+    let server: Worker
+    let caller: Worker
+
+    init(
+        _ name: ContestantName,
+        credentials: Credentials,
+        directory: String,
+        serverCounter: SharedCounter? = nil,
+        callerCounter: SharedCounter? = nil
+    ) throws {
+        self.name = name
+        var setup = Setup(credentials: credentials, directory: directory)
+        server = try Worker(["serve", name.rawValue], setup: setup, counter: serverCounter)
+        setup.address = server.address
+        do {
+            caller = try Worker(["call", name.rawValue], setup: setup, counter: callerCounter)
+        } catch {
+            server.stop()
+            throw error
+        }
+    }
+
+    func stop() {
+        caller.stop()
+        server.stop()
+    }
+}

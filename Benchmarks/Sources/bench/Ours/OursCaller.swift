@@ -1,0 +1,101 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Measuring
+import RemoteSystems
+import ValueSets
+
+/// Opens app-service connections to one host.
+struct OursCaller: Caller {
+    let request: RemoteSystemConnectionRequest
+    let form: Ours.Form
+
+    private static let service = AppServiceDescription(name: Ours.service, schema: .full)
+
+    func open() async throws -> any Line {
+        let line: any Line
+        switch form {
+        case .scoped:
+            line = OursScopedLine(Self.service, request)
+        case .fromPool:
+            let connection = AppServiceConnection(to: Self.service)
+            guard try await connection.open(request) == .success else {
+                throw await connection.openError ?? BenchError("The connection was not opened, for no reason.")
+            }
+            line = OursLine(connection: connection)
+        }
+        _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
+        return line
+    }
+}
+
+/// Sends from wherever it is asked to.
+private struct OursLine: RoundTripLine {
+    let connection: AppServiceConnection
+
+    func message(for load: Load) -> ValueSet {
+        [
+            "IsEcho": .bool(load.answer == .echo),
+            "Payload": .data(Data(repeating: 0x5a, count: load.bytes)),
+        ]
+    }
+
+    func roundTrip(_ message: ValueSet, load: Load) async throws {
+        let answer = try await connection.send(message).get()
+        guard answer["Payload"]?.data?.count == (load.answer == .echo ? load.bytes : nil) else {
+            throw BenchError("The answer is not the one that was asked for.")
+        }
+    }
+
+    func close() async {
+        await connection.close()
+    }
+}
+
+/// A connection whose scope lasts until the line is closed, and that does inside it what the line is asked to do.
+private struct OursScopedLine: Line {
+    private struct Job {
+        var load: Load
+        var limit: Limit
+        var done: CheckedContinuation<Measurement, any Error>
+    }
+
+    private let jobs: AsyncStream<Job>.Continuation
+    private let scope: Task<Void, Never>
+
+    init(_ service: AppServiceDescription, _ request: RemoteSystemConnectionRequest) {
+        let (jobs, continuation) = AsyncStream.makeStream(of: Job.self, bufferingPolicy: .bufferingOldest(1))
+        self.jobs = continuation
+        scope = Task {
+            do {
+                try await AppServiceConnection.with(service, request) { connection in
+                    let line = OursLine(connection: connection)
+                    for await job in jobs {
+                        do {
+                            job.done.resume(returning: try await line.exchange(job.load, until: job.limit))
+                        } catch {
+                            job.done.resume(throwing: error)
+                        }
+                    }
+                }
+            } catch {
+                for await job in jobs { job.done.resume(throwing: error) }
+            }
+        }
+    }
+
+    func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
+        try await withCheckedThrowingContinuation { done in
+            guard case .enqueued = jobs.yield(Job(load: load, limit: limit, done: done)) else {
+                done.resume(throwing: BenchError("The line is closed, or busy."))
+                return
+            }
+        }
+    }
+
+    func close() async {
+        jobs.finish()
+        await scope.value
+    }
+}

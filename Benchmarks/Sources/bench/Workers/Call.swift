@@ -1,0 +1,78 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Measuring
+
+/// The calling side's process.
+struct Call: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "The calling side; started by a run.",
+        shouldDisplay: false
+    )
+
+    @Argument var name: ContestantName
+
+    func run() throws {
+        let contestant = contestant(name)
+        WorkerConversation.raiseDescriptorLimit()
+        let setup = try WorkerConversation.setup()
+        let caller = try blocking { try await contestant.caller(setup) }
+        try WorkerConversation.reply(Reply())
+        var lines: [any Line] = []
+        var watch: Watch?
+        func firstLine() throws -> any Line {
+            if lines.isEmpty { lines.append(try blocking { try await caller.open() }) }
+            return lines[0]
+        }
+        try WorkerConversation.run { order in
+            switch order {
+            case .exchange(let load, let limit):
+                let line = try firstLine()
+                return Reply(measurement: try blocking { try await line.exchange(load, until: limit) })
+            case .rehearse(let load, let limit):
+                let line = try firstLine()
+                _ = try blocking { try await line.exchange(load, until: limit) }
+                return Reply()
+            case .open(let limit):
+                return Reply(measurement: try blocking { try await Self.open(limit, caller) })
+            case .hold(let count):
+                lines += try blocking {
+                    var more: [any Line] = []
+                    for _ in 0..<count { more.append(try await caller.open()) }
+                    return more
+                }
+                return Reply()
+            case .startWatcher:
+                guard let contestant = contestant as? any DiscoveringContestant else { break }
+                let start = monotonicNanoseconds()
+                watch = try blocking { try await Watch(contestant, setup) }
+                return Reply(number: start)
+            case .awaitAdded(let seconds):
+                guard let watch else { throw BenchError("No watcher was started.") }
+                return Reply(number: try blocking { try await watch.added(within: seconds) })
+            case .stopWatcher:
+                if let running = watch { try blocking { try await running.stop() } }
+                watch = nil
+                return Reply()
+            default:
+                break
+            }
+            throw BenchError("A caller of \(name) cannot do this: \(order)")
+        }
+    }
+
+    private static func open(_ limit: Limit, _ caller: any Caller) async throws -> Measurement {
+        var times: [Int64] = []
+        times.reserveCapacity(limit.count)
+        let first = monotonicNanoseconds()
+        while times.count < limit.count {
+            let start = monotonicNanoseconds()
+            guard start - first < limit.nanoseconds else { break }
+            let line = try await caller.open()
+            times.append(monotonicNanoseconds() - start)
+            await line.close()
+        }
+        return Measurement(nanoseconds: times, elapsedNanoseconds: monotonicNanoseconds() - first)
+    }
+}

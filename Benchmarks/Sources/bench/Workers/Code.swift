@@ -1,0 +1,23 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Measuring
+
+/// The process in which all coders take their turns.
+struct Code: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "The coders; started by a run.", shouldDisplay: false)
+
+    func run() throws {
+        try WorkerConversation.run { order in
+            switch order {
+            case .code(let name, let task, let limit):
+                return Reply(measurement: try dictionaryCoder(name).measure(task, until: limit))
+            case .size(let name, let dictionary):
+                return Reply(number: Int64(try dictionaryCoder(name).size(dictionary)))
+            default:
+                throw BenchError("A coder cannot do this: \(order)")
+            }
+        }
+    }
+}

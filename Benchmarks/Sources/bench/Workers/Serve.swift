@@ -1,0 +1,40 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Measuring
+
+/// The answering side's process.
+struct Serve: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "The answering side; started by a run.",
+        shouldDisplay: false
+    )
+
+    @Argument var name: ContestantName
+
+    func run() throws {
+        let contestant = contestant(name)
+        WorkerConversation.raiseDescriptorLimit()
+        let setup = try WorkerConversation.setup()
+        let server = try contestant.serve(setup)
+        try WorkerConversation.reply(Reply(address: server.address, companions: server.companions))
+        var host: (any Stoppable)?
+        try WorkerConversation.run { order in
+            switch order {
+            case .startHost:
+                guard let contestant = contestant as? any DiscoveringContestant else { break }
+                let start = monotonicNanoseconds()
+                host = try blocking { try await contestant.startHost(setup) }
+                return Reply(number: start)
+            case .stopHost:
+                if let running = host { try blocking { try await running.stop() } }
+                host = nil
+                return Reply()
+            default:
+                break
+            }
+            throw BenchError("A server of \(name) cannot do this: \(order)")
+        }
+    }
+}

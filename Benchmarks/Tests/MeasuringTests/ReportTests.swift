@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Measuring
+
+struct GoalTests {
+    private func report(ours: Int64?, raw: Int64, load: Load = .roundTrip) -> Report {
+        func series(_ name: ContestantName, _ nanoseconds: Int64) -> Series {
+            var series = Series(subject: name.rawValue)
+            series.append(Measurement(nanoseconds: [nanoseconds], elapsedNanoseconds: nanoseconds))
+            series.seal()
+            return series
+        }
+        var report = Report(
+            machine: .init(processor: "p", cores: 2, kernel: "k", loadBefore: 0, loadAfter: 0),
+            rounds: 1,
+            coresSlept: false
+        )
+        report.exchanges = [
+            .init(load: load, series: [series(.rawTLS, raw)] + (ours.map { [series(.ours, $0)] } ?? []))
+        ]
+        return report
+    }
+
+    @Test(arguments: [(Int64(125), Goal.Verdict.met), (126, .notMet)])
+    func `a round trip is held against raw TLS of the same run`(ours: Int64, verdict: Goal.Verdict) {
+        let goal = report(ours: ours, raw: 100).evaluatedGoals().first
+        #expect(goal?.verdict == verdict)
+    }
+
+    @Test func `a rate goal is met from above`() {
+        let goal = report(ours: 200, raw: 100, load: .pipelined).evaluatedGoals()[2]
+        #expect(goal.title == "pipelined rate to raw TLS")
+        #expect(goal.figure == 0.5)
+        #expect(goal.verdict == .met)
+    }
+
+    @Test func `what was not measured is not met either`() {
+        let goals = report(ours: nil, raw: 100).evaluatedGoals()
+        #expect(goals.allSatisfy { $0.verdict == .notMeasured })
+    }
+}
+
+struct TableTests {
+    @Test(arguments: [
+        (0.0, 2, "0.00"), (1.005, 1, "1.0"), (0.05, 2, "0.05"), (1234.5, 0, "1 235"), (1_234_567.25, 2, "1 234 567.25"),
+        (-0.004, 2, "0.00"), (-12.5, 1, "-12.5"), (.nan, 2, "–"), (.infinity, 0, "–"),
+    ])
+    func `numbers are written with fixed decimals and groups`(number: Double, decimals: Int, text: String) {
+        #expect(number.formatted(decimals: decimals) == text)
+    }
+
+    @Test func `columns line up`() {
+        var table = Table(title: "T", header: ["", "µs"])
+        table.append(["a", "1.0"])
+        table.append(["long", "10.0"])
+        #expect(table.description == "T\n          µs\n  a      1.0\n  long  10.0")
+    }
+
+    @Test func `no line of a full report is wider than promised`() {
+        var report = Report(
+            machine: .init(processor: "Processor", cores: 2, kernel: "Linux", loadBefore: 1, loadAfter: 2),
+            rounds: 9,
+            coresSlept: false
+        )
+        report.exchanges = Load.all.map { load in
+            Report.Exchange(
+                load: load,
+                series: ContestantName.allCases.map { name in
+                    var series = Series(subject: name.rawValue)
+                    series.append(Measurement(nanoseconds: [999_999_999], elapsedNanoseconds: 100))
+                    series.seal()
+                    return series
+                }
+            )
+        }
+        report.goals = report.evaluatedGoals()
+        #expect(report.text.split(separator: "\n").allSatisfy { $0.count <= Table.widestLine })
+    }
+}
