@@ -122,6 +122,12 @@ let package = Package(
         ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
         .target(name: "IntegrationSupport", path: "Tests/IntegrationSupport", swiftSettings: settings),
+        // The command, run as its users run it.
+        .testTarget(
+            name: "CommandTests",
+            dependencies: ["IntegrationSupport", "remotesystems"],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "discovery-probe",
             dependencies: ["RemoteSystemsDiscovery", logging],

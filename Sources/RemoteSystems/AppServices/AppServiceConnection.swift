@@ -143,7 +143,7 @@ public final class AppServiceConnection: Sendable {
             info: RemoteSystemConnectionInfo(connection, own: own)
         )
         self.guarded.withLock { $0.state = .open(open) }
-        await connection.onClose { self.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
+        connection.onClose { self.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
     }
 
     /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.

@@ -81,7 +81,7 @@ actor HostCore {
     private func opened(_ connection: Connection) async {
         let id = ObjectIdentifier(connection)
         self.connections[id] = connection
-        await connection.onClose { _ in Task { await self.closed(id) } }
+        connection.onClose { _ in Task { await self.closed(id) } }
         if self.isClosing { await connection.close() }
     }
 

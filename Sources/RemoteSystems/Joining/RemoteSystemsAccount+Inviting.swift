@@ -89,7 +89,12 @@ extension RemoteSystemsAccount {
                 now: Date()
             )
         } catch {
-            throw RemoteSystemError(error)
+            throw RemoteSystemError(
+                .misuse,
+                "A host for the invitation is no host name and no IP address. Write it without a port and brackets.",
+                side: .local,
+                cause: error
+            )
         }
     }
 

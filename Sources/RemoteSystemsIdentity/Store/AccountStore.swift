@@ -70,6 +70,13 @@ public struct AccountStore: Sendable {
         }
     }
 
+    /// Whether there is an account, usable or not. Makes none.
+    package func holdsAccount() throws(IdentityError) -> Bool {
+        guard let state = try SecretDirectory.open(path: self.directory) else { return false }
+        let names = state.names()
+        return names.contains(Self.accountName) || names.contains(Self.incomingName)
+    }
+
     private func loadOrCreate(now: Date) throws(IdentityError) -> SystemIdentity {
         if let state = try SecretDirectory.open(path: self.directory), let stored = try Self.load(from: state) {
             return stored.identity

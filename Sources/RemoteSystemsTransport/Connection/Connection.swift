@@ -369,18 +369,20 @@ package actor Connection {
     }
 
     /// Returns when the connection has ended, saying how.
-    package func waitUntilClosed() async -> CloseStatus {
+    package nonisolated func waitUntilClosed() async -> CloseStatus {
         await withCheckedContinuation { continuation in
             self.onClose { continuation.resume(returning: $0) }
         }
     }
 
-    /// Calls back once, when the connection has ended; at once if it has.
-    package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
-        if let ending = self.ending {
-            listener(ending.status)
-        } else {
-            self.closeListeners.append(listener)
+    /// Calls back once, on the event loop, when the connection has ended; soon if it has.
+    package nonisolated func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
+        self.onEventLoop { connection in
+            if let ending = connection.ending {
+                listener(ending.status)
+            } else {
+                connection.closeListeners.append(listener)
+            }
         }
     }
 

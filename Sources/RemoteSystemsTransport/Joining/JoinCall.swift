@@ -101,8 +101,8 @@ package enum JoinCall {
         } catch {
             throw TransportError(
                 .unreachable,
-                "No connection to \(endpoint.host) port \(endpoint.port). Is the invitation still open there "
-                    + "('remotesystems account invite' is still waiting), and does the network let it through?",
+                "No connection to \(endpoint.host) port \(endpoint.port). An invitation works once, and only while the "
+                    + "machine that made it waits; and the network must let it through.",
                 side: .network,
                 canRetry: true,
                 cause: error

@@ -90,6 +90,20 @@ package final class Listener: Sendable {
         return TransportError(.cannotListen, "Cannot listen on \(place): \(advice)", side: .local, cause: error)
     }
 
+    /// Finds out whether the port could be listened on now, for a diagnosis.
+    ///
+    /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
+    package static func check(host: String?, port: Int) async throws(TransportError) {
+        do {
+            let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            let channel = try await Self.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
+            try await channel.close().get()
+        } catch {
+            throw Self.cannotListen(host: host, port: port, error)
+        }
+    }
+
     /// Takes no more connections. Open ones go on.
     package func stop() async {
         try? await self.channel.close().get()

@@ -16,7 +16,9 @@ struct AccountJoinCommand: Subcommand {
             """
     )
 
-    @Argument(help: "The invitation; '-' or nothing to read it from standard input, where no list of processes shows it.")
+    @Argument(
+        help: "The invitation; '-' or nothing to read it from standard input, where no list of processes shows it."
+    )
     var invitation: String?
 
     @Flag(name: .customLong("leave-account"), help: "Leave the present account even if other systems belong to it.")

@@ -44,7 +44,7 @@ struct AccountShowCommand: Subcommand {
         try output.line("role         \(role)")
         try output.line("certificate  until \(end.formatted(.iso8601)) (\(days) days), renewed by itself")
         if identity.isAuthority {
-            try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count) systems")")
+            try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
             for system in joined { try output.line("             \(system)") }
         }
         try output.line("kept in      \(directory.printable)")

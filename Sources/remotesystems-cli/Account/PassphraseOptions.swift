@@ -53,29 +53,46 @@ struct PassphraseOptions: ParsableArguments {
         return first
     }
 
+    /// Reads a line key by key, so that the terminal is put right again whichever key ends it.
     private static func ask(_ prompt: String, on terminal: Int32) throws(Failure) -> [UInt8] {
         var before = termios()
-        guard unsafe tcgetattr(terminal, &before) == 0 else {
-            throw Failure("localResources", "The terminal cannot be told not to show the passphrase.")
-        }
+        guard unsafe tcgetattr(terminal, &before) == 0 else { throw .noSilentTerminal }
         var silent = before
-        silent.c_lflag &= ~tcflag_t(ECHO)
-        guard unsafe tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else {
-            throw Failure("localResources", "The terminal cannot be told not to show the passphrase.")
-        }
+        silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+        guard unsafe tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { throw .noSilentTerminal }
         defer {
             unsafe tcsetattr(terminal, TCSAFLUSH, &before)
             _ = unsafe write(terminal, "\n", 1)
         }
         _ = unsafe write(terminal, prompt, prompt.utf8.count)
         var line: [UInt8] = []
-        var byte: UInt8 = 0
+        var key: UInt8 = 0
         while line.count < Self.limit {
-            let count = unsafe Glibc.read(terminal, &byte, 1)
+            let count = unsafe Glibc.read(terminal, &key, 1)
             if count < 0, errno == EINTR { continue }
-            guard count == 1, byte != UInt8(ascii: "\n") else { break }
-            line.append(byte)
+            guard count == 1 else { throw Failure("cancelled", "The terminal was closed.") }
+            switch key {
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): return line
+            // Ctrl-C, Ctrl-D, Ctrl-\.
+            case 0x03, 0x04, 0x1C: throw Failure("cancelled", "It was stopped before it was done.", canRetry: true)
+            // Ctrl-U.
+            case 0x15: line = []
+            case 0x08, 0x7F: Self.removeLastCharacter(&line)
+            default: line.append(key)
+            }
         }
         return line
     }
+
+    /// Takes away the last character, however many bytes of UTF-8 that is.
+    private static func removeLastCharacter(_ line: inout [UInt8]) {
+        while let byte = line.popLast(), byte & 0xC0 == 0x80 {}
+    }
+}
+
+extension Failure {
+    fileprivate static let noSilentTerminal = Failure(
+        "localResources",
+        "The terminal cannot be told not to show the passphrase. Give --passphrase-file FILE, or - for standard input."
+    )
 }

@@ -1,0 +1,61 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Which programs on this machine have UDP port 5353 of mDNS (RFC 6762 §5).
+struct MulticastSockets: Sendable, Hashable {
+    /// The programs' names, each once; `user N` for one that this user may not look into.
+    var owners: [String]
+
+    /// Reads them from `/proc`. Sockets of this process do not count.
+    static func current() -> MulticastSockets {
+        let tables = ["/proc/net/udp", "/proc/net/udp6"].map { path in
+            (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+        }
+        let sockets = tables.flatMap(Self.sockets(in:))
+        guard !sockets.isEmpty else { return MulticastSockets(owners: []) }
+        let names = Self.programs(holding: Set(sockets.map(\.inode)))
+        let own = ProcessInfo.processInfo.processIdentifier
+        let owners = sockets.compactMap { socket -> String? in
+            guard let program = names[socket.inode] else { return "user \(socket.user)" }
+            return program.id == own ? nil : program.name
+        }
+        return MulticastSockets(owners: Set(owners).sorted())
+    }
+
+    struct Socket: Hashable {
+        var user: UInt32
+        var inode: UInt64
+    }
+
+    /// The sockets at port 5353 in a table of proc(5): `sl local_address rem_address st … uid timeout inode …`.
+    static func sockets(in table: String) -> [Socket] {
+        table.split(separator: "\n").dropFirst().compactMap { line in
+            let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+            guard fields.count > 9, fields[1].hasSuffix(":14E9"), let user = UInt32(fields[7]),
+                let inode = UInt64(fields[9]), inode != 0
+            else { return nil }
+            return Socket(user: user, inode: inode)
+        }
+    }
+
+    private static func programs(holding inodes: Set<UInt64>) -> [UInt64: (id: Int32, name: String)] {
+        let files = FileManager.default
+        var found: [UInt64: (id: Int32, name: String)] = [:]
+        for entry in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let id = Int32(entry) else { continue }
+            // Fails for programs of other users, whose sockets keep the user's number.
+            for descriptor in (try? files.contentsOfDirectory(atPath: "/proc/\(id)/fd")) ?? [] {
+                guard
+                    let target = try? files.destinationOfSymbolicLink(atPath: "/proc/\(id)/fd/\(descriptor)"),
+                    target.hasPrefix("socket:["), let inode = UInt64(target.dropFirst(8).dropLast()),
+                    inodes.contains(inode)
+                else { continue }
+                let name = (try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)) ?? "process \(id)"
+                found[inode] = (id, String(name.prefix { $0 != "\n" }))
+            }
+        }
+        return found
+    }
+}

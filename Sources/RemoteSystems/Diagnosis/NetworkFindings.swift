@@ -1,0 +1,157 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+
+/// Findings about the network, from facts.
+enum NetworkFindings {
+    static func interfaces(
+        _ all: [InterfaceFacts],
+        _ network: RemoteSystemsConfiguration.Network
+    ) -> DiagnosisFinding {
+        let why = "Systems are found, and reached, over the interfaces that may be used."
+        if case .interfaces(let names) = network {
+            let missing = names.filter { name in !all.contains { $0.name == name } }
+            guard missing.isEmpty else {
+                return DiagnosisFinding(
+                    .interfaces,
+                    .problem,
+                    "There is no interface \(missing.joined(separator: ", ")) that is up.",
+                    why: why,
+                    advice: "'ip -brief address' lists what there is. It is used as soon as it is up."
+                )
+            }
+        }
+        let used = Self.used(all, network).filter { !$0.addresses.isEmpty }
+        guard !used.isEmpty else {
+            return DiagnosisFinding(
+                .interfaces,
+                .problem,
+                "No interface that may be used is up and has an address.",
+                why: why,
+                advice: "Connect this machine to a network; 'ip -brief address' shows how it stands."
+            )
+        }
+        let list = used.map { "\($0.name) (\($0.addresses.prefix(2).joined(separator: ", ")))" }
+        let isAlone = network != .loopback && used.allSatisfy(\.isLoopback)
+        return DiagnosisFinding(
+            .interfaces,
+            isAlone ? .warning : .ok,
+            "In use: \(list.prefix(8).joined(separator: ", ")).",
+            why: isAlone ? "That is the loopback interface alone, so only this machine can be found." : why,
+            advice: isAlone ? "Connect this machine to a network; 'ip -brief address' shows how it stands." : nil
+        )
+    }
+
+    static func multicast(
+        _ all: [InterfaceFacts],
+        _ network: RemoteSystemsConfiguration.Network
+    ) -> DiagnosisFinding? {
+        let used = Self.used(all, network).filter { !$0.addresses.isEmpty && !$0.isLoopback }
+        guard !used.isEmpty else { return nil }
+        let why = "mDNS, by which systems find each other, is multicast."
+        let deaf = used.filter { !$0.canMulticast }.map(\.name)
+        if deaf.count == used.count {
+            return DiagnosisFinding(
+                .multicast,
+                .problem,
+                "None of the interfaces in use carries multicast: \(deaf.joined(separator: ", ")).",
+                why: why,
+                advice:
+                    "Switch it on ('ip link set DEVICE multicast on') if the network carries it, or reach systems by "
+                    + "their addresses."
+            )
+        }
+        if !deaf.isEmpty {
+            return DiagnosisFinding(
+                .multicast,
+                .warning,
+                "No multicast on \(deaf.joined(separator: ", ")).",
+                why: why,
+                advice: "Systems beyond it can be reached by their addresses only."
+            )
+        }
+        return DiagnosisFinding(
+            .multicast,
+            .ok,
+            "The interfaces in use carry multicast. Whether switches and access points pass it on cannot be seen here.",
+            why: why
+        )
+    }
+
+    static func avahi(_ selection: AvahiDiscovery.Selection) -> DiagnosisFinding {
+        DiagnosisFinding(
+            .avahi,
+            .ok,
+            "In use: \(selection.backend.rawValue), because \(selection.reason).",
+            why: "It speaks mDNS for this machine."
+        )
+    }
+
+    static func discovery(_ troubles: [DiscoveryTrouble]) -> [DiagnosisFinding] {
+        let why = "It is how systems find each other."
+        guard !troubles.isEmpty else {
+            return [DiagnosisFinding(.discovery, .ok, "Looking for systems works.", why: why)]
+        }
+        return troubles.map { trouble in
+            DiagnosisFinding(
+                .discovery,
+                trouble.code == .nameCollision || trouble.code == .cacheLimit ? .warning : .problem,
+                "\(trouble.message) (\(trouble.code))",
+                why: why,
+                advice: trouble.advice
+            )
+        }
+    }
+
+    static func responders(_ sockets: MulticastSockets) -> DiagnosisFinding {
+        let why = "Two mDNS stacks on one machine work, but may answer twice, and fight over the host's name."
+        switch sockets.owners.count {
+        case 0:
+            return DiagnosisFinding(.responders, .ok, "No other program on this machine speaks mDNS.", why: why)
+        case 1:
+            return DiagnosisFinding(
+                .responders,
+                .ok,
+                "One program on this machine speaks mDNS: \(sockets.owners.joined()).",
+                why: why
+            )
+        default:
+            return DiagnosisFinding(
+                .responders,
+                .warning,
+                "Several programs on this machine speak mDNS: \(sockets.owners.joined(separator: ", ")).",
+                why: why,
+                advice:
+                    "Keep one. For systemd-resolved: 'MulticastDNS=no' in /etc/systemd/resolved.conf. Browsers only "
+                    + "listen and do no harm."
+            )
+        }
+    }
+
+    static func port(_ port: Int, _ trouble: String?) -> DiagnosisFinding {
+        let why = "A host listens there for others of the account."
+        guard let trouble else {
+            let what = port == 0 ? "Ports can be listened on." : "Port \(port) can be listened on."
+            return DiagnosisFinding(.port, .ok, what, why: why)
+        }
+        return DiagnosisFinding(
+            .port,
+            .warning,
+            trouble,
+            why: why,
+            advice: "If 'remotesystems serve' is running here already, all is well. 'ss -ltnp' shows who listens."
+        )
+    }
+
+    private static func used(
+        _ all: [InterfaceFacts],
+        _ network: RemoteSystemsConfiguration.Network
+    ) -> [InterfaceFacts] {
+        switch network {
+        case .all: all
+        case .loopback: all.filter(\.isLoopback)
+        case .interfaces(let names): all.filter { names.contains($0.name) }
+        }
+    }
+}

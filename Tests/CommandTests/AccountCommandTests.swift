@@ -1,0 +1,241 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension CommandTests {
+    @Suite struct Account {
+        /// Starts to invite, runs `body` with the invitation, and returns how inviting ended.
+        static func whileInviting(
+            _ sandbox: Sandbox,
+            _ body: (RunningCommand, String) async throws -> Void
+        ) async throws -> FinishedCommand {
+            let inviting = try sandbox.start(["account", "invite", "--loopback", "--json"])
+            do {
+                let invitation = try await inviting.event("invitation")
+                try await body(inviting, try #require(invitation["uri"] as? String))
+            } catch {
+                await inviting.process.stop()
+                throw error
+            }
+            return try await inviting.finish(within: .seconds(10))
+        }
+
+        @Test func `an account is made on first use, for this user alone, and stays`() async throws {
+            try await Sandbox.with { sandbox in
+                let account = try await sandbox.account()
+                #expect((account["accountID"] as? String)?.count == 52)
+                #expect((account["systemID"] as? String)?.count == 52)
+                #expect(account["isAuthority"] as? Bool == true)
+                #expect(account["joined"] as? [String] == [])
+                #expect(account["directory"] as? String == sandbox.state())
+                let permissions = try FileManager.default.attributesOfItem(atPath: sandbox.state())[.posixPermissions]
+                #expect(permissions as? Int == 0o700)
+                #expect(try await sandbox.account()["systemID"] as? String == account["systemID"] as? String)
+                let shown = try await sandbox.run("account", "show")
+                #expect(shown.lines.allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
+            }
+        }
+
+        @Test func `a damaged file is told, with what to do, and left alone`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                let key = sandbox.state() + "/account/system-key.pem"
+                try Data("damaged".utf8).write(to: URL(fileURLWithPath: key))
+                for command in [["account", "show"], ["list", "--loopback"], ["serve", "--loopback", "--port", "0"]] {
+                    let finished = try await sandbox.start(command + ["--json"]).finish()
+                    #expect(finished.status == 2)
+                    let failure = try #require(finished.event("failed"))
+                    #expect(failure["error"] as? String == "identity")
+                    #expect(failure["reason"] as? String == "damaged")
+                    #expect((failure["message"] as? String)?.contains(key) == true)
+                }
+                #expect(try String(contentsOfFile: key, encoding: .utf8) == "damaged")
+            }
+        }
+
+        @Test(.enabled(if: getuid() != 0, "SKIPPED: root may write everywhere"))
+        func `a directory without permission is told`() async throws {
+            try await Sandbox.with { sandbox in
+                try FileManager.default.createDirectory(
+                    atPath: sandbox.state(),
+                    withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o500]
+                )
+                let finished = try await sandbox.run("account", "show", "--json")
+                #expect(finished.status == 2)
+                #expect(finished.event("failed")?["reason"] as? String == "notAllowed")
+            }
+        }
+
+        @Test func `a machine joins with an invitation, and both say so`() async throws {
+            try await Sandbox.with { sandbox in
+                var joined: JSONLine = [:]
+                let inviting = try await Self.whileInviting(sandbox) { _, uri in
+                    let finished = try await sandbox.run("account", "join", uri, "--json", as: "other")
+                    #expect(finished.status == 0)
+                    joined = try #require(finished.event("joined"))
+                }
+                #expect(inviting.status == 0)
+                #expect(inviting.event("joined")?["systemID"] as? String == joined["systemID"] as? String)
+                let own = try await sandbox.account()
+                #expect(joined["accountID"] as? String == own["accountID"] as? String)
+                #expect(joined["isAuthority"] as? Bool == false)
+                #expect(own["joined"] as? [String] == [try #require(joined["systemID"] as? String)])
+                let other = try await sandbox.account("other")
+                #expect(other["accountID"] as? String == own["accountID"] as? String)
+            }
+        }
+
+        @Test func `an invitation comes from standard input, too, and works once`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account("other")
+                var text = ""
+                let inviting = try await Self.whileInviting(sandbox) { _, uri in
+                    text = uri
+                    let finished = try await sandbox.run(
+                        "account",
+                        "join",
+                        as: "other",
+                        input: Array((uri + "\n").utf8)
+                    )
+                    #expect(finished.status == 0)
+                    #expect(finished.lines.contains { $0.contains("previous-") })
+                }
+                #expect(inviting.status == 0)
+                let again = try await sandbox.run("account", "join", text, "--json", as: "third")
+                #expect(again.status == 2)
+                #expect(again.event("failed")?["error"] as? String == "unreachable")
+                #expect(!FileManager.default.fileExists(atPath: sandbox.state("third") + "/account"))
+            }
+        }
+
+        @Test func `a wrong secret is told, and the third one ends the invitation`() async throws {
+            try await Sandbox.with { sandbox in
+                let inviting = try await Self.whileInviting(sandbox) { _, uri in
+                    let start = try #require(uri.range(of: "secret="))
+                    let wrong = String(uri[..<start.upperBound]) + String(repeating: "a", count: 26)
+                    for _ in 1...3 {
+                        let finished = try await sandbox.run("account", "join", wrong, "--json", as: "other")
+                        #expect(finished.status == 2)
+                        #expect(finished.event("failed")?["reason"] as? String == "wrongSecret")
+                    }
+                }
+                #expect(inviting.status == 1)
+                #expect(inviting.event("failed")?["reason"] as? String == "invitationUsed")
+            }
+        }
+
+        @Test func `Ctrl-C withdraws an invitation`() async throws {
+            try await Sandbox.with { sandbox in
+                let inviting = try await Self.whileInviting(sandbox) { inviting, _ in inviting.process.send(SIGINT) }
+                #expect(inviting.status == 1)
+                #expect(inviting.event("withdrawn") != nil)
+            }
+        }
+
+        @Test(arguments: [
+            ("", "invitationMalformed"), ("hello", "invitationMalformed"),
+            ("remote-systems://join?v=2", "invitationMalformed"),
+            (
+                "remote-systems://join?v=1&account=\(String(repeating: "a", count: 52))&address=127.0.0.1:1"
+                    + "&expires=1790000000&secret=\(String(repeating: "a", count: 26))", "invitationExpired"
+            ),
+        ])
+        func `what is no invitation, or no more, is told`(text: String, reason: String) async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.run("account", "join", "--json", input: Array(text.utf8))
+                #expect(finished.status == 2)
+                #expect(finished.event("failed")?["reason"] as? String == reason)
+            }
+        }
+
+        @Test func `an account comes back from its recovery file`() async throws {
+            try await Sandbox.with { sandbox in
+                let own = try await sandbox.account()
+                let (file, passphrase) = (sandbox.directory + "/recovery", sandbox.directory + "/passphrase")
+                try Data("correct horse battery\nsecond line\n".utf8).write(to: URL(fileURLWithPath: passphrase))
+                let exported = try await sandbox.run("account", "export", file, "--passphrase-file", passphrase)
+                #expect(exported.status == 0)
+                let again = try await sandbox.run(
+                    "account",
+                    "export",
+                    file,
+                    "--json",
+                    "--passphrase-file",
+                    passphrase
+                )
+                #expect(again.status == 2)
+                #expect(again.event("failed")?["reason"] as? String == "fileExists")
+                let imported = try await sandbox.run(
+                    "account",
+                    "import",
+                    file,
+                    "--json",
+                    "--passphrase-file",
+                    "-",
+                    as: "other",
+                    input: Array("correct horse battery".utf8)
+                )
+                #expect(imported.status == 0)
+                #expect(imported.event("imported")?["accountID"] as? String == own["accountID"] as? String)
+                #expect(imported.event("imported")?["isAuthority"] as? Bool == true)
+                let wrong = try await sandbox.run(
+                    "account",
+                    "import",
+                    file,
+                    "--json",
+                    "--passphrase-file",
+                    "-",
+                    as: "third",
+                    input: Array("wrong horse battery".utf8)
+                )
+                #expect(wrong.status == 2)
+                #expect(wrong.event("failed")?["reason"] as? String == "wrongPassphrase")
+            }
+        }
+
+        @Test func `a passphrase that is too short, and a missing file, is told`() async throws {
+            try await Sandbox.with { sandbox in
+                let file = sandbox.directory + "/recovery"
+                let short = try await sandbox.run(
+                    "account",
+                    "export",
+                    file,
+                    "--json",
+                    "--passphrase-file",
+                    "-",
+                    input: Array("short\n".utf8)
+                )
+                #expect(short.status == 2)
+                #expect(short.event("failed")?["reason"] as? String == "weakPassphrase")
+                #expect(!FileManager.default.fileExists(atPath: file))
+                let missing = try await sandbox.run(
+                    "account",
+                    "import",
+                    file,
+                    "--json",
+                    "--passphrase-file",
+                    file + ".none"
+                )
+                #expect(missing.status == 2)
+            }
+        }
+
+        @Test func `without a terminal it says where else a passphrase may come from`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.run(
+                    "account",
+                    "export",
+                    sandbox.directory + "/recovery",
+                    around: ["setsid", "--wait"]
+                )
+                #expect(finished.status == 2)
+                #expect(finished.errors.contains("--passphrase-file"))
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import IntegrationSupport
+import Testing
+
+/// The command as its users have it: a process with arguments, standard streams and an exit status. One after the other:
+/// each starts processes of its own.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct CommandTests {}
+
+extension CommandTests {
+    @Suite struct Usage {
+        static let commands = [
+            [], ["watch"], ["list"], ["ping"], ["serve"], ["values"], ["values", "encode"], ["values", "decode"],
+            ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
+            ["account", "import"], ["doctor"],
+        ]
+
+        @Test func `every subcommand explains itself within 80 columns`() async throws {
+            try await Sandbox.with { sandbox in
+                for command in Self.commands {
+                    let help = try await sandbox.start(command + ["--help"]).finish()
+                    #expect(help.status == 0)
+                    let wide = help.lines.filter { $0.count > 80 && !$0.hasPrefix("USAGE:") }
+                    #expect(wide.isEmpty, "\(command)")
+                }
+            }
+        }
+
+        @Test(arguments: [
+            ["frobnicate"], ["list", "--frobnicate"], ["list", "--loopback", "--interface", "eth0"],
+            ["list", "--wait", "0"], ["list", "--wait", "soon"], ["watch", "--filter", "kind"],
+            ["watch", "--filter", "colour=red"], ["watch", "--filter", "platform=plan9"], ["ping", "--count", "0"],
+            ["ping", "--size", "-1"], ["ping", "--interval", "-1"], ["ping", "--service", ""], ["ping", ""],
+            ["serve", "--port", "65536"], ["serve", "--state-directory", ""],
+            ["values", "encode", "--format", "octal"],
+            ["values", "encode", "--format", "raw", "--json"], ["values", "decode", "--format", "raw", "00"],
+            ["account", "export"], ["doctor", "--port", "x"],
+        ])
+        func `arguments that make no sense end with 64 and a hint`(arguments: [String]) async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(arguments).finish()
+                #expect(finished.status == 64)
+                #expect(finished.errors.contains("Error:"))
+                #expect(finished.lines.isEmpty)
+            }
+        }
+
+        @Test func `completions are there for the usual shells`() async throws {
+            try await Sandbox.with { sandbox in
+                for shell in ["bash", "zsh", "fish"] {
+                    let script = try await sandbox.run("--generate-completion-script", shell)
+                    #expect(script.status == 0)
+                    #expect(script.lines.contains { $0.contains("state-directory") }, "\(shell)")
+                }
+            }
+        }
+
+        @Test func `output that nobody reads any more ends the command quietly`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.run(
+                    "values",
+                    "encode",
+                    "{}",
+                    around: ["/bin/sh", "-c", #""$@" | true; exit 0"#, "sh"]
+                )
+                #expect(finished.errors == "")
+            }
+        }
+
+        @Test func `a full disk is told`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.run(
+                    "values",
+                    "encode",
+                    "{}",
+                    around: ["/bin/sh", "-c", #"exec "$@" >/dev/full"#, "sh"]
+                )
+                #expect(finished.status == 2)
+                #expect(finished.errors.contains("No space left on device"))
+            }
+        }
+    }
+}

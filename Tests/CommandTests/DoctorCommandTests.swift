@@ -1,0 +1,65 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension CommandTests {
+    @Suite struct Doctor {
+        @Test func `each finding has a code, a status, what was found and why it matters`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                let finished = try await sandbox.run("doctor", "--loopback", "--port", "0", "--json")
+                #expect(finished.status == 0)
+                #expect(finished.json.count == finished.lines.count)
+                let findings = finished.json.filter { $0["event"] as? String == "finding" }
+                let codes = findings.compactMap { $0["code"] as? String }
+                #expect(codes == ["clock", "account", "certificate", "interfaces", "avahi", "discovery", "port"])
+                for finding in findings {
+                    #expect(finding["status"] as? String == "ok")
+                    #expect(finding["what"] is String)
+                    #expect(finding["why"] is String)
+                }
+                #expect(finished.event("summary")?["problems"] as? Int == 0)
+            }
+        }
+
+        @Test func `it makes no account`() async throws {
+            try await Sandbox.with { sandbox in
+                let outcome = try await sandbox.run("doctor", "--loopback", "--port", "0")
+                #expect(outcome.status == 0)
+                #expect(!FileManager.default.fileExists(atPath: sandbox.state()))
+            }
+        }
+
+        @Test func `a damaged account is a problem, a port in use a warning`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    try Data("damaged".utf8).write(
+                        to: URL(fileURLWithPath: sandbox.state() + "/account/account.json")
+                    )
+                    let finished = try await sandbox.run("doctor", "--loopback", "--port", port, "--json")
+                    #expect(finished.status == 1)
+                    func status(_ code: String) -> String? {
+                        finished.json.first { $0["code"] as? String == code }?["status"] as? String
+                    }
+                    #expect(status("account") == "problem")
+                    #expect(status("port") == "warning")
+                    let plain = try await sandbox.run("doctor", "--loopback", "--port", port)
+                    #expect(plain.status == 1)
+                    #expect(plain.lines.contains { $0.contains("→") })
+                }
+            }
+        }
+
+        @Test func `an interface that is not there is a problem`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.run("doctor", "--interface", "none0", "--port", "0", "--json")
+                #expect(finished.status == 1)
+                let finding = finished.json.first { $0["code"] as? String == "interfaces" }
+                #expect(finding?["status"] as? String == "problem")
+                #expect((finding?["what"] as? String)?.contains("none0") == true)
+            }
+        }
+    }
+}

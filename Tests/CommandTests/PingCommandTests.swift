@@ -1,0 +1,263 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension CommandTests {
+    /// `serve`, `ping`, `list` and `watch` on the loopback interface, with the embedded mDNS stack.
+    @Suite struct Network {
+        @Test func `a system is pinged by name, by id, by address and without a name (R-05, R-38, R-40)`() async throws
+        {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let list = try await sandbox.run("list", "--loopback", "--json")
+                    #expect(list.status == 0)
+                    let system = try #require(list.event("system"))
+                    let name = try #require(system["name"] as? String)
+                    let id = try #require(system["id"] as? String)
+                    for target in [[name], [String(id.prefix(8))], ["127.0.0.1:\(port)"], ["localhost:\(port)"], []] {
+                        let ping = try await sandbox.start(
+                            ["ping", "--loopback", "--count", "3", "--interval", "0.01"] + target
+                        ).finish()
+                        #expect(ping.status == 0, "\(target) \(ping.errors)")
+                        #expect(ping.lines.count == 6)
+                        #expect(ping.lines.first?.hasPrefix("PING ") == true)
+                        #expect(ping.lines.dropFirst().first?.contains("seq=1 time=") == true)
+                        #expect(ping.lines.last == "3 sent, 3 answered, 0 lost")
+                        #expect(ping.lines.dropLast().last?.hasPrefix("rtt min/median/p99/max = ") == true)
+                        #expect(ping.lines.allSatisfy { !$0.contains("\u{1B}") })
+                    }
+                }
+            }
+        }
+
+        @Test func `with --json each message and the summary is a line`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let ping = try await sandbox.run(
+                        "ping",
+                        "127.0.0.1:\(port)",
+                        "--loopback",
+                        "--json",
+                        "-c",
+                        "2",
+                        "-i",
+                        "0",
+                        "-s",
+                        "1000"
+                    )
+                    #expect(ping.status == 0)
+                    #expect(ping.json.count == ping.lines.count)
+                    #expect(
+                        ping.json.compactMap { $0["event"] as? String } == ["connected", "reply", "reply", "summary"]
+                    )
+                    let summary = try #require(ping.event("summary"))
+                    #expect(summary["sent"] as? Int == 2)
+                    #expect(summary["answered"] as? Int == 2)
+                    let times = try #require(summary["microseconds"] as? [String: Double])
+                    #expect(Set(times.keys) == ["min", "median", "p99", "max"])
+                    #expect(try #require(times["min"]) > 0)
+                }
+            }
+        }
+
+        @Test func `Ctrl-C ends a ping with the summary`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let ping = try sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "1000", "-i", "0.2"]
+                    )
+                    _ = try await ping.event("reply")
+                    ping.process.send(SIGINT)
+                    let finished = try await ping.finish(within: .seconds(10))
+                    #expect(finished.status == 0)
+                    #expect(finished.event("summary")?["lost"] as? Int == 0)
+                }
+            }
+        }
+
+        @Test func `a message that is too large, and a service that dies, are losses`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { serving, port in
+                    let large = try await sandbox.run(
+                        "ping",
+                        "127.0.0.1:\(port)",
+                        "--loopback",
+                        "--json",
+                        "-c",
+                        "1",
+                        "-s",
+                        "2000000"
+                    )
+                    #expect(large.status == 1)
+                    #expect(large.event("lost")?["status"] as? String == "messageTooLarge")
+                    let ping = try sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "1000", "-i", "0.05"]
+                    )
+                    _ = try await ping.event("reply")
+                    serving.process.send(SIGKILL)
+                    let finished = try await ping.finish(within: .seconds(15))
+                    #expect(finished.status == 1)
+                    #expect(finished.event("summary")?["lost"] as? Int == 1)
+                }
+            }
+        }
+
+        @Test func `a service that nobody offers is told with those that are`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let named = try await sandbox.run(
+                        "ping",
+                        "--loopback",
+                        "--service",
+                        "org.example.nothing",
+                        "--wait",
+                        "3",
+                        "--json"
+                    )
+                    #expect(named.status == 2)
+                    let message = named.event("failed")?["message"] as? String
+                    #expect(message?.contains("remote-systems.ping") == true)
+                    let addressed = try await sandbox.run(
+                        "ping",
+                        "127.0.0.1:\(port)",
+                        "--loopback",
+                        "--service",
+                        "org.example.nothing",
+                        "--json"
+                    )
+                    #expect(addressed.status == 2)
+                    #expect(addressed.event("failed")?["error"] as? String == "refused")
+                    #expect(addressed.event("failed")?["side"] as? String == "remote")
+                }
+            }
+        }
+
+        @Test(arguments: [["nobody"], ["127.0.0.1:1"], []])
+        func `where nobody is, the ping could not be done`(target: [String]) async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(["ping", "--loopback", "--wait", "0.5", "--json"] + target)
+                    .finish()
+                #expect(finished.status == 2)
+                #expect(finished.event("failed")?["error"] as? String == "unreachable")
+            }
+        }
+
+        @Test func `a system of another account is not trusted`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let finished = try await sandbox.run(
+                        "ping",
+                        "127.0.0.1:\(port)",
+                        "--loopback",
+                        "--json",
+                        as: "stranger"
+                    )
+                    #expect(finished.status == 2)
+                    #expect(finished.event("failed")?["error"] as? String == "notTrusted")
+                    let list = try await sandbox.run("list", "--loopback", "--json", "--wait", "2", as: "stranger")
+                    #expect(list.status == 1)
+                    #expect(list.event("system") == nil)
+                }
+            }
+        }
+
+        @Test func `a port in use is told`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let finished = try await sandbox.run("serve", "--loopback", "--port", port, "--json")
+                    #expect(finished.status == 2)
+                    #expect(finished.event("failed")?["error"] as? String == "cannotListen")
+                    #expect((finished.event("failed")?["message"] as? String)?.contains(port) == true)
+                }
+            }
+        }
+
+        @Test(arguments: [SIGTERM, SIGINT])
+        func `serve says when it is ready, and stops gracefully`(signal: Int32) async throws {
+            try await Sandbox.with { sandbox in
+                let serving = try sandbox.start(["serve", "--loopback", "--port", "0", "--json"])
+                let ready = try await serving.event("ready")
+                #expect(ready["service"] as? String == "remote-systems.ping")
+                #expect(try #require(ready["port"] as? Int) > 0)
+                serving.process.send(signal)
+                let finished = try await serving.finish(within: .seconds(10))
+                #expect(finished.status == 0)
+                #expect(finished.event("stopped") != nil)
+                #expect(finished.errors == "")
+            }
+        }
+
+        @Test func `an empty list says why it may be empty`() async throws {
+            try await Sandbox.with { sandbox in
+                let plain = try await sandbox.run("list", "--loopback", "--wait", "1", "--filter", "kind=phone")
+                #expect(plain.status == 1)
+                #expect(plain.lines.isEmpty)
+                #expect(plain.errors.contains("Likely reasons"))
+                #expect(plain.errors.contains("--filter"))
+                #expect(plain.errors.split(separator: "\n").allSatisfy { $0.count <= 80 })
+                let json = try await sandbox.run("list", "--loopback", "--wait", "1", "--json")
+                #expect(json.status == 1)
+                #expect(json.event("enumeration-completed")?["systems"] as? Int == 0)
+            }
+        }
+
+        @Test func `filters narrow the list`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, _ in
+                    let offered = try await sandbox.run(
+                        "list",
+                        "--loopback",
+                        "--filter",
+                        "service=remote-systems.ping",
+                        "--filter",
+                        "platform=linux"
+                    )
+                    #expect(offered.status == 0)
+                    #expect(offered.lines.count == 2)
+                    #expect(offered.lines.allSatisfy { $0.count <= 80 })
+                    let remote = try await sandbox.run("list", "--loopback", "--wait", "2", "--filter", "remote=yes")
+                    #expect(remote.status == 1)
+                }
+            }
+        }
+
+        @Test func `watch tells what comes and goes, a line each (R-03, R-10)`() async throws {
+            try await Sandbox.with { sandbox in
+                let watching = try sandbox.start(["watch", "--loopback", "--json"])
+                _ = try await watching.event("enumeration-completed")
+                try await sandbox.whileServing { serving, _ in
+                    let added = try await watching.event("added")
+                    #expect(added["isLocal"] as? Bool == true)
+                    let applications = try #require(added["applications"] as? [JSONLine])
+                    #expect(applications.first?["services"] as? [String] == ["remote-systems.ping"])
+                    serving.process.send(SIGKILL)
+                    let removed = try await watching.event("removed")
+                    #expect(removed["id"] as? String == added["id"] as? String)
+                }
+                watching.process.send(SIGINT)
+                let finished = try await watching.finish(within: .seconds(10))
+                #expect(finished.status == 0)
+                #expect(finished.json.count == finished.lines.count)
+                #expect(finished.errors == "")
+            }
+        }
+
+        @Test func `two machines of one account find and ping each other`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await Account.whileInviting(sandbox) { _, uri in
+                    let outcome = try await sandbox.run("account", "join", uri, as: "other")
+                    #expect(outcome.status == 0)
+                }
+                try await sandbox.whileServing { _, _ in
+                    let list = try await sandbox.run("list", "--loopback", "--json", as: "other")
+                    #expect(list.event("system")?["isLocal"] as? Bool == false)
+                    let ping = try await sandbox.run("ping", "--loopback", "-c", "2", "-i", "0", as: "other")
+                    #expect(ping.status == 0)
+                }
+            }
+        }
+    }
+}

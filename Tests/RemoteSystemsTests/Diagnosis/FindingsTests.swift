@@ -1,0 +1,122 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import RemoteSystemsDiscovery
+import RemoteSystemsIdentity
+import Testing
+
+@testable import RemoteSystems
+
+@Suite struct NetworkFindingsTests {
+    private static func interface(_ name: String, multicast: Bool = true, addresses: [String] = ["192.0.2.1"])
+        -> InterfaceFacts
+    {
+        InterfaceFacts(name: name, isLoopback: name == "lo", canMulticast: multicast, addresses: addresses)
+    }
+
+    @Test(arguments: [
+        ([interface("lo"), interface("eth0")], RemoteSystemsConfiguration.Network.all, DiagnosisFinding.Status.ok),
+        ([interface("lo")], .all, .warning),
+        ([interface("lo")], .loopback, .ok),
+        ([interface("lo"), interface("eth0")], .interfaces(["eth0"]), .ok),
+        ([interface("lo"), interface("eth0")], .interfaces(["eth0", "eth1"]), .problem),
+        ([interface("eth0", addresses: [])], .interfaces(["eth0"]), .problem),
+        ([], .all, .problem),
+    ])
+    func `interfaces are judged by what may be used`(
+        interfaces: [InterfaceFacts],
+        network: RemoteSystemsConfiguration.Network,
+        status: DiagnosisFinding.Status
+    ) {
+        let finding = NetworkFindings.interfaces(interfaces, network)
+        #expect(finding.status == status)
+        #expect((finding.advice == nil) == (status == .ok))
+    }
+
+    @Test(arguments: [
+        ([interface("eth0")], DiagnosisFinding.Status.ok),
+        ([interface("eth0"), interface("tun0", multicast: false)], .warning),
+        ([interface("tun0", multicast: false)], .problem),
+    ])
+    func `multicast must work on an interface at least`(
+        interfaces: [InterfaceFacts],
+        status: DiagnosisFinding.Status
+    ) throws {
+        let finding = try #require(NetworkFindings.multicast(interfaces, .all))
+        #expect(finding.status == status)
+    }
+
+    @Test func `several programs that speak mDNS are told, one is not worth a warning`() {
+        #expect(NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon"])).status == .ok)
+        let two = NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon", "systemd-resolve"]))
+        #expect(two.status == .warning)
+        #expect(two.what.contains("avahi-daemon") && two.what.contains("systemd-resolve"))
+    }
+
+    @Test func `sockets at port 5353 are read from the kernel's table`() {
+        let table = """
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+             1036: 00000000:14E9 00000000:0000 07 00000000:00000000 00:00000000 00000000   107        0 14526 2 0000 0
+             2000: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 14527 2 0000 0
+             garbage
+            """
+        #expect(MulticastSockets.sockets(in: table) == [MulticastSockets.Socket(user: 107, inode: 14526)])
+    }
+
+    @Test func `a port that cannot be had is told with the reason`() {
+        #expect(NetworkFindings.port(1, nil).status == .ok)
+        let finding = NetworkFindings.port(1, "Cannot listen on port 1: another program uses it.")
+        #expect(finding.status == .warning)
+        #expect(finding.what.contains("another program"))
+    }
+}
+
+@Suite struct IdentityFindingsTests {
+    private static func facts(_ directory: String) throws -> (SystemIdentity, IdentityFacts) {
+        let identity = try AccountStore(directory: directory).identity()
+        return (identity, .usable(identity, directory: directory))
+    }
+
+    private static func status(_ code: DiagnosisFinding.Code, _ findings: IdentityFindings) -> DiagnosisFinding.Status?
+    {
+        findings.all.first { $0.code == code }?.status
+    }
+
+    @Test func `a certificate is judged by the clock`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let (identity, facts) = try Self.facts(directory)
+        let day: TimeInterval = 86_400
+        let table: [(Date, DiagnosisFinding.Status, DiagnosisFinding.Status)] = [
+            (Date(), .ok, .ok),
+            (identity.renewalDate.addingTimeInterval(day), .ok, .warning),
+            (identity.certificateValidity.upperBound, .ok, .problem),
+            (identity.certificateValidity.lowerBound.addingTimeInterval(-1), .problem, .ok),
+            (Date(timeIntervalSince1970: 0), .problem, .ok),
+        ]
+        for (now, clock, certificate) in table {
+            let findings = IdentityFindings(now: now, facts: facts)
+            #expect(Self.status(.clock, findings) == clock, "\(now)")
+            #expect(Self.status(.certificate, findings) == certificate, "\(now)")
+        }
+    }
+
+    @Test func `a diagnosis makes no account`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
+        var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback, discovery: [])
+        configuration.stateDirectory = directory
+        let findings = await RemoteSystemsDiagnosis(configuration).run()
+        #expect(findings.first { $0.code == .account }?.status == .ok)
+        #expect(!findings.contains { $0.code == .certificate })
+        #expect(!FileManager.default.fileExists(atPath: directory))
+    }
+
+    @Test func `a damaged account is a problem that says what to do`() throws {
+        let error = IdentityError(.damaged, "The file is damaged; bring it back.")
+        let findings = IdentityFindings(now: Date(), facts: .unusable(error)).all
+        let account = try #require(findings.first { $0.code == .account })
+        #expect(account.status == .problem)
+        #expect(account.advice == error.message)
+    }
+}

@@ -1,0 +1,144 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Logging
+import NIOCore
+import NIOPosix
+import RemoteSystemsIdentity
+import Testing
+
+@testable import RemoteSystemsTransport
+
+/// The inviter's port against strangers. The whole of joining is tested from the public API.
+@Suite(.timeLimit(.minutes(1))) struct JoinListenerTests {
+    private struct Inviting {
+        let store: AccountStore
+        let listener: JoinListener
+        let invitation: Invitation
+
+        /// - Parameter age: How old the invitation is already, in seconds.
+        static func with(
+            age: TimeInterval = 0,
+            _ body: (Inviting, Task<SystemID, any Error>) async throws -> Void
+        ) async throws {
+            let directory = FileManager.default.temporaryDirectory.appending(path: "inviting-\(UUID())").path
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let store = AccountStore(directory: directory)
+            let identity = try store.identity()
+            let authority = try store.authority()
+            let listener = try await JoinListener.start(
+                host: "127.0.0.1",
+                port: 0,
+                identity: identity,
+                logger: Logger(label: "inviter")
+            )
+            let invitation = try Invitation(
+                accountID: identity.accountID,
+                addresses: [Invitation.Address(host: "127.0.0.1", port: UInt16(listener.port))],
+                now: Date().addingTimeInterval(-age)
+            )
+            let running = Task {
+                try await listener.run(invitation, authority: authority) { try store.recordJoined($0) }
+            }
+            do {
+                try await body(Inviting(store: store, listener: listener, invitation: invitation), running)
+            } catch {
+                running.cancel()
+                throw error
+            }
+            running.cancel()
+            _ = await running.result
+        }
+
+        func join() async throws -> SystemIdentity {
+            try await JoinCall.join(self.invitation, logger: Logger(label: "joiner"))
+        }
+
+        /// A connection by somebody who speaks no TLS.
+        func stranger() async throws -> any Channel {
+            try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(host: "127.0.0.1", port: self.listener.port).get()
+        }
+    }
+
+    @Test func `garbage ends its own connection and nothing else`() async throws {
+        try await Inviting.with { inviting, running in
+            let stranger = try await inviting.stranger()
+            try await stranger.writeAndFlush(ByteBuffer(repeating: 0x55, count: 4096))
+            try await stranger.closeFuture.get()
+            let joined = try await inviting.join()
+            #expect(try await running.value == joined.systemID)
+        }
+    }
+
+    @Test func `a connection that says nothing keeps nobody else out`() async throws {
+        try await Inviting.with { inviting, running in
+            let silent = try await inviting.stranger()
+            let joined = try await inviting.join()
+            #expect(try await running.value == joined.systemID)
+            try? await silent.close()
+        }
+    }
+
+    @Test func `the ninth connection at once is closed`() async throws {
+        try await Inviting.with { inviting, _ in
+            var silent: [any Channel] = []
+            for _ in 1...8 { silent.append(try await inviting.stranger()) }
+            try await inviting.stranger().closeFuture.get()
+            #expect(silent.allSatisfy { $0.isActive })
+            for channel in silent { try? await channel.close() }
+        }
+    }
+
+    @Test func `an invitation that nobody uses ends with its time`() async throws {
+        try await Inviting.with(age: Invitation.life - 0.5) { _, running in
+            await #expect {
+                _ = try await running.value
+            } throws: {
+                ($0 as? IdentityError)?.code == .invitationExpired
+            }
+        }
+    }
+
+    @Test func `a certificate that cannot be noted is not given`() async throws {
+        struct DiskFull: Error {}
+        try await Inviting.with { inviting, _ in
+            let identity = try inviting.store.identity()
+            let listener = try await JoinListener.start(
+                host: "127.0.0.1",
+                port: 0,
+                identity: identity,
+                logger: Logger(label: "inviter")
+            )
+            let invitation = try Invitation(
+                accountID: identity.accountID,
+                addresses: [Invitation.Address(host: "127.0.0.1", port: UInt16(listener.port))],
+                now: Date()
+            )
+            let authority = try inviting.store.authority()
+            let inviter = Task { try await listener.run(invitation, authority: authority) { _ in throw DiskFull() } }
+            await #expect {
+                _ = try await JoinCall.join(invitation, logger: Logger(label: "joiner"))
+            } throws: {
+                ($0 as? IdentityError)?.code == .joinFailed
+            }
+            await #expect(throws: DiskFull.self) { try await inviter.value }
+        }
+    }
+
+    @Test func `a port that is taken is told`() async throws {
+        try await Inviting.with { inviting, _ in
+            await #expect {
+                _ = try await JoinListener.start(
+                    host: "127.0.0.1",
+                    port: inviting.listener.port,
+                    identity: try inviting.store.identity(),
+                    logger: Logger(label: "second")
+                )
+            } throws: {
+                ($0 as? TransportError)?.code == .cannotListen
+            }
+        }
+    }
+}
