@@ -52,7 +52,11 @@ let package = Package(
         // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
         .target(name: "ValueSets", dependencies: [nioCore], swiftSettings: settings),
         // Accounts, system certificates, enrolment, trust. Knows no sockets or frames.
-        .target(name: "RemoteSystemsIdentity", dependencies: [crypto, cryptoExtras, x509, asn1], swiftSettings: settings),
+        .target(
+            name: "RemoteSystemsIdentity",
+            dependencies: [crypto, cryptoExtras, x509, asn1],
+            swiftSettings: settings
+        ),
         // Frames, TLS 1.3 channels, connection state machines. Knows no app services or discovery.
         .target(
             name: "RemoteSystemsTransport",
@@ -115,7 +119,8 @@ let package = Package(
         .testTarget(
             name: "RemoteSystemsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery", "ValueSets",
+                "RemoteSystems", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery",
+                "ValueSets",
                 nioCore, lifecycle, logging,
             ],
             swiftSettings: settings

@@ -56,7 +56,11 @@ import Testing
     @Test func `a service that the application does not offer has status 3`() async throws {
         try await Household.with { household in
             try await household.withHost([Self.echo]) { host in
-                let (connection, status) = try await Self.connect(household, host, AppServiceDescription(name: "nobody"))
+                let (connection, status) = try await Self.connect(
+                    household,
+                    host,
+                    AppServiceDescription(name: "nobody")
+                )
                 #expect(status == .appServiceUnavailable)
                 #expect(status.rawValue == 3)
                 #expect(connection.openError?.message.contains("nobody") == true)
@@ -297,7 +301,9 @@ import Testing
         }
     }
 
-    @Test func `requests start in the order in which they were sent, and one at a time if the service says so`() async throws {
+    @Test func `requests start in the order in which they were sent, and one at a time if the service says so`()
+        async throws
+    {
         let order = Mutex<[Int]>([])
         let running = Mutex((now: 0, most: 0))
         let sequential = AppService("test.sequential", concurrentRequests: 1) { request in

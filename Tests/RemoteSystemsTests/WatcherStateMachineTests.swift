@@ -156,7 +156,9 @@ import Testing
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == ["connect a to 10.0.0.3:4001"])
     }
 
-    @Test func `the enumeration is complete when discovery has settled and everyone has answered or failed (X-32)`() throws {
+    @Test func `the enumeration is complete when discovery has settled and everyone has answered or failed (X-32)`()
+        throws
+    {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.seen("b", endpoints: [Self.other], by: .proximal)
@@ -197,7 +199,9 @@ import Testing
         #expect(try told([.kind(.desktop), .kind(.laptop)], kind: .laptop).count == 1)
         #expect(try told([.kind(.desktop), .kind(.laptop)], kind: .tablet).isEmpty)
         #expect(try told([.kind(.desktop), .platform(.windows)], kind: .desktop).isEmpty)
-        #expect(try told([.discoveryType(.any), .status(.available), .authorizationKind(.sameUser)], kind: .hub).count == 1)
+        #expect(
+            try told([.discoveryType(.any), .status(.available), .authorizationKind(.sameUser)], kind: .hub).count == 1
+        )
         #expect(try told([.discoveryType(.cloud)], kind: .hub).isEmpty)
         #expect(try told([.authorizationKind(.anonymous)], kind: .hub).isEmpty)
         #expect(try told([.remoteOnly], kind: .hub).count == 1)

@@ -40,7 +40,9 @@ struct Address {
             self.port = Int(text[end...].dropFirst(2)) ?? usualPort
         } else if parts.count == 2, let port = Int(parts[1]) {
             (self.host, self.port) = (String(parts[0]), port)
-        } else if parts.count > 2 || text.split(separator: ".").count == 4 && text.allSatisfy({ $0.isNumber || $0 == "." }) {
+        } else if parts.count > 2
+            || text.split(separator: ".").count == 4 && text.allSatisfy({ $0.isNumber || $0 == "." })
+        {
             (self.host, self.port) = (text, usualPort)
         } else {
             return nil

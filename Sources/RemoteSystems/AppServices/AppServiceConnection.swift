@@ -133,7 +133,11 @@ public final class AppServiceConnection: Sendable {
         )
         guard let schema = self.publishedSchema(of: connection) else {
             await connection.abort()
-            throw TransportError(.protocolViolation, "The schema that the service publishes cannot be read.", side: .remote)
+            throw TransportError(
+                .protocolViolation,
+                "The schema that the service publishes cannot be read.",
+                side: .remote
+            )
         }
         let open = Open(
             connection: connection,
