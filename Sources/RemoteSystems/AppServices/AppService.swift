@@ -17,7 +17,9 @@ public protocol AppServiceProvider: Sendable {
 }
 
 extension AppServiceProvider {
+    /// Does nothing.
     public func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller) {}
+    /// Does nothing.
     public func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {}
 }
 

@@ -1,0 +1,39 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+
+// Swift's shape: scoped and throwing.
+// snippet.scoped
+struct Volume: Codable {
+    var volume: Double
+}
+
+func turnDown(_ player: RemoteSystemApplication) async throws -> Double {
+    try await player.withAppService("com.example.volume") { connection in
+        let answer: Volume = try await connection.send(Volume(volume: 0.1))
+        return answer.volume
+    }
+}
+// snippet.end
+
+// Project Rome's shape: statuses.
+// snippet.statuses
+func ask(_ player: RemoteSystemApplication) async throws {
+    let connection = AppServiceConnection(
+        to: AppServiceDescription(name: "com.example.volume", packageID: "com.example.player")
+    )
+    connection.onClosed { print("closed:", $0) }
+    guard try await connection.open(RemoteSystemConnectionRequest(application: player)) == .success else {
+        print(connection.openError?.message ?? "not opened")
+        return
+    }
+    let response = try await connection.send(["Volume": 0.3])
+    switch response.status {
+    case .success: print(response.message["Volume"]?.double ?? "?")
+    case .unknown: print("the answer is lost; it may have been carried out")
+    default: print(response.error?.message ?? "\(response.status)")
+    }
+    await connection.close()
+}
+// snippet.end

@@ -1,0 +1,18 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+
+// Listeners, and the same events as a sequence.
+// snippet.watch
+let watcher = RemoteSystemWatcher(filters: [.service("com.example.volume")])
+watcher.onAdded { print("+", $0.displayName) }
+watcher.onUpdated { print("~", $0.displayName) }
+watcher.onRemoved { print("-", $0.displayName) }
+watcher.onError { print("!", $0.message) }
+try await watcher.start()
+
+for await event in watcher.events {
+    if case .enumerationCompleted = event { print(watcher.systems.count, "systems") }
+}
+// snippet.end
