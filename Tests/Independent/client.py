@@ -1,0 +1,539 @@
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the wire protocol that shares no code with RemoteSystems: written from Docs/wire-protocol.md alone.
+
+Python's standard library and cbor2 (6 or newer) suffice, but for elliptic-curve keys, which the standard library cannot
+make: `openssl` makes the key, its certificate request, and verifies signatures. The numbers in brackets are the page's sections.
+"""
+import base64
+import dataclasses
+import datetime
+import hashlib
+import hmac
+import math
+import os
+import pathlib
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+import cbor2
+
+HELLO, ACCEPT, REFUSE, REQUEST, RESPONSE, CANCEL, PING, PONG, CLOSE = range(9)
+ALPN, JOIN_ALPN = "remote-systems/1", "remote-systems-join/1"
+
+
+class Broken(Exception):
+    """The other side broke a rule of the page, or ended what it should not have ended."""
+
+
+class Refused(Exception):
+    """The host refused the connection."""
+
+    def __init__(self, status, failure):
+        super().__init__(f"refused with status {status}: {failure.get('text', '')}")
+        self.status, self.failure = status, failure
+
+
+# Values [9]
+
+# The tags of dates, URLs, UUIDs and sets, which are kept as they are: what cbor2 makes of them bears less than they do.
+KEPT = {tag: (lambda decoder, tag=tag: cbor2.CBORTag(tag, decoder.decode())) for tag in (1, 32, 37, 258)}
+
+
+def encode(value):
+    return cbor2.dumps(value, canonical=True)
+
+
+def decode(data, depth=32):
+    """Reads one value, and takes no other encoding than the one that the page allows."""
+    try:
+        value = cbor2.loads(data, semantic_decoders=KEPT, max_depth=2 * depth + 2, allow_indefinite=False,
+                            allow_duplicate_keys=False)
+        check(value, depth)
+        canonical = encode(value)
+    except (cbor2.CBORDecodeError, cbor2.CBOREncodeError) as error:
+        raise Broken(str(error)) from error
+    if canonical != data:
+        raise Broken(f"not in the one encoding: {data.hex()} instead of {canonical.hex()}")
+    return value
+
+
+def check(value, depth):
+    def require(condition, text):
+        if not condition:
+            raise Broken(text)
+
+    if isinstance(value, (list, dict)) or isinstance(value, cbor2.CBORTag) and value.tag == 258:
+        require(depth > 0, "nested deeper than 32 levels")
+    if value is None or isinstance(value, (bool, float, str, bytes)):
+        return
+    if isinstance(value, int):
+        require(-2**63 <= value < 2**64, "an integer out of range")
+    elif isinstance(value, list):
+        for element in value:
+            check(element, depth - 1)
+    elif isinstance(value, dict):
+        require(len(value) <= 10_000, "more than 10 000 keys")
+        for key, element in value.items():
+            require(isinstance(key, str), "a key that is no string")
+            check(element, depth - 1)
+    elif isinstance(value, cbor2.CBORTag):
+        content = value.value
+        if value.tag == 1:
+            require(type(content) in (int, float) and math.isfinite(content), "a date that is no finite number")
+            require(type(content) is not float or content != int(content) or abs(content) > 2**53, "an integer is due")
+            require(type(content) is not int or abs(content) <= 2**53, "a float is due")
+        elif value.tag == 32:
+            require(isinstance(content, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]*", content), "no URL")
+        elif value.tag == 37:
+            require(isinstance(content, bytes) and len(content) == 16, "no UUID")
+        elif value.tag == 258:
+            require(isinstance(content, list), "a set of no array")
+            parts = [encode(element) for element in content]
+            require(all(a < b for a, b in zip(parts, parts[1:])), "a set out of order or with an element twice")
+            check(content, depth)
+        else:
+            require(False, f"tag {value.tag}")
+    else:
+        require(False, f"{type(value).__name__} is no value")
+
+
+# Frames [4]
+
+# How many elements each kind needs, and how many there can be before newer ones are passed over.
+ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 4), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
+            PONG: (2, 2), CLOSE: (2, 3)}
+# The keys of a hello, an accept and a failure; what is required has no default.
+LIMITS = {"limit": int, "window": int, "window-bytes": int}
+KEYS = {
+    HELLO: {"version": list, "service": str, "package": str, "application": str, **LIMITS},
+    ACCEPT: {"version": list, "application": str, "schema": dict, **LIMITS},
+}
+FAILURE = {"text": str, "retry": bool}
+
+
+def frame(array, body=None):
+    body = encode(array) if body is None else body
+    return struct.pack(">I", len(body)) + body
+
+
+def read_frame(body):
+    """The array of a frame, without what newer versions add; None for an unknown kind."""
+    try:
+        every = cbor2.loads(body, semantic_decoders=KEPT, max_depth=66, allow_indefinite=False, allow_duplicate_keys=False)
+    except cbor2.CBORDecodeError as error:
+        raise Broken(str(error)) from error
+    if not isinstance(every, list) or not every or type(every[0]) is not int or every[0] < 0:
+        raise Broken("not an array that begins with an unsigned integer")
+    kind = every[0]
+    if kind not in ELEMENTS:
+        return None
+    least, most = ELEMENTS[kind]
+    array = every[:most]
+    if len(array) < least:
+        raise Broken("an element is missing")
+    # What is passed over may be encoded as it likes, the rest may not.
+    head = encode([None] * len(every))[:-len(every)]
+    if not body.startswith(head + b"".join(map(encode, array))):
+        raise Broken(f"not in the one encoding: {body.hex()}")
+    numbers = {REQUEST: 2, RESPONSE: 2, HELLO: 0, ACCEPT: 0}.get(kind, 1)
+    for element in array[1:1 + numbers]:
+        if type(element) is not int or element < 0:
+            raise Broken("not an unsigned integer")
+    for element in array[1 + numbers:]:
+        if not isinstance(element, dict):
+            raise Broken("not a dictionary")
+    if kind in KEYS:
+        array[1] = read_keys(array[1], KEYS[kind])
+        check_hello(kind, array[1])
+    elif kind in (REQUEST, RESPONSE):
+        check(array[3], 32)
+    failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2}.get(kind)
+    if failure and len(array) > failure:
+        array[failure] = read_keys(array[failure], FAILURE)
+    return array
+
+
+def read_keys(map, keys):
+    known = {key: value for key, value in map.items() if key in keys}
+    for key, value in known.items():
+        if type(value) is not keys[key]:
+            raise Broken(f"{key} is of another type")
+    return known
+
+
+def check_hello(kind, map):
+    missing = {"version", "limit", "window", "window-bytes"} | ({"service"} if kind == HELLO else set())
+    missing -= map.keys()
+    if missing:
+        raise Broken(f"without {', '.join(sorted(missing))}")
+    for key in ("service", "package", "application"):
+        if len(map.get(key, "").encode()) > 256:
+            raise Broken(f"{key} is too long")
+    if map.get("service") == "" or map["limit"] < 1024 or map["window"] < 1 or map["window-bytes"] < map["limit"]:
+        raise Broken("service, limit, window or window-bytes is out of range")
+
+
+# Ids and certificates [2]
+
+def base32(data):
+    return base64.b32encode(data).decode().lower().rstrip("=")
+
+
+def from_base32(text):
+    data = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
+    if base32(data) != text:
+        raise Broken(f"{text!r} is not the one spelling")
+    return data
+
+
+def openssl(*arguments, input=None):
+    return subprocess.run(["openssl", *arguments], input=input, capture_output=True, check=True, timeout=20).stdout
+
+
+def der(data):
+    """The parts of DER: (tag, contents, all its bytes)."""
+    parts, offset = [], 0
+    while offset < len(data):
+        start, tag, length = offset, data[offset], data[offset + 1]
+        offset += 2
+        if length & 0x80:
+            count = length & 0x7F
+            length = int.from_bytes(data[offset:offset + count], "big")
+            offset += count
+        parts.append((tag, data[offset:offset + length], data[start:offset + length]))
+        offset += length
+    return parts
+
+
+P256_SPKI = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
+ECDSA_SHA256 = bytes.fromhex("300a06082a8648ce3d040302")
+# The extensions that a certificate may call critical, by the contents of their object identifiers.
+NAME, CONSTRAINTS, USAGE, EXTENDED = (bytes.fromhex(text) for text in ("551d11", "551d13", "551d0f", "551d25"))
+CLIENT, SERVER = bytes.fromhex("06082b06010505070302"), bytes.fromhex("06082b06010505070301")
+
+
+class Certificate:
+    def __init__(self, data):
+        self.data = data
+        (_, outer, _), = der(data)
+        (_, fields, self.signed), (_, _, self.algorithm), (_, signature, _) = der(outer)
+        self.signature = signature[1:]
+        fields = der(fields)
+        self.version = fields.pop(0)[1][-1] + 1 if fields[0][0] == 0xA0 else 1
+        self.begin, self.end = (self.date(*part[:2]) for part in der(fields[3][1]))
+        self.spki = fields[5][2]
+        self.extensions = {}
+        for tag, contents, _ in fields[6:]:
+            if tag == 0xA3:
+                for _, extension, _ in der(der(contents)[0][1]):
+                    parts = der(extension)
+                    self.extensions[parts[0][1]] = (parts[1][0] == 1 and parts[1][1] == b"\xff", parts[-1][1])
+
+    @staticmethod
+    def date(tag, contents):
+        text = contents.decode()
+        if tag == 0x17:
+            text = ("20" if int(text[:2]) < 50 else "19") + text
+        return datetime.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
+
+    @property
+    def id(self):
+        if not (self.spki.startswith(P256_SPKI) and len(self.spki) == 91 and self.spki[26] == 4):
+            raise Broken("not a P-256 key with an uncompressed point")
+        return base32(hashlib.sha256(self.spki).digest())
+
+    def is_signed_by(self, root):
+        if self.algorithm != ECDSA_SHA256:
+            return False
+        with tempfile.TemporaryDirectory() as directory:
+            key, signature = pathlib.Path(directory, "key"), pathlib.Path(directory, "signature")
+            key.write_bytes(openssl("pkey", "-pubin", "-inform", "DER", input=root.spki))
+            signature.write_bytes(self.signature)
+            result = subprocess.run(["openssl", "dgst", "-sha256", "-verify", key, "-signature", signature],
+                                    input=self.signed, capture_output=True, timeout=20)
+            return result.returncode == 0
+
+    def system_id(self, root, account):
+        """The id of the system that this certificate is of; whatever breaks a rule is refused."""
+        def require(condition, rule):
+            if not condition:
+                raise Broken(f"the certificate: {rule}")
+
+        now = datetime.datetime.now(datetime.timezone.utc)
+        require(len(self.data) <= 4096 and self.version == 3, "at most 4096 bytes, version 3")
+        require(self.begin <= now <= self.end, "begun and not ended")
+        require(root.id == account and self.is_signed_by(root), "signed by the account's root key")
+        extensions = self.extensions
+        require({NAME, CONSTRAINTS, USAGE, EXTENDED} <= extensions.keys(), "all four extensions")
+        require({key for key, (critical, _) in extensions.items() if critical} <= {NAME, CONSTRAINTS, USAGE, EXTENDED},
+                "no other critical extensions")
+        names = der(der(extensions[NAME][1])[0][1])
+        require([tag for tag, _, _ in names] == [0x86], "exactly one name, a URI")
+        require(names[0][1].decode() == f"remote-systems://{account}/{self.id}", "the account's and its own key's id")
+        require(b"\x01\x01\xff" not in extensions[CONSTRAINTS][1], "not a CA")
+        bits = der(extensions[USAGE][1])[0][1]
+        require(bits[1] & 0x80 and not bits[1] & 0x06, "digitalSignature, neither keyCertSign nor cRLSign")
+        purposes = [whole for _, _, whole in der(der(extensions[EXTENDED][1])[0][1])]
+        require(CLIENT in purposes and SERVER in purposes, "clientAuth and serverAuth")
+        return self.id
+
+
+@dataclasses.dataclass
+class Identity:
+    """What a system keeps: its key and certificate, and what it knows of its account."""
+    directory: pathlib.Path
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    @property
+    def root(self):
+        return Certificate((self.directory / "root.der").read_bytes())
+
+    @property
+    def account(self):
+        return self.root.id
+
+    @property
+    def id(self):
+        return Certificate(ssl.PEM_cert_to_DER_cert((self.directory / "certificate.pem").read_text())).id
+
+    def keep_certificate(self, data):
+        (self.directory / "certificate.pem").write_text(ssl.DER_cert_to_PEM_cert(data))
+
+    @staticmethod
+    def create(directory, name="/", *options):
+        """A new key with a certificate that it signed itself."""
+        identity = Identity(pathlib.Path(directory))
+        identity.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-pkeyopt", "ec_param_enc:named_curve")
+        with open(os.open(identity.path("key.pem"), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(key)
+        openssl("req", "-x509", "-key", identity.path("key.pem"), "-subj", name, "-days", "30", "-sha256", *options,
+                "-out", identity.path("certificate.pem"))
+        return identity
+
+
+# TLS and connections [3, 5-8]
+
+class Stream:
+    """TLS 1.3 with frames in it. Trusts nobody by itself: that is decided after the handshake, from the peer's certificate."""
+
+    def __init__(self, address, identity=None, alpn=ALPN, timeout=5.0):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if identity:
+            context.load_cert_chain(identity.path("certificate.pem"), identity.path("key.pem"))
+        if alpn:
+            context.set_alpn_protocols([alpn])
+        plain = socket.create_connection(address, timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self.tls = context.wrap_socket(plain, suppress_ragged_eofs=False)
+        except BaseException:
+            plain.close()
+            raise
+        if alpn and self.tls.selected_alpn_protocol() != alpn:
+            self.tls.close()
+            raise Broken(f"the handshake gave {self.tls.selected_alpn_protocol()!r} instead of {alpn!r}")
+        self.certificate = Certificate(self.tls.getpeercert(binary_form=True))
+        self.received = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tls.close()
+
+    def send_bytes(self, data):
+        self.tls.sendall(data)
+
+    def send(self, *arrays):
+        self.send_bytes(b"".join(map(frame, arrays)))
+
+    def take(self, count, deadline):
+        while len(self.received) < count:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("nothing came in time")
+            self.tls.settimeout(left)
+            data = self.tls.recv(65536)  # an end without close_notify is raised as ssl.SSLEOFError
+            if not data:
+                raise EOFError("the other side said close_notify")
+            self.received += data
+        taken, self.received = self.received[:count], self.received[count:]
+        return taken
+
+    def receive_body(self, timeout=5.0, limit=1 << 20):
+        deadline = time.monotonic() + timeout
+        length, = struct.unpack(">I", self.take(4, deadline))
+        if not 1 <= length <= limit:
+            raise Broken(f"a frame of {length} bytes, where {limit} are taken")
+        return self.take(length, deadline)
+
+    def receive(self, timeout=5.0, limit=1 << 20):
+        """The next frame that is not of an unknown kind. EOFError is an end with close_notify, OSError one without."""
+        deadline = time.monotonic() + timeout
+        while True:
+            array = read_frame(self.receive_body(deadline - time.monotonic(), limit))
+            if array:
+                return array
+
+
+class Connection(Stream):
+    """A caller's connection to an app service."""
+
+    def __init__(self, address, identity, **options):
+        super().__init__(address, identity, **options)
+        self.identity, self.number, self.accepted = identity, 0, None
+
+    def authenticate(self):
+        """The id of the host's system, if it is to be trusted."""
+        try:
+            return self.certificate.system_id(self.identity.root, self.identity.account)
+        except Broken as reason:
+            self.send([REFUSE, 7, {"text": str(reason), "retry": False}])
+            raise
+
+    def hello(self, service, **changes):
+        return {"version": [1, 0], "service": service, "application": "org.example.independent", "limit": 1 << 20,
+                "window": 8, "window-bytes": 1 << 20, **changes}
+
+    def open(self, service, **changes):
+        """Authenticates the host, says hello, and returns what the host accepts."""
+        self.authenticate()
+        self.send([HELLO, self.hello(service, **changes)])
+        answer = self.receive(limit=8192)
+        if answer[0] == REFUSE:
+            raise Refused(*answer[1:])
+        if answer[0] != ACCEPT:
+            raise Broken(f"{answer} in answer to a hello")
+        self.accepted = answer[1]
+        return self.accepted
+
+    def next(self, timeout=5.0, limit=1 << 20):
+        """The next frame but pings, which are answered."""
+        while True:
+            array = self.receive(timeout, limit)
+            if array[0] == PING:
+                self.send([PONG, array[1]])
+            elif array[0] != PONG:
+                return array
+
+    def request(self, message, timeout=5.0):
+        """Asks, and returns the status, the message and the failure of the answer."""
+        self.number += 1
+        self.send([REQUEST, self.number, int(timeout * 1000), message])
+        return self.answer(self.number, timeout)
+
+    def answer(self, number, timeout=5.0):
+        array = self.next(timeout)
+        if array[:2] != [RESPONSE, number]:
+            raise Broken(f"{array} in place of the answer to request {number}")
+        return array[2], array[3], array[4] if len(array) > 4 else {}
+
+    def close(self):
+        """Closes gracefully; returns whether the host said close_notify."""
+        self.send([CLOSE, 0])
+        array = self.next()
+        if array != [CLOSE, 0]:
+            raise Broken(f"{array} in answer to close")
+        try:
+            self.receive()
+        except EOFError:
+            return True
+        except ssl.SSLEOFError:
+            return False
+        raise Broken("something came after the close")
+
+
+# Joining an account [12]
+
+def fields(*parts):
+    return hashlib.sha256(b"".join(struct.pack(">Q", len(part)) + part for part in parts)).digest()
+
+
+def hkdf(secret, salt, info):
+    key = hmac.digest(salt, secret, "sha256")
+    return hmac.digest(key, info + b"\x01", "sha256")
+
+
+@dataclasses.dataclass
+class Invitation:
+    account: str
+    addresses: list
+    expires: int
+    secret: bytes
+
+    @staticmethod
+    def read(text):
+        url = urllib.parse.urlsplit(text)
+        items = urllib.parse.parse_qs(url.query, strict_parsing=True)
+        if (url.scheme, url.netloc, items["v"]) != ("remote-systems", "join", ["1"]):
+            raise Broken("not an invitation that can be read")
+        hosts = [urllib.parse.urlsplit("//" + address) for address in items["address"]]
+        return Invitation(items["account"][0], [(host.hostname, host.port) for host in hosts], int(items["expires"][0]),
+                          from_base32(items["secret"][0]))
+
+
+class Joining(Stream):
+    """One conversation with an inviter, step by step."""
+
+    def __init__(self, invitation, identity, address=None):
+        super().__init__(address or invitation.addresses[0], identity, alpn=JOIN_ALPN)
+        self.invitation, self.identity = invitation, identity
+        self.request = openssl("req", "-new", "-key", identity.path("key.pem"), "-subj", "/", "-sha256", "-outform", "DER")
+        self.nonce = os.urandom(32)
+
+    def exchange(self, kind, map):
+        self.send([kind, map])
+        body = self.receive_body(limit=8192)
+        array = decode(body)
+        if array[0] == 4:
+            raise Refused(4, {"text": array[1]["reason"]})
+        if array[0] != kind + 1:
+            raise Broken(f"{array} in answer to {kind}")
+        return array[1]
+
+    def challenge(self):
+        """Says hello, and checks that the inviter is of the account and the one that TLS was made with."""
+        answer = self.exchange(0, {"nonce": self.nonce, "request": self.request})
+        root, inviter = Certificate(answer["root-certificate"]), Certificate(answer["certificate"])
+        if root.id != self.invitation.account or inviter.data != self.certificate.data:
+            raise Broken("whoever is there is not the inviter")
+        inviter.system_id(root, self.invitation.account)
+        account = from_base32(root.id)
+        self.root, self.transcript = root, [
+            b"remote-systems/1 join", account, from_base32(self.identity.id), from_base32(inviter.id), self.nonce, self.request,
+            answer["nonce"], inviter.data, root.data]
+        self.keys = [hkdf(self.invitation.secret, account, b"remote-systems/1 join " + name) for name in (b"joiner", b"inviter")]
+
+    def prove(self):
+        code = hmac.digest(self.keys[0], fields(*self.transcript), "sha256")
+        answer = self.exchange(2, {"code": code})
+        transcript = self.transcript + [code, answer["certificate"], answer["discovery-key"]]
+        if not hmac.compare_digest(answer["code"], hmac.digest(self.keys[1], fields(*transcript), "sha256")):
+            raise Broken("the inviter does not know the secret")
+        if Certificate(answer["certificate"]).system_id(self.root, self.invitation.account) != self.identity.id:
+            raise Broken("a certificate for another key")
+        return answer
+
+
+def join(invitation, directory):
+    """Joins an account: returns the identity that is kept in a directory from then on."""
+    identity = Identity.create(directory)
+    with Joining(invitation, identity) as joining:
+        joining.challenge()
+        answer = joining.prove()
+    identity.keep_certificate(answer["certificate"])
+    (identity.directory / "root.der").write_bytes(joining.root.data)
+    (identity.directory / "discovery-key").write_bytes(answer["discovery-key"])
+    return identity

@@ -1,0 +1,126 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// Fifty hosts in one run, with bounded memory.
+    @Suite struct Crowd {
+        static let hosts = 50
+        /// Of a watcher in a debug build: far above what is measured, far below what a leak for each host would make.
+        static let mostMemory = 200
+
+        @Test(.timeLimit(.minutes(5)))
+        func `fifty hosts find each other, and memory stays bounded`() async throws {
+            let states = try await Accounts.shared.states(Self.hosts)
+            try await SimulatedNetwork.with { network in
+                let start = Date()
+                let machines = try await Self.machines(states, in: network)
+                report("\(machines.count) simulated hosts made", [Date().timeIntervalSince(start)])
+                let watching = try machines[0].watch()
+                try await watching.told("enumeration-completed", within: .seconds(20))
+                let serving = try await Self.serve(machines)
+                let told = try await Self.everybody(told: watching)
+                report("start of \(machines.count) hosts to all added", [told.seconds(since: serving)])
+
+                let late = Date()
+                let newcomer = try machines[machines.count - 1].watch()
+                let all = try await Self.everybody(told: newcomer)
+                report("start of a watcher to all \(machines.count) added", [all.seconds(since: late)])
+                #expect(try await machines[1].ping(machines[Self.hosts / 2].name).answered == 3)
+                #expect(!watching.hasTold("removed") && !newcomer.hasTold("removed"))
+                for watcher in [watching, newcomer] {
+                    let memory = try Self.peakMemory(of: watcher)
+                    print("MEASURED memory of a watcher of \(machines.count) hosts: \(memory) MiB at most (debug build)")
+                    #expect(memory < Self.mostMemory)
+                }
+            }
+        }
+
+        /// The hosts, made several at a time.
+        private static func machines(_ states: [String], in network: SimulatedNetwork) async throws -> [Machine] {
+            try await withThrowingTaskGroup(of: Machine.self) { group in
+                var machines: [Machine] = []
+                for (number, state) in states.enumerated() {
+                    if number >= 4, let machine = try await group.next() { machines.append(machine) }
+                    group.addTask { try await network.addMachine("h\(number)", state: state) }
+                }
+                for try await machine in group { machines.append(machine) }
+                return machines
+            }
+        }
+
+        /// Starts all, a few at a time, and returns when the first was started.
+        private static func serve(_ machines: [Machine]) async throws -> Date {
+            let start = Date()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, machine) in machines.enumerated() {
+                    if number >= 4 { try await group.next() }
+                    group.addTask { _ = try await machine.serve() }
+                }
+                try await group.waitForAll()
+            }
+            return start
+        }
+
+        /// Waits until a watcher has told of all; returns the last.
+        private static func everybody(told watcher: ChildProcess) async throws -> Told {
+            do {
+                return try await eventually("\(hosts) hosts", within: .seconds(60), every: .milliseconds(200)) {
+                    let added = watcher.told.filter { $0.event == "added" }
+                    return Set(added.compactMap(\.id)).count == hosts ? added.last : nil
+                }
+            } catch {
+                throw IntegrationError("\(error); told of \(Set(watcher.told.compactMap(\.id)).count)")
+            }
+        }
+
+        /// In MiB, since its start.
+        private static func peakMemory(of process: ChildProcess) throws -> Int {
+            let status = try String(contentsOfFile: "/proc/\(process.id)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+            return (Int(line?.filter(\.isNumber) ?? "") ?? 0) / 1024
+        }
+    }
+
+    /// How long things take, for a person who waits: from the start of a process. A debug build on a busy machine.
+    @Suite struct Figures {
+        static let rounds = 5
+
+        @Test(arguments: Way.allCases)
+        func `from the start of a host or a watcher to added`(_ way: Way) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await way.prepare(a.host)
+                try await way.prepare(b.host)
+                let onB = try b.watch()
+                try await onB.told("enumeration-completed", within: .seconds(20))
+                var (ready, added, present, completed): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+                for _ in 0..<Self.rounds {
+                    let told = onB.told.count
+                    var start = Date()
+                    let serving = try await a.serve()
+                    ready.append(try await serving.told("ready").seconds(since: start))
+                    added.append(try await onB.told("added", a, from: told).seconds(since: start))
+                    // mDNS says the same thing at most once a second.
+                    try await Task.sleep(for: .milliseconds(1500))
+                    start = Date()
+                    let late = try b.watch()
+                    present.append(try await late.told("added", a).seconds(since: start))
+                    completed.append(try await late.told("enumeration-completed").seconds(since: start))
+                    await late.stop()
+                    await serving.stop()
+                    try await onB.told("removed", a, from: told)
+                }
+                report("\(way): start of a serving process to its being ready", ready)
+                report("\(way): start of a serving process to added elsewhere", added)
+                report("\(way): start of a watching process to added, of what is there", present)
+                report("\(way): start of a watching process to enumeration completed", completed)
+                #expect(added.allSatisfy { $0 < 5 } && present.allSatisfy { $0 < 5 } && completed.allSatisfy { $0 < 8 })
+            }
+        }
+    }
+}

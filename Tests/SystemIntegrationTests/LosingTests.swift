@@ -1,0 +1,160 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// Processes end, cables break, daemons go: what is listed is told in time, and comes back.
+    @Suite struct Losing {
+        @Test(arguments: Way.pairs)
+        func `a system is removed within a second when its process is killed or stopped`(_ ways: Way.Pair) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await ways.serving.prepare(a.host)
+                try await ways.watching.prepare(b.host)
+                let onB = try b.watch()
+                for (signal, what) in [(SIGKILL, "killed"), (SIGTERM, "stopped")] {
+                    var told = onB.told.count
+                    let serving = try await a.serve()
+                    try await onB.told("added", a, from: told)
+                    told = onB.told.count
+                    let end = Date()
+                    serving.send(signal)
+                    let time = try await onB.told("removed", a, from: told).seconds(since: end)
+                    report("\(ways.testDescription): \(what) to removed", [time])
+                    #expect(time < 1)
+                    _ = try await serving.exit()
+                }
+                #expect(onB.told.filter { $0.event == "removed" }.count == 2)
+            }
+        }
+
+        enum Cut: String, CaseIterable, Sendable, CustomTestStringConvertible {
+            case cable, servingInterface, watchingInterface
+
+            var testDescription: String { rawValue }
+
+            func set(whole: Bool, _ serving: Machine, _ watching: Machine) async throws {
+                switch self {
+                case .cable: try await serving.host.setCable(plugged: whole)
+                case .servingInterface: try await serving.host.setInterface(up: whole)
+                case .watchingInterface: try await watching.host.setInterface(up: whole)
+                }
+            }
+        }
+
+        @Test(arguments: Cut.allCases, [Way.embedded, .daemon])
+        func `a system is removed when its network falls silent, and added when that is back`(
+            _ cut: Cut,
+            _ way: Way
+        ) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await way.prepare(a.host)
+                try await way.prepare(b.host)
+                let onB = try b.watch()
+                _ = try await a.serve()
+                try await onB.told("added", a)
+                var told = onB.told.count
+                let end = Date()
+                try await cut.set(whole: false, a, b)
+                let silence = try await onB.told("removed", a, from: told, within: .seconds(20)).seconds(since: end)
+                #expect(silence < 15)
+                told = onB.told.count
+                let start = Date()
+                try await cut.set(whole: true, a, b)
+                let back = try await onB.told("added", a, from: told, within: .seconds(40)).seconds(since: start)
+                report("\(cut) cut, \(way): silent to removed", [silence])
+                report("\(cut) cut, \(way): whole to added", [back])
+                #expect(try await b.ping("alpha").answered == 3)
+            }
+        }
+
+        @Test func `a cut shorter than the time of silence changes nothing`() async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let onB = try b.watch()
+                _ = try await a.serve()
+                try await onB.told("added", a)
+                let told = onB.told.count
+                try await a.host.setCable(plugged: false)
+                try await Task.sleep(for: .seconds(3))
+                try await a.host.setCable(plugged: true)
+                try await Task.sleep(for: .seconds(12))
+                #expect(!onB.hasTold("removed", from: told))
+                #expect(try await b.ping("alpha").answered == 3)
+            }
+        }
+
+        @Test(arguments: [SIGTERM, SIGKILL])
+        func `a restart of the watching host's daemon removes nobody, and new systems are found after it`(
+            _ signal: Int32
+        ) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta", "gamma")
+                let (a, b, c) = (machines[0], machines[1], machines[2])
+                try await network.startDaemons(on: a.host, b.host)
+                let onB = try b.watch()
+                _ = try await a.serve()
+                try await onB.told("added", a)
+                let told = onB.told.count
+                try await b.host.stopDaemon(signal)
+                try await onB.told("error", from: told)
+                try await b.host.startDaemon()
+                // Longer than the time those have to come back that were known before.
+                try await Task.sleep(for: .seconds(4))
+                _ = try await c.serve()
+                try await onB.told("added", c, from: told, within: .seconds(15))
+                #expect(!onB.hasTold("removed", from: told))
+                #expect(!onB.hasTold("added", a, from: told))
+                #expect(try await b.ping("alpha").answered == 3)
+            }
+        }
+
+        @Test(arguments: [SIGTERM, SIGKILL])
+        func `a restart of the serving host's daemon removes nobody, and newcomers find it after it`(
+            _ signal: Int32
+        ) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta", "gamma")
+                let (a, b, c) = (machines[0], machines[1], machines[2])
+                try await network.startDaemons(on: a.host, b.host)
+                let onB = try b.watch()
+                _ = try await a.serve()
+                try await onB.told("added", a)
+                try await a.host.stopDaemon(signal)
+                try await a.host.startDaemon()
+                let onC = try c.watch()
+                try await onC.told("added", a, within: .seconds(15))
+                #expect(!onB.hasTold("removed"))
+            }
+        }
+
+        @Test(arguments: Way.allCases)
+        func `a host that comes back on another port is removed, added and reachable`(_ way: Way) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await way.prepare(a.host)
+                try await way.prepare(b.host)
+                let onB = try b.watch()
+                let first = try await a.serve(port: 4001)
+                try await onB.told("added", a)
+                first.send(SIGKILL)
+                try await onB.told("removed", a)
+                let told = onB.told.count
+                _ = try await a.serve(port: 4002)
+                try await onB.told("added", a, from: told)
+                #expect(try await b.ping("alpha").answered == 3)
+                #expect(try await b.ping("\(a.address):4002").answered == 3)
+                #expect(!onB.hasTold("removed", from: told))
+            }
+        }
+    }
+}

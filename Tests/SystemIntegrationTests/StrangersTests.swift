@@ -1,0 +1,150 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// Independent eyes see what is announced and nothing that tells who we are; strangers change nothing.
+    @Suite struct Strangers {
+        @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
+        func `independent eyes resolve the service and see nobody's name and no stable id`(_ way: Way) async throws {
+            try await SimulatedNetwork.with { network in
+                let states = try await Accounts.shared.states(2)
+                let a = Machine(host: try await network.addHost("a"), name: "very-secret-host", state: states[0])
+                let b = Machine(host: try await network.addHost("b"), name: "beta", state: states[1])
+                let c = try await network.addHost("c")
+                try await way.prepare(a.host)
+                try await c.startDaemon()
+                let capture = try b.host.start(Python.script("capture.py", "eth0"))
+                try await capture.told("capturing")
+                let python = try b.host.start(Python.script("resolve.py"))
+                try await python.told("browsing")
+                let ready = try await a.serve(port: 4711).told("ready")
+                let resolved = try await python.told("resolved") { $0.port == 4711 }
+                #expect(resolved.message?.hasPrefix("\(a.address) ") == true)
+                let listing = try await c.output(of: ["avahi-browse", "-rptk", "_remote-systems._tcp"])
+                let lines = listing.split(separator: "\n").filter { $0.hasPrefix("=;eth0;IPv4;") }
+                #expect(lines.count == 1 && lines[0].contains(";\(a.address);4711;"), "\(listing)")
+                // The connections of a watcher and of a ping are on this wire, too.
+                let onB = try b.watch()
+                try await onB.told("added", a)
+                #expect(try await b.ping("very-secret-host").answered == 3)
+                await onB.stop()
+                await capture.stop()
+
+                let frames = capture.lines.filter { $0.hasPrefix("frame ") }.joined()
+                let told = frames + Python.hex(listing) + Python.hex(resolved.message ?? "")
+                #expect(told.contains(Python.hex("_remote-systems")), "our own packets were not captured")
+                let account = try #require(ready.accountID)
+                let system = try #require(ready.systemID)
+                let user = ProcessInfo.processInfo.environment["USER"] ?? "root"
+                for secret in ["secret", user, account, system, String(account.prefix(8)), String(system.prefix(8))] {
+                    #expect(!told.contains(Python.hex(secret)), "\(secret) is on the wire")
+                }
+                for id in [account, system] {
+                    #expect(!told.contains(Python.hex(Array(Python.base32(id).prefix(8)))), "\(id) is on the wire as bytes")
+                }
+            }
+        }
+
+        /// TXT records in hexadecimal digits: empty, without keys, our keys with nonsense, lengths that lie, and long ones.
+        static let garbage: [String] = [
+            "", "00", "013d", "ff76", "03763d31", "03763d31" + "02743d", "03763d31" + "0a743d4141414141414141",
+            "15763d393939393939393939393939393939393939393938" + "06743d00000000", "03743d31" + "03743d32" + "03763d31",
+            String(repeating: "0a763d4141414141414141", count: 60),
+        ]
+
+        @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
+        func `garbage under our service type is never listed and hampers nobody`(_ way: Way) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let x = try await network.addHost("x")
+                try await way.prepare(b.host)
+                try await way.prepare(a.host)
+                let onB = try b.watch()
+                let serving = try await a.serve()
+                try await onB.told("added", a)
+                for (number, txt) in Self.garbage.enumerated() {
+                    let name = number == 0 ? String(repeating: "x", count: 63) : "garbage \(number) \u{1F984}\u{1B}[31m"
+                    let port = [0, 1, 9, 22, 47474, 65535][number % 6]
+                    _ = try x.start(Python.script("impostor.py", x.address, name, "\(port)", txt), readsErrors: true)
+                }
+                try await x.startDaemon()
+                for (name, port) in [("plain", "47475"), ("at-port-zero", "0"), ("beta", "65535")] {
+                    _ = try x.start(["avahi-publish", "-s", name, "_remote-systems._tcp", port, "v=1", "t=12345678"])
+                }
+                try await Task.sleep(for: .seconds(6))
+                #expect(onB.told.filter { ["added", "removed", "updated"].contains($0.event) }.count == 1)
+                #expect(onB.exitCode == nil && serving.exitCode == nil)
+                #expect(try await b.ping("alpha").answered == 3)
+                await serving.stop()
+                try await onB.told("removed", a)
+                _ = try await a.serve(port: 4002)
+                _ = try await eventually("alpha again") { onB.told.filter { $0.event == "added" }.count == 2 ? true : nil }
+                let others = try await b.listed()
+                #expect(others == ["alpha"])
+            }
+        }
+
+        @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
+        func `our own announcement replayed under another address leads to nothing listed`(_ way: Way) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let x = try await network.addHost("x")
+                let s = try await network.addMachine("stranger", state: try await Accounts.shared.stranger())
+                for machine in [a, b, s] { try await way.prepare(machine.host) }
+                let onB = try b.watch()
+                let python = try x.start(Python.script("resolve.py"))
+                try await python.told("browsing")
+                let serving = try await a.serve()
+                try await onB.told("added", a)
+                let ours = try await python.told("resolved") { $0.message?.hasPrefix(a.address) == true }
+                let instance = try #require(ours.id)
+                let txt = String(try #require(ours.message?.split(separator: " ").last))
+
+                // While ours lives.
+                func replay(from host: SimulatedHost, port: Int) async throws -> ChildProcess {
+                    let script = Python.script("impostor.py", host.address, instance, "\(port)", txt)
+                    let impostor = try host.start(script, readsErrors: true)
+                    try await impostor.told("announcing")
+                    return impostor
+                }
+                let early = try await replay(from: x, port: 5000)
+                try await Task.sleep(for: .seconds(3))
+                #expect(!onB.hasTold("removed"))
+                #expect(try await b.ping("alpha").answered == 3)
+                await early.stop()
+
+                // And when it is gone: at a port that answers with garbage, then at somebody else's real host.
+                await serving.stop()
+                try await onB.told("removed", a)
+                let told = onB.told.count
+                let late = try await replay(from: x, port: 5001)
+                try await late.told("connected", within: .seconds(15))
+                await late.stop()
+                _ = try await s.serve(port: 5002)
+                _ = try await replay(from: s.host, port: 5002)
+                try await Task.sleep(for: .seconds(3))
+                #expect(!onB.hasTold("added", from: told) && !onB.hasTold("updated", from: told))
+                #expect(try await b.listed().isEmpty)
+                #expect(onB.exitCode == nil)
+            }
+        }
+    }
+}
+
+extension Machine {
+    /// The names that `list` prints.
+    func listed() async throws -> [String] {
+        let list = try command(["list", "--wait", "3"])
+        let end = try await list.told("enumeration-completed", within: .seconds(15))
+        let names = list.told.filter { $0.event == "system" }.compactMap(\.name)
+        #expect(end.systems == names.count)
+        #expect(try await list.exit() == (names.isEmpty ? 1 : 0))
+        return names
+    }
+}

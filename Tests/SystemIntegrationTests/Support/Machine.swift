@@ -1,0 +1,134 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+
+/// One line that the command printed with `--json`.
+struct Told: Sendable, Decodable {
+    struct Application: Sendable, Decodable {
+        let id: String
+        let services: [String]
+    }
+
+    let event: String
+    let time: Date?
+    let id: String?
+    let name: String?
+    let isLocal: Bool?
+    let applications: [Application]?
+    let systemID: String?
+    let accountID: String?
+    let port: Int?
+    let uri: String?
+    let systems: Int?
+    let message: String?
+    let sent: Int?
+    let answered: Int?
+    let lost: Int?
+
+    /// Seconds from a moment to when this was told.
+    func seconds(since start: Date) -> Double { (time ?? .distantFuture).timeIntervalSince(start) }
+
+    static let decoder: JSONDecoder = {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            try Date(
+                try decoder.singleValueContainer().decode(String.self),
+                strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            )
+        }
+        return decoder
+    }()
+}
+
+/// A host of the network with a name and an account's directory of its own.
+struct Machine: Sendable {
+    let host: SimulatedHost
+    let name: String
+    let state: String
+
+    var address: String { host.address }
+
+    /// Starts the command on the machine.
+    func command(_ arguments: [String]) throws -> ChildProcess {
+        // Its own host name, which is a property of a namespace, too; each step becomes the next, so the id stays.
+        let named = ["unshare", "-u", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name]
+        let program = try builtProgram("remotesystems")
+        return try host.start(
+            named + [program] + arguments + ["--json", "--state-directory", state],
+            readsErrors: true
+        )
+    }
+
+    /// Starts to serve, and waits until it does.
+    func serve(port: Int = 47474) async throws -> ChildProcess {
+        let serving = try command(["serve", "--port", "\(port)"])
+        try await serving.told("ready", within: .seconds(15))
+        return serving
+    }
+
+    /// Starts to watch. What is there already may be told before this returns.
+    func watch() throws -> ChildProcess { try command(["watch"]) }
+
+    /// Pings a system and returns the summary.
+    func ping(_ system: String, count: Int = 3) async throws -> Told {
+        let ping = try command(["ping", system, "--count", "\(count)", "--interval", "0", "--wait", "10"])
+        let summary = try await ping.told("summary", within: .seconds(30))
+        _ = try await ping.exit(within: .seconds(10))
+        return summary
+    }
+}
+
+extension SimulatedNetwork {
+    /// Adds a host whose account is in a directory.
+    func addMachine(_ name: String, state: String) async throws -> Machine {
+        Machine(host: try await addHost(name), name: name, state: state)
+    }
+
+    /// Adds hosts that are systems of one account.
+    func addMachines(_ names: String...) async throws -> [Machine] {
+        let states = try await Accounts.shared.states(names.count)
+        var machines: [Machine] = []
+        for (name, state) in zip(names, states) { machines.append(try await addMachine(name, state: state)) }
+        return machines
+    }
+}
+
+extension ChildProcess {
+    /// What the command has told so far.
+    var told: [Told] { lines.compactMap { try? Told.decoder.decode(Told.self, from: Data($0.utf8)) } }
+
+    /// Waits for the first line, from a place on, that is as wanted.
+    @discardableResult
+    func told(
+        _ event: String,
+        from start: Int = 0,
+        within limit: Duration = .seconds(10),
+        where isWanted: (Told) -> Bool = { _ in true }
+    ) async throws -> Told {
+        do {
+            return try await eventually("'\(event)'", within: limit, every: .milliseconds(20)) {
+                self.told.dropFirst(start).first { $0.event == event && isWanted($0) }
+            }
+        } catch {
+            throw IntegrationError("\(error); told so far: \(lines.joined(separator: " | "))")
+        }
+    }
+
+    /// Waits until a machine is told, by its name.
+    @discardableResult
+    func told(
+        _ event: String,
+        _ machine: Machine,
+        from start: Int = 0,
+        within limit: Duration = .seconds(10)
+    ) async throws -> Told {
+        try await told(event, from: start, within: limit) { $0.name == machine.name }
+    }
+
+    /// Whether such a line was told, from a place on.
+    func hasTold(_ event: String, _ machine: Machine? = nil, from start: Int = 0) -> Bool {
+        told.dropFirst(start).contains { $0.event == event && (machine == nil || $0.name == machine?.name) }
+    }
+}

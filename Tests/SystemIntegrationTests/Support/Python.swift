@@ -1,0 +1,51 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+
+/// Other people's implementation, and a look at the wire.
+enum Python {
+    /// The interpreter: of a virtual environment that a test script made, or the system's.
+    private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
+
+    /// Whether python-zeroconf is there. In CI its tests run in any case, and fail without it.
+    static let canUseZeroconf: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [interpreter, "-c", "import zeroconf"]
+        process.standardError = FileHandle.nullDevice
+        if (try? process.run()) != nil {
+            process.waitUntilExit()
+            if process.terminationStatus == 0 { return true }
+        }
+        print("SKIPPED: tests with python-zeroconf: it is not installed (REMOTE_SYSTEMS_TEST_PYTHON names a Python)")
+        return ProcessInfo.processInfo.environment["CI"] != nil
+    }()
+
+    static func script(_ name: String, _ arguments: String...) -> [String] {
+        let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        return [interpreter, "-u", directory.appendingPathComponent("Scripts/\(name)").path] + arguments
+    }
+
+    static func hex(_ text: String) -> String { hex(Array(text.utf8)) }
+
+    static func hex(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// The bytes of lower-case RFC 4648 base32 without padding, which is how ids are written.
+    static func base32(_ text: String) -> [UInt8] {
+        var (bytes, bits, count): ([UInt8], UInt32, UInt32) = ([], 0, 0)
+        for character in text.utf8 {
+            let digit = character >= 0x61 ? character - 0x61 : character - 0x32 + 26
+            bits = bits << 5 | UInt32(digit)
+            count += 5
+            guard count >= 8 else { continue }
+            count -= 8
+            bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+            bits &= (1 << count) - 1
+        }
+        return bytes
+    }
+}
