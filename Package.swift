@@ -131,6 +131,7 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: ["IntegrationSupport", "remotesystems"],
+            exclude: ["Scripts"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -142,6 +143,12 @@ let package = Package(
         .testTarget(
             name: "DiscoveryIntegrationTests",
             dependencies: ["IntegrationSupport", "discovery-probe"],
+            exclude: ["Scripts"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SystemIntegrationTests",
+            dependencies: ["IntegrationSupport", "remotesystems"],
             exclude: ["Scripts"],
             swiftSettings: settings
         ),
