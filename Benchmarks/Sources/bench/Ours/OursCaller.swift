@@ -21,7 +21,7 @@ struct OursCaller: Caller {
         case .fromPool:
             let connection = AppServiceConnection(to: Self.service)
             guard try await connection.open(request) == .success else {
-                throw await connection.openError ?? BenchError("The connection was not opened, for no reason.")
+                throw connection.openError ?? BenchError("The connection was not opened, for no reason.")
             }
             line = OursLine(connection: connection)
         }
