@@ -33,7 +33,9 @@ extension SystemTests {
                 #expect(!watching.hasTold("removed") && !newcomer.hasTold("removed"))
                 for watcher in [watching, newcomer] {
                     let memory = try Self.peakMemory(of: watcher)
-                    print("MEASURED memory of a watcher of \(machines.count) hosts: \(memory) MiB at most (debug build)")
+                    print(
+                        "MEASURED memory of a watcher of \(machines.count) hosts: \(memory) MiB at most (debug build)"
+                    )
                     #expect(memory < Self.mostMemory)
                 }
             }

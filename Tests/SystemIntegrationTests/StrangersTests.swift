@@ -44,7 +44,10 @@ extension SystemTests {
                     #expect(!told.contains(Python.hex(secret)), "\(secret) is on the wire")
                 }
                 for id in [account, system] {
-                    #expect(!told.contains(Python.hex(Array(Python.base32(id).prefix(8)))), "\(id) is on the wire as bytes")
+                    #expect(
+                        !told.contains(Python.hex(Array(Python.base32(id).prefix(8)))),
+                        "\(id) is on the wire as bytes"
+                    )
                 }
             }
         }
@@ -83,7 +86,9 @@ extension SystemTests {
                 await serving.stop()
                 try await onB.told("removed", a)
                 _ = try await a.serve(port: 4002)
-                _ = try await eventually("alpha again") { onB.told.filter { $0.event == "added" }.count == 2 ? true : nil }
+                _ = try await eventually("alpha again") {
+                    onB.told.filter { $0.event == "added" }.count == 2 ? true : nil
+                }
                 let others = try await b.listed()
                 #expect(others == ["alpha"])
             }
