@@ -43,7 +43,7 @@ class Refused(Exception):
 # Values [9]
 
 # The tags of dates, URLs, UUIDs and sets, which are kept as they are: what cbor2 makes of them bears less than they do.
-KEPT = {tag: (lambda decoder, tag=tag: cbor2.CBORTag(tag, decoder.decode())) for tag in (1, 32, 37, 258)}
+KEPT = {tag: (lambda value, *_, tag=tag: cbor2.CBORTag(tag, value)) for tag in (1, 32, 37, 258)}
 
 
 def encode(value):
@@ -150,7 +150,7 @@ def read_frame(body):
         if not isinstance(element, dict):
             raise Broken("not a dictionary")
     if kind in KEYS:
-        array[1] = read_keys(array[1], KEYS[kind])
+        array[1] = {"application": "", **read_keys(array[1], KEYS[kind])}
         check_hello(kind, array[1])
     elif kind in (REQUEST, RESPONSE):
         check(array[3], 32)
@@ -326,7 +326,7 @@ class Identity:
 class Stream:
     """TLS 1.3 with frames in it. Trusts nobody by itself: that is decided after the handshake, from the peer's certificate."""
 
-    def __init__(self, address, identity=None, alpn=ALPN, timeout=5.0):
+    def __init__(self, address, identity=None, alpn=ALPN, timeout=5.0, goes_on_without_alpn=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -341,7 +341,7 @@ class Stream:
         except BaseException:
             plain.close()
             raise
-        if alpn and self.tls.selected_alpn_protocol() != alpn:
+        if self.tls.selected_alpn_protocol() != alpn and not goes_on_without_alpn:
             self.tls.close()
             raise Broken(f"the handshake gave {self.tls.selected_alpn_protocol()!r} instead of {alpn!r}")
         self.certificate = Certificate(self.tls.getpeercert(binary_form=True))
@@ -421,8 +421,9 @@ class Connection(Stream):
 
     def next(self, timeout=5.0, limit=1 << 20):
         """The next frame but pings, which are answered."""
+        deadline = time.monotonic() + timeout
         while True:
-            array = self.receive(timeout, limit)
+            array = self.receive(deadline - time.monotonic(), limit)
             if array[0] == PING:
                 self.send([PONG, array[1]])
             elif array[0] != PONG:

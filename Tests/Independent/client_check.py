@@ -70,8 +70,10 @@ def expect_end(connection, timeout=2.0):
     begin = time.monotonic()
     try:
         array = connection.receive(timeout)
-    except (EOFError, ConnectionResetError, BrokenPipeError):
+    except EOFError:
         return time.monotonic() - begin
+    except ssl.SSLEOFError as error:
+        raise Wrong("the connection ended without close_notify") from error
     raise Wrong(f"{array} came where the connection ends")
 
 
@@ -135,6 +137,31 @@ def _(place):
             check_that(refused.failure["text"] == "malformed", str(refused))
             return
     raise Wrong("answered")
+
+
+@promise("conversations of joiners are bounded", "[12] at most eight at once; those beyond are closed")
+def _(place):
+    stranger, joinings = Identity.create(place.directory / "stranger"), []
+    try:
+        for _ in range(8):
+            joinings.append(Joining(place.invitation, stranger))
+        try:
+            joinings.append(Joining(place.invitation, stranger))
+            joinings[8].challenge()
+        except (EOFError, OSError) as error:
+            check_that(not isinstance(error, TimeoutError), "neither answered nor closed")
+        else:
+            raise Wrong("a ninth is answered")
+    finally:
+        for joining in joinings:
+            joining.tls.close()
+    for _ in range(20):
+        try:
+            with Joining(place.invitation, stranger) as joining:
+                return joining.challenge()
+        except (EOFError, OSError):
+            time.sleep(0.1)
+    raise Wrong("no room afterwards")
 
 
 @promise("an invitation lets a system into the account", "[12] joining; [2] whom to trust")
@@ -220,12 +247,13 @@ def _(place):
         expect_alive(place, connection)
 
 
-@promise("both may say close, and requests before it are answered", "[8] goes on answering")
+@promise("a whole window of requests before a close is answered", "[6] window; [8] goes on answering")
 def _(place):
     with place.connect(PING_SERVICE) as connection:
-        connection.send(*([REQUEST, number, 5000, place.ping(b"x" * 1000)] for number in range(1, 65)), [CLOSE, 0])
+        window = connection.accepted["window"]
+        connection.send(*([REQUEST, number + 1, 5000, place.ping(b"x" * 1000)] for number in range(window)), [CLOSE, 0])
         numbers = set()
-        while len(numbers) < 64:
+        while len(numbers) < window:
             array = connection.next()
             if array[0] == RESPONSE:
                 check_that(array[1] not in numbers and array[2] == 0, f"{array}")
@@ -240,11 +268,13 @@ def _(place):
             pass
 
 
-@promise("a connection that we abort ends at once", "[8] closes TLS and TCP right away")
+@promise("a connection that we abort ends at once", "[8] the other side closes at once too, with a close of the same status")
 def _(place):
     with place.connect(PING_SERVICE) as connection:
+        begin = time.monotonic()
         connection.send([CLOSE, 1, {"text": "enough", "retry": False}])
-        check_that(expect_end(connection) < 1, "not at once")
+        expect_close(connection, 1)
+        check_that(time.monotonic() - begin < 1, "not at once")
 
 
 @promise("a request behind its sender's close is refused", "[8] breaks the protocol; [4] status 3")
@@ -305,7 +335,7 @@ def _(place):
 @promise("a newer minor version with unknown keys works", "[4] what is newer is passed over; [10]")
 def _(place):
     with place.connect() as connection:
-        new = {"version": [1, 7], "new": cbor2.CBORTag(99, [1, 2.5]), "colour": {"red": None}}
+        new = {"version": [1, 7, "beta"], "new": cbor2.CBORTag(258, [1, 2]), "colour": {"red": None}}
         body = bytes([0x83]) + encode([0, connection.hello(PING_SERVICE, **new)])[1:] + encode("more")
         connection.send_bytes(frame(None, body))
         array = connection.receive()
@@ -316,8 +346,11 @@ def _(place):
 @promise("frames of an unknown kind and further elements are passed over", "[4] what is newer is passed over")
 def _(place):
     with place.connect(PING_SERVICE) as connection:
-        connection.send([9], [4711, "x", {"y": [1.5, cbor2.CBORTag(99, 1)]}], [PING, 3, {"new": True}])
-        check_that(connection.receive() == [PONG, 3], "another answer to a ping")
+        connection.send([9], [4711, "x", {"y": [1.5, cbor2.CBORTag(99, 1)]}])
+        # Undefined, keys that are no strings and out of order, 32 levels.
+        for element in ("f7", "a2020a0101", "81" * 32 + "00"):
+            connection.send_bytes(frame(None, bytes.fromhex("830603" + element)))
+            check_that(connection.receive() == [PONG, 3], f"another answer to a ping, with {element}")
         connection.send([REQUEST, 1, 5000, place.ping(), "new", [1]])
         check_that(connection.answer(1)[0] == 0, "not answered with success")
 
@@ -336,26 +369,16 @@ def _(place):
 
 # Who gets in
 
-def handshake_fails(place, identity, alpn):
-    try:
-        with Stream(place.address, identity, alpn=alpn) as stream:
-            stream.send([HELLO, {}])
-            return f"{stream.receive()} came"
-    except (ssl.SSLError, Broken, EOFError, ConnectionError):
-        return None
-
-
-@promise("no ALPN gets nowhere", "[3] a side that was not given it by the handshake must not go on")
+@promise("another ALPN protocol, or none, is refused", "[3] so that it can say why in a refuse with status 4")
 def _(place):
-    happened = handshake_fails(place, place.identity, None)
-    check_that(not happened, happened)
-
-
-@promise("another ALPN gets nowhere", "[3, 10] the handshake gives no common protocol")
-def _(place):
-    for alpn in ("remote-systems/2", "h2", "remote-systems-join/1"):
-        happened = handshake_fails(place, place.identity, alpn)
-        check_that(not happened, f"{alpn}: {happened}")
+    for alpn in (None, "remote-systems/2", "h2", JOIN_ALPN):
+        with Stream(place.address, place.identity, alpn=alpn, goes_on_without_alpn=True) as stream:
+            stream.send([HELLO, Connection.hello(None, PING_SERVICE)])
+            try:
+                failure = expect_refusal(stream, 4)
+            except (Wrong, EOFError, OSError) as error:
+                raise Wrong(f"{alpn}: {error!r}") from error
+            check_that("1" in failure["text"], failure["text"])
 
 
 @promise("TLS 1.2 gets nowhere", "[3] TLS 1.3 only")
@@ -447,10 +470,35 @@ def _(place):
                 except ConnectionResetError:
                     pass
         took = time.monotonic() - begin
-        check_that(0.5 < took < 2, f"it took {took:.2f} s")
+        check_that(0.5 < took < 3, f"it took {took:.2f} s")
 
 
-@promise("an end in the middle of a hello is no hello", "[3] from the beginning until its hello has come whole")
+@promise("strangers without a hello are bounded", "[3] 32 from one address; closes those beyond the bound without a word")
+def _(place):
+    sockets = []
+    try:
+        for _ in range(40):
+            sockets.append(socket.create_connection(place.address, 5))
+        sockets[39].settimeout(0.7)  # sooner than its time is over
+        try:
+            check_that(sockets[39].recv(1) == b"", "a word")
+        except ConnectionResetError:
+            pass
+        except TimeoutError:
+            raise Wrong("40 connections without a hello") from None
+    finally:
+        for each in sockets:
+            each.close()
+    for _ in range(20):  # waiting a little and trying again helps
+        try:
+            with place.connect(PING_SERVICE) as connection:
+                return expect_alive(place, connection)
+        except (EOFError, OSError):
+            time.sleep(0.1)
+    raise Wrong("no room afterwards")
+
+
+@promise("a hello that trickles in wins no time", "[3] from the beginning until its hello has come whole")
 def _(place):
     with place.connect() as connection:
         begin = time.monotonic()
@@ -509,8 +557,8 @@ def _(place):
 def _(place):
     changes = [
         {"service": ""}, {"service": "x" * 257}, {"service": b"x"}, {"package": "x" * 257}, {"application": "x" * 257},
-        {"limit": 1023}, {"window": 0}, {"window-bytes": 1}, {"limit": -1}, {"version": [1]}, {"version": [1, 0, 0]},
-        {"version": "1.0"}, {"package": 1},
+        {"limit": 1023}, {"window": 0}, {"window-bytes": 1}, {"limit": -1}, {"version": [1]}, {"version": ["1", "0"]},
+        {"version": "1.0"}, {"package": 1}, {"new": cbor2.CBORTag(99, 1)},
     ]
     for change in changes + [key for key in ("version", "service", "limit", "window", "window-bytes")]:
         with place.connect() as connection:
@@ -576,6 +624,7 @@ breaks("an array of indefinite length", "[4] coded as section 9 says", 3, bytes.
 breaks("bytes behind the array", "[4] the length is that of the array alone", 3, bytes.fromhex("0000000482050100"))
 breaks("an unknown kind that is not well-formed", "[4] must still be well-formed", 3, bytes.fromhex("00000004821911ff"))
 breaks("an unknown kind of indefinite length", "[4] of definite length", 3, bytes.fromhex("00000004820a9fff"))
+breaks("a number passed over, not in its shortest form", "[4] in their shortest form", 3, frame(None, bytes.fromhex("8306031801")))
 breaks("an unknown kind that is nested too deep", "[4] at most 32 levels deep", 3, frame(None, b"\x82\x0a" + b"\x81" * 40 + b"\x00"))
 breaks("an accept from the caller", "[4] may not come now: 3", 3, frame([ACCEPT, {}]))
 breaks("a refuse once open", "[4] may not come now: 3", 3, frame([REFUSE, 7, {}]))
@@ -589,8 +638,10 @@ breaks("an answer twice", "[6] answered exactly once", 3, frame([RESPONSE, 1, 0,
        service=PRESENCE)
 breaks("more requests than the window", "[6] closed with status 2", 2,
        *(frame([REQUEST, number, 1000, {}]) for number in range(1, 1301)))
+# Long answers that nobody reads stay in the window.
 breaks("more bytes of requests than window-bytes", "[6] closed with status 2", 2,
-       *(frame([REQUEST, number, 1000, {"Payload": bytes(1_000_000)}]) for number in range(1, 12)))
+       *(frame([REQUEST, number, 5000, {"Type": "ping", "CreationDate": "", "TargetId": "", "Payload": bytes(1_000_000)}])
+         for number in range(1, 60)))
 
 
 @promise("a request as long as the limit works", "[6] no request may make a frame longer than the receiver's limit")
@@ -617,7 +668,6 @@ UNREADABLE = {
     "another tag": "a16161c001", "a date that is whole, as a float": "a16161c1f93c00", "a set out of order": "a16161d90102820201",
     "a URL that is none": "a16161d8206161", "an unassigned simple value": "a16161f0", "a reserved head": "a161611c",
     "a message that is no dictionary": "01", "an array as message": "8101", "a message that ends too soon": "a26161",
-    "bytes behind the message": "a000",
 }
 
 
@@ -674,7 +724,7 @@ def silence(place):
         except (EOFError, OSError) as error:
             check_that(not isinstance(error, TimeoutError), "still open after 20 s")
     took = time.monotonic() - begin
-    check_that(14 <= took <= 18, f"closed after {took:.1f} s")
+    check_that(14 <= took <= 20, f"closed after {took:.1f} s")
     check_that(len(pings) == 2 and 4 <= pings[0] <= 7 and 9 <= pings[1] <= 12, f"pings after {pings} s")
 
 
