@@ -53,6 +53,11 @@ public struct AppService: Sendable {
     /// - Parameters:
     ///   - name: the service's name, in reverse-DNS form, 1 to 256 bytes. Names that start with `remote-systems.` are
     ///     taken.
+    ///   - schema: what requests must look like. It is published, so that callers are told before they send.
+    ///   - responseSchema: what answers must look like.
+    ///   - concurrentRequests: how many requests of one connection are handled at the same time; `nil` for as many as
+    ///     come, 1 for one after the other.
+    ///   - execution: where the handler runs.
     ///   - handler: answers a request; starts on the connection's event loop unless `execution` says otherwise. Its task
     ///     is cancelled when the caller cancels, stops waiting, or goes away.
     public init(

@@ -17,7 +17,9 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     /// A diagnosis for programs with this configuration.
     ///
-    /// - Parameter port: the port on which a host is to listen; 0 for any free one.
+    /// - Parameters:
+    ///   - configuration: how the program takes part.
+    ///   - port: the port on which a host is to listen; 0 for any free one.
     public init(_ configuration: RemoteSystemsConfiguration, port: Int = 0) {
         self.local = LocalSystem(configuration)
         self.port = port

@@ -4,7 +4,7 @@
 public import FoundationEssentials
 
 extension ValueSet {
-    /// The set in the wire's encoding: deterministic CBOR (see <doc:WireProfile>). Equal sets give equal bytes.
+    /// The set in the wire's encoding: deterministic CBOR (article "Wire profile"). Equal sets give equal bytes.
     ///
     /// - Throws: ``ValueSetError`` if the set is over the limits or holds a date that is not finite or a URL without a
     ///   scheme; the key path says where.
@@ -41,7 +41,7 @@ extension ValueSet {
 }
 
 extension Value {
-    /// The value in the wire's encoding: deterministic CBOR (see <doc:WireProfile>). Equal values give equal bytes.
+    /// The value in the wire's encoding: deterministic CBOR (article "Wire profile"). Equal values give equal bytes.
     ///
     /// - Throws: ``ValueSetError`` if the value is over the limits or holds a date that is not finite or a URL without a
     ///   scheme; the key path says where.

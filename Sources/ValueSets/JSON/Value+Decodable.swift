@@ -4,7 +4,7 @@
 import FoundationEssentials
 
 extension Value: Decodable {
-    /// Decodes a value: as it is from a ``ValueSetDecoder``, with tags (see <doc:JSONTags>) from any other decoder.
+    /// Decodes a value: as it is from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
     ///
     /// - Throws: `DecodingError`, also for a tag that is not known and for an integer that would lose digits.
     public init(from decoder: any Decoder) throws {
@@ -87,7 +87,7 @@ extension Value: Decodable {
 }
 
 extension ValueSet: Decodable {
-    /// Decodes a set: as it is from a ``ValueSetDecoder``, with tags (see <doc:JSONTags>) from any other decoder.
+    /// Decodes a set: as it is from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
     ///
     /// - Throws: `DecodingError`, also if there is something else than a dictionary.
     public init(from decoder: any Decoder) throws {

@@ -5,7 +5,7 @@ import FoundationEssentials
 
 // ValueSetEncoder takes values as they are. Every other encoder gets the form with JSON's tags.
 extension Value: Encodable {
-    /// Encodes the value: as it is into a ``ValueSetEncoder``, with tags (see <doc:JSONTags>) into any other encoder.
+    /// Encodes the value: as it is into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
     ///
     /// - Throws: What the encoder throws, and `EncodingError` if the tags cannot say it.
     public func encode(to encoder: any Encoder) throws {
@@ -61,7 +61,7 @@ extension Value: Encodable {
 }
 
 extension ValueSet: Encodable {
-    /// Encodes the set: as it is into a ``ValueSetEncoder``, with tags (see <doc:JSONTags>) into any other encoder.
+    /// Encodes the set: as it is into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
     ///
     /// - Throws: What the encoder throws, and `EncodingError` if the tags cannot say it.
     public func encode(to encoder: any Encoder) throws {

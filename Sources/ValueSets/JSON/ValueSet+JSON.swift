@@ -4,7 +4,7 @@
 public import FoundationEssentials
 
 extension ValueSet {
-    /// A set from a JSON object, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
     /// - Throws: ``ValueSetError`` with the key path if the text is not such an object, or is over the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
@@ -14,14 +14,14 @@ extension ValueSet {
         self = set
     }
 
-    /// A set from a JSON object, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
     /// - Throws: ``ValueSetError`` with the key path if the text is not such an object, or is over the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
 
-    /// The set as a JSON object, with tags for the types that JSON does not have (see <doc:JSONTags>). Equal sets give equal
+    /// The set as a JSON object, with tags for the types that JSON does not have (article "JSON tags"). Equal sets give equal
     /// text.
     ///
     /// - Parameter prettyPrinted: Whether to break lines and indent.
@@ -33,7 +33,7 @@ extension ValueSet {
 }
 
 extension Value {
-    /// A value from JSON, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
     /// - Throws: ``ValueSetError`` with the key path if the text is not such JSON, or is over the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
@@ -47,14 +47,14 @@ extension Value {
         }
     }
 
-    /// A value from JSON, with tags for the types that JSON does not have (see <doc:JSONTags>).
+    /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
     /// - Throws: ``ValueSetError`` with the key path if the text is not such JSON, or is over the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
 
-    /// The value as JSON, with tags for the types that JSON does not have (see <doc:JSONTags>). Equal values give equal text.
+    /// The value as JSON, with tags for the types that JSON does not have (article "JSON tags"). Equal values give equal text.
     ///
     /// - Parameter prettyPrinted: Whether to break lines and indent.
     /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ in their
