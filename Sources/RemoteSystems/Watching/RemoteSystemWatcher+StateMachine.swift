@@ -69,6 +69,10 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         if case .reconnecting = self.instances[instance]?.phase { true } else { false }
     }
 
+    func knows(_ instance: String) -> Bool {
+        self.instances[instance] != nil
+    }
+
     // MARK: What discovery says
 
     mutating func seen(_ instance: String, endpoints: [Endpoint], by type: RemoteSystemDiscoveryType) -> [Action] {

@@ -98,7 +98,9 @@ actor WatcherRun {
                     )
                 )
             case .vanished(let id):
-                self.obey(self.machine.unseen("\(source.name)/\(id)"))
+                let instance = "\(source.name)/\(id)"
+                self.obey(self.machine.unseen(instance))
+                self.forgetIfGone(instance)
             case .settled:
                 self.obey(self.machine.settled())
             case .trouble(let trouble):
@@ -164,6 +166,7 @@ actor WatcherRun {
             self.obey(
                 self.machine.failed(instance, isAuthentic: isAuthentic, now: .now, jitter: .random(in: 0...1))
             )
+            self.forgetIfGone(instance)
             return
         }
         guard self.attempts[instance]?.number == attempt else { return await connection.abort(.completed) }
@@ -174,6 +177,12 @@ actor WatcherRun {
         }
         guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
         self.obey(self.machine.lost(instance, orderly: status == .completed, now: .now))
+        self.forgetIfGone(instance)
+    }
+
+    /// Instances have a new name every day; what is over must leave nothing behind.
+    private func forgetIfGone(_ instance: String) {
+        if !self.machine.knows(instance) { self.attempts[instance] = nil }
     }
 
     private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
