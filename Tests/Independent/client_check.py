@@ -763,14 +763,14 @@ def alive(place):
 DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf, "-0": -0.0}
 
 
-def from_json(json):
+def from_json(what):
     """The value that a vector's JSON stands for."""
-    if isinstance(json, list):
-        return [from_json(element) for element in json]
-    if not isinstance(json, dict):
-        return json
-    if len(json) == 1:
-        (key, value), = json.items()
+    if isinstance(what, list):
+        return [from_json(element) for element in what]
+    if not isinstance(what, dict):
+        return what
+    if len(what) == 1:
+        (key, value), = what.items()
         if key == "$date":
             return cbor2.CBORTag(1, int(value) if value == int(value) and abs(value) <= 2**53 else float(value))
         if key == "$uuid":
@@ -784,13 +784,13 @@ def from_json(json):
         if key == "$double":
             return DOUBLES[value] if isinstance(value, str) else float(value)
         check_that(not key.startswith("$") or key.startswith("$$"), f"{key} is not described")
-    return {key[1:] if key.startswith("$") else key: from_json(value) for key, value in json.items()}
+    return {key[1:] if key.startswith("$") else key: from_json(value) for key, value in what.items()}
 
 
-def vectors(list, read):
-    @promise(f"every vector of {list} means what it says", "[13] test vectors")
+def vectors(name, read):
+    @promise(f"every vector of {name} means what it says", "[13] test vectors")
     def _(place):
-        for vector in place.vectors[list]:
+        for vector in place.vectors[name]:
             data = bytes.fromhex(vector["hex"])
             try:
                 value = read(data)
@@ -802,7 +802,7 @@ def vectors(list, read):
             # Encoded again, so that 1, 1.0 and true differ.
             check_that(encode(value) == encode(meant), f"{vector['name']}: read as {value}, not {meant}")
             if vector.get("encodes", True):
-                own = encode(meant) if list == "values" else frame(meant)
+                own = encode(meant) if name == "values" else frame(meant)
                 check_that(own == data, f"{vector['name']}: encoded as {own.hex()}")
 
 
