@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import hashlib
 import hmac
+import io
 import math
 import os
 import pathlib
@@ -126,9 +127,12 @@ def frame(array, body=None):
 def read_frame(body):
     """The array of a frame, without what newer versions add; None for an unknown kind."""
     try:
-        every = cbor2.loads(body, semantic_decoders=KEPT, max_depth=66, allow_indefinite=False, allow_duplicate_keys=False)
+        stream = io.BytesIO(body)
+        every = cbor2.load(stream, semantic_decoders=KEPT, max_depth=66, allow_indefinite=False, allow_duplicate_keys=False)
     except cbor2.CBORDecodeError as error:
         raise Broken(str(error)) from error
+    if stream.tell() != len(body):
+        raise Broken("bytes behind the array")
     if not isinstance(every, list) or not every or type(every[0]) is not int or every[0] < 0:
         raise Broken("not an array that begins with an unsigned integer")
     kind = every[0]
