@@ -41,3 +41,10 @@ quietly() {
     fi
     return "$status"
 }
+
+# replan PACKAGE_FOLDER: makes SwiftPM look again which source files a package's dependencies by path have. Without it a
+# file that is new in the checkout above (after a pull, say) is not compiled into Samples or Benchmarks.
+replan() {
+    touch "$1/Package.swift"
+    rm -f "$1"/.build/{debug,release}.yaml "$1"/.build/*/{debug,release}.yaml
+}
