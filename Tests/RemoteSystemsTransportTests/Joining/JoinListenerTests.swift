@@ -83,10 +83,14 @@ import Testing
 
     @Test func `the ninth connection at once is closed`() async throws {
         try await Inviting.with { inviting, _ in
+            let started = ContinuousClock.now
             var silent: [any Channel] = []
             for _ in 1...8 { silent.append(try await inviting.stranger()) }
             try await inviting.stranger().closeFuture.get()
-            #expect(silent.allSatisfy { $0.isActive })
+            // On a machine so slow that their own time (15 s) is over, that they are closed says nothing.
+            if ContinuousClock.now - started < .seconds(14) {
+                #expect(silent.allSatisfy { $0.isActive })
+            }
             for channel in silent { try? await channel.close() }
         }
     }
