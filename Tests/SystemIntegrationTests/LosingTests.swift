@@ -10,7 +10,8 @@ extension SystemTests {
     /// Processes end, cables break, daemons go: what is listed is told in time, and comes back.
     @Suite struct Losing {
         @Test(arguments: Way.pairs)
-        func `a system is removed within a second when its process is killed or stopped`(_ ways: Way.Pair) async throws {
+        func `a system is removed within a second when its process is killed or stopped`(_ ways: Way.Pair) async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -47,7 +48,7 @@ extension SystemTests {
             }
         }
 
-        @Test(arguments: Cut.allCases, [Way.embedded, .daemon])
+        @Test(arguments: zip([Cut.cable] + Cut.allCases, [Way.daemon, .embedded, .embedded, .embedded]))
         func `a system is removed when its network falls silent, and added when that is back`(
             _ cut: Cut,
             _ way: Way
