@@ -48,7 +48,7 @@ extension SystemTests {
             }
         }
 
-        @Test(arguments: Cut.allCases, [Way.embedded, .daemon])
+        @Test(arguments: zip([Cut.cable] + Cut.allCases, [Way.daemon, .embedded, .embedded, .embedded]))
         func `a system is removed when its network falls silent, and added when that is back`(
             _ cut: Cut,
             _ way: Way

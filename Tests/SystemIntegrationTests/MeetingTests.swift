@@ -99,6 +99,25 @@ extension SystemTests {
             }
         }
 
+        /// Both ask the network from one address, and what the first says to know must not keep the answer from the second.
+        @Test(arguments: [100, 200, 300, 400, 500])
+        func `two programs of a host without a daemon that start one after the other both find a system`(
+            _ milliseconds: Int
+        ) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                _ = try await a.serve()
+                // What it announces at its start is over.
+                try await Task.sleep(for: .seconds(2))
+                let first = try b.watch()
+                try await Task.sleep(for: .milliseconds(milliseconds))
+                let second = try b.watch()
+                try await first.told("added", a, within: .seconds(6))
+                try await second.told("added", a, within: .seconds(6))
+            }
+        }
+
         @Test(arguments: Way.allCases)
         func `a host of another account nearby is never listed`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in

@@ -70,16 +70,20 @@ extension SystemTests {
                 let onB = try b.watch()
                 let serving = try await a.serve()
                 try await onB.told("added", a)
+                var impostors: [ChildProcess] = []
                 for (number, txt) in Self.garbage.enumerated() {
-                    let name = number == 0 ? String(repeating: "x", count: 63) : "garbage \(number) \u{1F984}\u{1B}[31m"
+                    let name = number == 0 ? String(repeating: "x", count: 63) : "garbage \(number) \u{1F984}"
                     let port = [0, 1, 9, 22, 47474, 65535][number % 6]
-                    _ = try x.start(Python.script("impostor.py", x.address, name, "\(port)", txt), readsErrors: true)
+                    impostors.append(
+                        try x.start(Python.script("impostor.py", x.address, name, "\(port)", txt), readsErrors: true)
+                    )
                 }
+                for impostor in impostors { try await impostor.told("announcing", within: .seconds(20)) }
                 try await x.startDaemon()
-                for (name, port) in [("plain", "47475"), ("at-port-zero", "0"), ("beta", "65535")] {
+                for (name, port) in [("plain\u{1B}[31m", "47475"), ("at-port-zero", "0"), ("beta", "65535")] {
                     _ = try x.start(["avahi-publish", "-s", name, "_remote-systems._tcp", port, "v=1", "t=12345678"])
                 }
-                try await Task.sleep(for: .seconds(6))
+                try await Task.sleep(for: .seconds(3))
                 #expect(onB.told.filter { ["added", "removed", "updated"].contains($0.event) }.count == 1)
                 #expect(onB.exitCode == nil && serving.exitCode == nil)
                 #expect(try await b.ping("alpha").answered == 3)

@@ -27,6 +27,7 @@ actor AvahiSession {
     private var attempt: UInt64 = 0
 
     private var browse: AvahiBrowse?
+    private var question: RepeatedQuestion?
     private var announcers: [UInt64: AvahiAnnouncer] = [:]
     private var troubles: [DiscoveryTrouble.Code: DiscoveryTrouble] = [:]
     private var lastID: UInt64 = 0
@@ -68,6 +69,7 @@ actor AvahiSession {
         if browse?.hasListeners == false {
             browse?.disconnect()
             browse = nil
+            question = nil
         }
         stopIfIdle()
     }
@@ -185,18 +187,26 @@ actor AvahiSession {
                     self.received($0, attempt: attempt)
                 }
             case .embedded:
-                connection = try EmbeddedConnection(
-                    loop: loop,
-                    interfaces: allowed.names,
-                    usesIPv6: !allowed.isLoopbackOnly,
-                    logger: logger
-                ) { self.received($0, attempt: attempt) }
+                connection = try embeddedConnection(loop) { self.received($0, attempt: attempt) }
             }
             self.connection = connection
             try connection.start()
         } catch {
             lost(error, selection.backend)
         }
+    }
+
+    private func embeddedConnection(
+        _ loop: AvahiEventLoop,
+        report: @escaping (ConnectionReport) -> Void
+    ) throws(AvahiError) -> EmbeddedConnection {
+        try EmbeddedConnection(
+            loop: loop,
+            interfaces: allowed.names,
+            usesIPv6: !allowed.isLoopbackOnly,
+            logger: logger,
+            report: report
+        )
     }
 
     private func received(_ report: ConnectionReport, attempt: UInt64) {
@@ -222,6 +232,7 @@ actor AvahiSession {
 
     private func lost(_ error: AvahiError, _ backend: AvahiDiscovery.Selection.Backend) {
         isReady = false
+        question = nil
         browse?.disconnect()
         for announcer in announcers.values { announcer.disconnect() }
         connection = nil
@@ -260,8 +271,12 @@ actor AvahiSession {
     }
 
     private func updateBrowse() {
-        guard let monitor, isReady, let connection else { return }
-        browse?.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
+        guard let monitor, isReady, let connection, let browse else { return }
+        browse.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
+        guard question == nil, let loop, connection is EmbeddedConnection else { return }
+        question = RepeatedQuestion(queue: executor.queue, logger: logger) { report throws(AvahiError) in
+            try self.embeddedConnection(loop, report: report)
+        }
     }
 
     private func update(_ announcer: AvahiAnnouncer) {
