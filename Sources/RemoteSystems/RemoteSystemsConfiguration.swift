@@ -38,7 +38,7 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var requestWindow = 128
     /// How long closing waits for requests under way. 5 s unless set.
     public var drainTimeout = Duration.seconds(5)
-    /// How long, from the first byte on, a caller may take to say who it is and what it wants. 1 s unless set.
+    /// How long, from when it connects, a caller may take to say who it is and what it wants. 1 s unless set.
     public var helloTimeout = Duration.seconds(1)
     /// Where it logs. Nothing at `info` or above in normal use; never what messages contain.
     public var logger: Logger

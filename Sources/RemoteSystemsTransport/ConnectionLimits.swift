@@ -24,7 +24,7 @@ package struct ConnectionLimits: Sendable, Hashable {
     }
     /// Silence after which the peer counts as gone.
     package var deadPeerTime = TimeAmount.seconds(15)
-    /// How long TLS and the hello may take together, from the first byte on.
+    /// How long TLS and the hello may take together, from when the connection is accepted.
     package var openingTime = TimeAmount.seconds(1)
     /// How long a graceful close waits for what is under way.
     package var drainTime = TimeAmount.seconds(5)

@@ -78,6 +78,12 @@ public final class AppServiceConnection: Sendable {
         self.guarded = Mutex(Guarded(state: .open(open)))
     }
 
+    /// A connection that nobody holds any more is given up.
+    deinit {
+        guard case .open(let open) = self.guarded.withLock({ $0.state }) else { return }
+        Task { [connection = open.connection] in await connection.abort() }
+    }
+
     /// Runs tasks on the connection's event loop.
     var taskExecutor: EventLoopTaskExecutor { EventLoopTaskExecutor(self.eventLoop) }
 
@@ -147,7 +153,7 @@ public final class AppServiceConnection: Sendable {
             info: RemoteSystemConnectionInfo(connection, own: own)
         )
         self.guarded.withLock { $0.state = .open(open) }
-        connection.onClose { self.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
+        connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
     }
 
     /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.
@@ -166,8 +172,8 @@ public final class AppServiceConnection: Sendable {
     }
 
     private func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
-        { request, connection in
-            guard let onRequest = self.onRequest else {
+        { [weak self, onRequest = self.onRequest, schema = self.service.schema] request, connection in
+            guard let self, let onRequest else {
                 return Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
             }
             return await Reply.from(
@@ -176,8 +182,8 @@ public final class AppServiceConnection: Sendable {
                     caller: AppServiceCaller(connection, own: own),
                     connection: self
                 ),
-                checking: self.service.schema,
-                responseSchema: self.service.schema,
+                checking: schema,
+                responseSchema: schema,
                 onRequest
             )
         }
@@ -194,7 +200,8 @@ public final class AppServiceConnection: Sendable {
     ///   - message: what to send. It must satisfy the service's schema.
     ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then.
     /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
-    ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known.
+    ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
+    ///   the other side had no room before its deadline ends in ``AppServiceResponseStatus/resourceLimitsExceeded``.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
     ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened; `CancellationError`. Nothing
     ///   has been sent then, or the service has been told to stop.

@@ -89,7 +89,11 @@ public final class RemoteSystemHost: Service {
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
     ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice.
     public func run() async throws {
-        guard self.hasRun.withLock({ hasRun in exchange(&hasRun, true) }) == false else {
+        let isFirst = self.hasRun.withLock { hasRun in
+            defer { hasRun = true }
+            return !hasRun
+        }
+        guard isFirst else {
             throw RemoteSystemError(.misuse, "A host runs once. Make another one.", side: .local)
         }
         let listener: Listener
@@ -147,10 +151,23 @@ public final class RemoteSystemHost: Service {
             group.addTask {
                 while true {
                     try await Task.sleep(for: .seconds(6 * 3600))
-                    self.local.renewIfDue()
+                    try await self.renewIfDue()
                 }
             }
         }
+    }
+
+    /// Where the account's key is, loading the identity renews it. Elsewhere a short look around finds a system that has the
+    /// key, and asks it.
+    private func renewIfDue() async throws {
+        self.local.reloadIdentity()
+        guard let identity = try? self.local.security().identity, !identity.isAuthority, identity.isRenewalDue(at: Date())
+        else { return }
+        let watcher = RemoteSystemWatcher(self.configuration)
+        try? await watcher.start()
+        try? await Task.sleep(for: .seconds(15))
+        await watcher.stop()
+        self.local.reloadIdentity()
     }
 
     /// Announces under a name that changes once a day, so that nobody can follow this machine by it. The new name is
@@ -198,9 +215,4 @@ public final class RemoteSystemHost: Service {
             ]
         )
     }
-}
-
-private func exchange<Value>(_ value: inout Value, _ new: Value) -> Value {
-    defer { value = new }
-    return value
 }

@@ -44,14 +44,15 @@ final class LocalSystem: Sendable {
         return try AccountStore()
     }
 
-    /// Renews the certificate if it is time and the account's key is here. For processes that run for long.
-    func renewIfDue() {
+    /// Takes a certificate into use that this or another process has renewed meanwhile; where the account's key is, reading
+    /// the identity renews it when it is time. For processes that run for long.
+    func reloadIdentity() {
         do {
             let security = try self.security()
             let identity = try self.store().identity()
             guard identity.certificateValidity != security.identity.certificateValidity else { return }
             try security.update(identity: identity)
-            self.logger.notice("The system's certificate was renewed")
+            self.logger.debug("A renewed certificate is in use")
         } catch {
             self.logger.warning("The system's certificate could not be renewed", metadata: ["reason": "\(error)"])
         }

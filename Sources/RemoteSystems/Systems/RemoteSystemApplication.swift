@@ -26,7 +26,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// The system it runs on.
     public let systemID: SystemID
 
-    /// Where its processes listen: the most recently seen first.
+    /// Where its processes listen, in no particular order.
     var endpoints: [Endpoint]
     let origin: LocalSystem
 

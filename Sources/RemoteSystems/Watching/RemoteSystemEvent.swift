@@ -59,14 +59,14 @@ extension RemoteSystemEvent: CoalescingEvent {
     package enum Subject: Hashable, Sendable {
         case system(SystemID)
         case enumeration
-        case error(RemoteSystemWatcherError)
+        case error(RemoteSystemWatcherError.Code)
     }
 
     package var subject: Subject {
         switch self {
         case .added(let system), .updated(let system), .removed(let system): .system(system.id)
         case .enumerationCompleted: .enumeration
-        case .error(let error): .error(error)
+        case .error(let error): .error(error.code)
         }
     }
 

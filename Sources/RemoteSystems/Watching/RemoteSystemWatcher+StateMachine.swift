@@ -49,6 +49,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     private var unsettledSources: Int
     private var enumerationEnds: Instant
     private var isEnumerating = true
+    private var hasRefused = false
 
     init(
         filters: [RemoteSystemFilter],
@@ -69,6 +70,11 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         if case .reconnecting = self.instances[instance]?.phase { true } else { false }
     }
 
+    /// Whether the process behind the instance has told what it is since it was last connected to.
+    func isDescribed(_ instance: String) -> Bool {
+        if case .connected(_, .some) = self.instances[instance]?.phase { true } else { false }
+    }
+
     func knows(_ instance: String) -> Bool {
         self.instances[instance] != nil
     }
@@ -77,7 +83,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
 
     mutating func seen(_ instance: String, endpoints: [Endpoint], by type: RemoteSystemDiscoveryType) -> [Action] {
         guard var known = self.instances[instance] else {
-            guard self.instances.count < Self.mostInstances else { return [] }
+            guard self.instances.count < Self.mostInstances else { return self.refuse() }
             self.instances[instance] = Instance(endpoints: endpoints, discoveryType: type)
             return [.connect(instance: instance, endpoints: endpoints)]
         }
@@ -95,10 +101,22 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         return [.connect(instance: instance, endpoints: endpoints)]
     }
 
+    /// Told once: what is left out must not be left out silently.
+    private mutating func refuse() -> [Action] {
+        guard !self.hasRefused else { return [] }
+        self.hasRefused = true
+        let text = "More than \(Self.mostInstances) processes of this account are announced here; the rest is left out."
+        return [.emit(.error(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false)))]
+    }
+
     mutating func unseen(_ instance: String) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
         known.isHinted = false
         switch known.phase {
+        case .connected(let system, let description?) where self.isRenamed(instance, known, system, description):
+            // The process goes by a new name now, under which we are connected to it as well.
+            self.instances[instance] = nil
+            return [.disconnect(instance: instance)] + self.relist(system)
         case .connected, .reconnecting:
             self.instances[instance] = known
             return []
@@ -108,6 +126,21 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         case .waiting:
             self.instances[instance] = nil
             return self.checkEnumeration()
+        }
+    }
+
+    private func isRenamed(
+        _ name: String,
+        _ instance: Instance,
+        _ system: SystemID,
+        _ description: SystemDescription
+    ) -> Bool {
+        self.instances.contains { otherName, other in
+            guard otherName != name, other.isHinted, case .connected(system, let otherDescription?) = other.phase else {
+                return false
+            }
+            return otherDescription.application.id == description.application.id
+                && !Set(other.endpoints).isDisjoint(with: instance.endpoints)
         }
     }
 
@@ -251,7 +284,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
                     origin: self.origin
                 )
             } else {
-                applications[application.id]?.endpoints += instance.endpoints
+                let known = applications[application.id]?.endpoints ?? []
+                applications[application.id]?.endpoints += instance.endpoints.filter { !known.contains($0) }
             }
         }
         return RemoteSystem(

@@ -78,7 +78,9 @@ public final class RemoteSystemWatcher: Sendable {
     }
 
     deinit {
-        self.state.withLock { $0.task }?.cancel()
+        let (task, feeds) = self.state.withLock { ($0.task, $0.feeds) }
+        task?.cancel()
+        for feed in feeds.values { feed.finish() }
     }
 
     // MARK: Running
@@ -110,7 +112,9 @@ public final class RemoteSystemWatcher: Sendable {
         guard let task = self.state.withLock({ $0.task }) else { return }
         task.cancel()
         await task.value
-        let feeds = self.state.withLock { state in
+        let feeds = self.state.withLock { state -> [Int: CoalescingEvents<RemoteSystemEvent>.Feed] in
+            // Another stop has been here first, and the watcher may run again already.
+            guard state.task == task else { return [:] }
             state.task = nil
             state.systems = [:]
             state.hasEnumerated = false

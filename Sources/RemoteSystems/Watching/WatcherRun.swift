@@ -15,6 +15,9 @@ actor WatcherRun {
     private enum Job: Sendable {
         case browse(any DiscoverySource)
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
+        /// A process that is connected to and does not say what it is does not keep its place.
+        case expectDescription(Connection, instance: String, attempt: Int)
+        case renew
         case wakeUp(ContinuousClock.Instant)
     }
 
@@ -29,10 +32,12 @@ actor WatcherRun {
     private let jobs: AsyncStream<Job>
     private let addJob: AsyncStream<Job>.Continuation
     private var isRenewing = false
+    private var isOver = false
 
     /// A lost system is looked for once at its old address before it is removed; this much of the second that
     /// `removed` may take is for that.
     private static let reconnectTime = TimeAmount.milliseconds(700)
+    private static let descriptionTime = Duration.seconds(5)
 
     init(
         local: LocalSystem,
@@ -44,7 +49,7 @@ actor WatcherRun {
         self.local = local
         self.security = security
         var limits = local.limits
-        limits.deadPeerTime = TimeAmount(options.silenceTime)
+        limits.deadPeerTime = TimeAmount(min(max(options.silenceTime, .seconds(1)), .seconds(3600)))
         self.limits = limits
         self.tell = tell
         self.machine = WatcherStateMachine(
@@ -61,6 +66,7 @@ actor WatcherRun {
     /// Until cancelled.
     func run() async {
         for source in self.local.sources { self.addJob.yield(.browse(source)) }
+        self.addJob.yield(.renew)
         self.armWakeUp()
         await withDiscardingTaskGroup { group in
             for await job in self.jobs {
@@ -68,6 +74,9 @@ actor WatcherRun {
             }
             group.cancelAll()
         }
+        // Nothing is told any more, whatever is still on its way here.
+        self.isOver = true
+        self.attempts = [:]
     }
 
     private func perform(_ job: Job) async {
@@ -75,6 +84,15 @@ actor WatcherRun {
         case .browse(let source): await self.browse(source)
         case .presence(let instance, let attempt, let endpoints):
             await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
+        case .expectDescription(let connection, let instance, let attempt):
+            try? await Task.sleep(for: Self.descriptionTime)
+            guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
+            await connection.abort()
+        case .renew:
+            while (try? await Task.sleep(for: .seconds(6 * 3600))) != nil {
+                self.local.reloadIdentity()
+                for case let connection? in self.attempts.values.map(\.connection) { self.renewIfDue(over: connection) }
+            }
         case .wakeUp(let time):
             try? await Task.sleep(until: time, clock: .continuous)
             guard !Task.isCancelled, self.wakeUp == time else { return }
@@ -131,6 +149,7 @@ actor WatcherRun {
     // MARK: Presence
 
     private func obey(_ actions: [WatcherStateMachine<ContinuousClock.Instant>.Action]) {
+        guard !self.isOver else { return }
         for action in actions {
             switch action {
             case .connect(let instance, let endpoints):
@@ -170,6 +189,8 @@ actor WatcherRun {
             return
         }
         guard self.attempts[instance]?.number == attempt else { return await connection.abort(.completed) }
+        self.noteConnected(connection, instance: instance)
+        self.addJob.yield(.expectDescription(connection, instance: instance, attempt: attempt))
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
         } onCancel: {
@@ -208,13 +229,17 @@ actor WatcherRun {
             return Reply(status: .failure, failure: WireFailure("This request is not known here."))
         }
         guard self.attempts[instance]?.number == attempt else { return Reply() }
-        if self.attempts[instance]?.connection == nil {
-            self.attempts[instance]?.connection = connection
-            self.obey(self.machine.connected(instance, to: connection.peer.systemID))
-        }
+        self.noteConnected(connection, instance: instance)
         self.obey(self.machine.described(instance, description))
         if description.isAuthority { self.renewIfDue(over: connection) }
         return Reply()
+    }
+
+    /// The first description may be here before the task that connected is back.
+    private func noteConnected(_ connection: Connection, instance: String) {
+        guard self.attempts[instance]?.connection == nil else { return }
+        self.attempts[instance]?.connection = connection
+        self.obey(self.machine.connected(instance, to: connection.peer.systemID))
     }
 
     private func report(_ error: any Error) {

@@ -78,7 +78,8 @@ struct IncomingRequests<Request> {
 
     mutating func receivedCancel(id: UInt64) -> OnPeerCancel<Request> {
         if self.running[id] != nil { return .cancelHandler }
-        guard let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
+        // While the peer does not read it gets no answers either, so that asking and cancelling costs it its window.
+        guard self.isWritable, let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
         let removed = self.queued.remove(at: index)
         self.bytes -= removed.running.bytes
         return .answerCancelled(removed.request)

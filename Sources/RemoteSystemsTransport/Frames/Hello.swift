@@ -72,8 +72,21 @@ package struct WireFailure: Sendable, Hashable {
     package static let mostTextBytes = 512
 
     package init(_ text: String, canRetry: Bool = false) {
-        self.text = text.utf8.count <= Self.mostTextBytes ? text : Self.cut(text)
+        let printable = Self.printable(text)
+        self.text = printable.utf8.count <= Self.mostTextBytes ? printable : Self.cut(printable)
         self.canRetry = canRetry
+    }
+
+    /// The text ends up in logs and on terminals of the other side: nothing in it may steer those.
+    private static func printable(_ text: String) -> String {
+        func steers(_ scalar: Unicode.Scalar) -> Bool {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: true
+            default: false
+            }
+        }
+        guard text.unicodeScalars.contains(where: steers) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { steers($0) ? " " : $0 }))
     }
 
     /// Counts bytes and not characters, of which one alone can be of any length.
