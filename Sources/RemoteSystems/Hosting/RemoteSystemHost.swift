@@ -161,7 +161,8 @@ public final class RemoteSystemHost: Service {
     /// key, and asks it.
     private func renewIfDue() async throws {
         self.local.reloadIdentity()
-        guard let identity = try? self.local.security().identity, !identity.isAuthority, identity.isRenewalDue(at: Date())
+        guard let identity = try? self.local.security().identity, !identity.isAuthority,
+            identity.isRenewalDue(at: Date())
         else { return }
         let watcher = RemoteSystemWatcher(self.configuration)
         try? await watcher.start()
