@@ -89,4 +89,37 @@ import Testing
             }
         }
     }
+
+    @Test func `a host with a service name that is taken, or too long, does not start`() async throws {
+        try await Household.with { household in
+            for name in ["remote-systems.presence", "", String(repeating: "x", count: 257)] {
+                let host = RemoteSystemHost(
+                    household.configuration("test.host"),
+                    services: [AppService(name) { $0.message }]
+                )
+                let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
+                #expect(error?.code == .misuse)
+            }
+        }
+    }
+
+    @Test func `nothing is told after a watcher was stopped, and starting it again tells everything anew (R-11, R-12)`()
+        async throws
+    {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await household.withHost([Self.echo]) { _ in
+                try await watcher.start()
+                _ = try await recorder.added()
+                await watcher.stop()
+                #expect(watcher.systems.isEmpty)
+                let before = recorder.events.count
+                try await watcher.start()
+                try await until { watcher.systems.count == 1 }
+                #expect(recorder.events.count > before)
+                await watcher.stop()
+            }
+        }
+    }
 }

@@ -123,6 +123,28 @@ import Testing
         #expect(machine.tick(now: Self.start + .seconds(60)).texts.filter { $0.hasPrefix("connect") } == [])
     }
 
+    @Test func `a process that goes by a new name is connected to once, and its endpoints are told once`() throws {
+        var machine = try Self.connected()
+        let speaker = try #require(Self.speaker)
+        _ = machine.seen("b", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.connected("b", to: speaker)
+        #expect(machine.described("b", Self.description()).texts == [])
+        #expect(machine.unseen("a").texts == ["disconnect a"])
+        #expect(!machine.knows("a"))
+        #expect(machine.lost("b", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
+    }
+
+    @Test func `what is beyond the limit is left out, and that is told once`() throws {
+        var machine = try Self.machine()
+        for number in 0..<Machine.mostInstances {
+            _ = machine.seen("\(number)", endpoints: [Self.endpoint], by: .proximal)
+        }
+        let told = machine.seen("one more", endpoints: [Self.endpoint], by: .proximal).texts
+        #expect(told.count == 1)
+        #expect(told.first?.hasPrefix("error More than 4096") == true)
+        #expect(machine.seen("and another", endpoints: [Self.endpoint], by: .proximal).texts == [])
+    }
+
     @Test func `failed attempts are repeated ever more slowly, up to half a minute`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)

@@ -42,6 +42,8 @@ public final class AppServiceConnection: Sendable {
     private let onRequest: RequestHandler?
     private let eventLoop: any EventLoop
     private let guarded: Mutex<Guarded>
+    /// Set when the connection is open, for requests that come along with the host's answer.
+    private let isOpen = OneShot<Void>()
 
     /// Why the last attempt to open it did not end in success; `nil` if it did.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
@@ -152,7 +154,16 @@ public final class AppServiceConnection: Sendable {
             requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
             info: RemoteSystemConnectionInfo(connection, own: own)
         )
-        self.guarded.withLock { $0.state = .open(open) }
+        let isStillWanted = self.guarded.withLock { guarded in
+            guard case .opening = guarded.state else { return false }
+            guarded.state = .open(open)
+            return true
+        }
+        guard isStillWanted else {
+            await connection.abort()
+            throw RemoteSystemError(.connectionClosed, "It was closed while it was being opened.", side: .local)
+        }
+        self.isOpen.succeed(())
         connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
     }
 
@@ -176,6 +187,7 @@ public final class AppServiceConnection: Sendable {
             guard let self, let onRequest else {
                 return Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
             }
+            try? await self.isOpen.value
             return await Reply.from(
                 AppServiceRequest(
                     request,
@@ -280,14 +292,18 @@ public final class AppServiceConnection: Sendable {
     public func close() async {
         switch self.guarded.withLock({ $0.state }) {
         case .open(let open): await open.connection.close()
-        case .idle: self.ended(.completed)
-        case .opening, .closed: break
+        case .idle, .opening: self.ended(.completed)
+        case .closed: break
         }
     }
 
     /// Gives the connection up at once. What is under way ends with ``AppServiceResponseStatus/unknown``.
     public func cancel() async {
-        if case .open(let open) = self.guarded.withLock({ $0.state }) { await open.connection.abort() }
+        switch self.guarded.withLock({ $0.state }) {
+        case .open(let open): await open.connection.abort()
+        case .idle, .opening: self.ended(.cancelled)
+        case .closed: break
+        }
     }
 
     /// Calls back once when the connection has ended; at once if it has.

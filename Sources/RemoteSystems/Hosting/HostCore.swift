@@ -6,6 +6,7 @@ internal import Logging
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 internal import ValueSets
 
 /// What a host knows while it runs: its services and the connections to them.
@@ -15,7 +16,8 @@ actor HostCore {
     private let metrics: [String: ServiceMetrics]
     private var application: SystemDescription.Application
     private let facts = MachineFacts.read()
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    /// Every open connection, noted the moment it opens, so that a shutdown misses none.
+    private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
     private var isClosing = false
     let port = OneShot<Int>()
@@ -25,6 +27,21 @@ actor HostCore {
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.application = application
+    }
+
+    /// What others would refuse or leave out is better refused here, where somebody can see it.
+    nonisolated func validate() throws(RemoteSystemError) {
+        func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
+        guard (1...256).contains(self.local.configuration.applicationID.utf8.count) else {
+            throw misuse("An application id takes 1 to 256 bytes.")
+        }
+        for name in self.services.keys {
+            guard (1...256).contains(name.utf8.count) else { throw misuse("A service's name takes 1 to 256 bytes.") }
+            guard name != Presence.service else { throw misuse("The service name \(name) is taken.") }
+        }
+        guard self.services.count <= SystemDescription.mostServices else {
+            throw misuse("A host offers at most \(SystemDescription.mostServices) services.")
+        }
     }
 
     // MARK: Taking connections
@@ -57,6 +74,7 @@ actor HostCore {
             service: service,
             metrics: self.metrics[service.name],
             own: own,
+            logger: self.local.logger,
             requestTimeout: TimeAmount(self.local.configuration.requestTimeout)
         )
         return AcceptedConnection(
@@ -75,27 +93,20 @@ actor HostCore {
     }
 
     private nonisolated func track(_ connection: Connection) {
-        Task { await self.opened(connection) }
-    }
-
-    private func opened(_ connection: Connection) async {
         let id = ObjectIdentifier(connection)
-        self.connections[id] = connection
-        connection.onClose { _ in Task { await self.closed(id) } }
-        if self.isClosing { await connection.close() }
-    }
-
-    private func closed(_ id: ObjectIdentifier) {
-        self.connections[id] = nil
-        self.watchers[id] = nil
+        self.connections.withLock { $0[id] = connection }
+        connection.onClose { _ in self.connections.withLock { $0[id] = nil } }
     }
 
     /// Closes every connection gracefully and returns when all are closed.
     func closeAll() async {
         self.isClosing = true
-        await withDiscardingTaskGroup { group in
-            for connection in self.connections.values {
-                group.addTask { await connection.close() }
+        // What was admitted just before may open while the others close.
+        while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {
+            await withDiscardingTaskGroup { group in
+                for connection in open {
+                    group.addTask { await connection.close() }
+                }
             }
         }
     }
@@ -109,14 +120,22 @@ actor HostCore {
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
             handler: { request, connection in await self.answer(request, from: connection) },
-            opened: { connection in Task { await self.watched(by: connection) } }
+            opened: { connection in
+                self.track(connection)
+                Task { await self.watched(by: connection) }
+            }
         )
     }
 
     private func watched(by connection: Connection) async {
-        self.watchers[ObjectIdentifier(connection)] = connection
-        await self.opened(connection)
+        let id = ObjectIdentifier(connection)
+        self.watchers[id] = connection
+        connection.onClose { _ in Task { await self.unwatched(id) } }
         await self.tell(connection)
+    }
+
+    private func unwatched(_ id: ObjectIdentifier) {
+        self.watchers[id] = nil
     }
 
     private func tell(_ connection: Connection) async {

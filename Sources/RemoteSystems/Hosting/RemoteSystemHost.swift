@@ -87,7 +87,8 @@ public final class RemoteSystemHost: Service {
     ///
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
-    ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice.
+    ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice, or when a name or the
+    ///   attributes are longer than allowed.
     public func run() async throws {
         let isFirst = self.hasRun.withLock { hasRun in
             defer { hasRun = true }
@@ -98,6 +99,7 @@ public final class RemoteSystemHost: Service {
         }
         let listener: Listener
         do {
+            try self.core.validate()
             listener = try await self.listen()
         } catch {
             self.core.port.fail(error)

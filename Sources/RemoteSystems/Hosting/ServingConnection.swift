@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Logging
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
@@ -18,9 +19,11 @@ final class ServingConnection: Sendable {
     private let service: AppService
     private let metrics: ServiceMetrics?
     private let own: SystemID
+    private let logger: Logger
     private let opened = Mutex<Opened?>(nil)
 
-    init(service: AppService, metrics: ServiceMetrics?, own: SystemID, requestTimeout: TimeAmount) {
+    init(service: AppService, metrics: ServiceMetrics?, own: SystemID, logger: Logger, requestTimeout: TimeAmount) {
+        self.logger = logger
         self.requestTimeout = requestTimeout
         self.service = service
         self.metrics = metrics
@@ -63,7 +66,16 @@ final class ServingConnection: Sendable {
 
     private func respond(to request: AppServiceRequest) async -> Reply {
         await Reply.from(request, checking: self.service.schema, responseSchema: self.service.responseSchema) {
-            try await self.service.provider.respond(to: $0)
+            do {
+                return try await self.service.provider.respond(to: $0)
+            } catch let error where !(error is AppServiceFailure || error is CancellationError) {
+                // The caller is told only that there was one; whoever runs the service must be able to find it.
+                self.logger.warning(
+                    "A handler failed",
+                    metadata: ["service": "\(self.service.name)", "error": "\(type(of: error))"]
+                )
+                throw error
+            }
         }
     }
 
