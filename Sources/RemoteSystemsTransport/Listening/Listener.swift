@@ -42,7 +42,7 @@ package final class Listener: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let address = channel.remoteAddress?.ipAddress ?? "?"
                     guard shared.enter(address) else {
-                        logger.warning("Too many connections wait to be authenticated; closing the newest")
+                        logger.debug("Too many connections wait to be authenticated; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let handler = OpeningHandler(

@@ -253,7 +253,8 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
-        self.logger.notice("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
+        // Whoever can reach the port can cause this, so it must not be able to fill a log.
+        self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
         self.finish()
         // It always fits: its text is short.
         try? self.write(.refuse(refusal.status, refusal.failure), context: context)
@@ -266,7 +267,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .caller(_, _, let promise): promise.fail(error)
         case .host:
             // Anybody can connect and go away; a system that does not want us is worth a look.
-            let level: Logger.Level = error.code == .refused ? .notice : .info
+            let level: Logger.Level = error.code == .refused ? .notice : .debug
             self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
         }
         self.finish()
