@@ -41,6 +41,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     /// Whether the same thing, done again, may succeed.
     package var canRetry: Bool
     package var openStatus: OpenStatus?
+    /// Where the system that refused takes the connection instead.
+    package var redirect: Int?
     package var closeStatus: CloseStatus?
     package var wasSent: Bool
     package var cause: (any Error)?
@@ -51,6 +53,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         side: Side,
         canRetry: Bool = false,
         openStatus: OpenStatus? = nil,
+        redirect: Int? = nil,
         closeStatus: CloseStatus? = nil,
         wasSent: Bool = false,
         cause: (any Error)? = nil
@@ -60,6 +63,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         self.side = side
         self.canRetry = canRetry
         self.openStatus = openStatus
+        self.redirect = redirect
         self.closeStatus = closeStatus
         self.wasSent = wasSent
         self.cause = cause

@@ -14,6 +14,7 @@ actor HostCore {
     private let local: LocalSystem
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
+    private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
     private let facts = MachineFacts.read()
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
@@ -22,10 +23,16 @@ actor HostCore {
     private var isClosing = false
     let port = OneShot<Int>()
 
-    init(local: LocalSystem, services: [AppService], application: SystemDescription.Application) {
+    init(
+        local: LocalSystem,
+        services: [AppService],
+        builtIns: [any BuiltInService] = [],
+        application: SystemDescription.Application
+    ) {
         self.local = local
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
+        self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
         self.application = application
     }
 
@@ -37,7 +44,9 @@ actor HostCore {
         }
         for name in self.services.keys {
             guard (1...256).contains(name.utf8.count) else { throw misuse("A service's name takes 1 to 256 bytes.") }
-            guard name != Presence.service else { throw misuse("The service name \(name) is taken.") }
+            guard name != Presence.service, self.builtIns[name] == nil else {
+                throw misuse("The service name \(name) is taken.")
+            }
         }
         guard self.services.count <= SystemDescription.mostServices else {
             throw misuse("A host offers at most \(SystemDescription.mostServices) services.")
@@ -56,6 +65,7 @@ actor HostCore {
             )
         }
         if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
+        if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
         guard let service = self.services[hello.service] else {
             return .refuse(
                 Refusal(
@@ -89,6 +99,17 @@ actor HostCore {
                 connection.assumeIsolated { serving.opened($0) }
                 self.track(connection)
             }
+        )
+    }
+
+    private func accept(_ service: any BuiltInService) -> AcceptedConnection {
+        var limits = self.local.limits
+        limits.window = min(limits.window, service.concurrentRequests)
+        return AcceptedConnection(
+            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
+            limits: limits,
+            handler: { request, connection in await service.respond(to: request, on: connection) },
+            opened: { self.track($0) }
         )
     }
 

@@ -16,17 +16,25 @@ struct SystemDescription: Sendable, Hashable {
     var isAuthority: Bool
     var application: Application
 
+    /// Applications that are installed there and do not run; told by the one that starts them.
+    var installed: [Application] = []
+
     struct Application: Sendable, Hashable {
         var id: String
         var displayName: String
-        var attributes: [String: String]
-        var services: [RemoteSystemApplication.Service]
+        var attributes: [String: String] = [:]
+        var services: [RemoteSystemApplication.Service] = []
+        var uriSchemes: [String] = []
     }
 
     static let mostServices = 256
     static let mostAttributes = 256
+    static let mostSchemes = 256
+    static let mostInstalled = 256
     static let mostTextBytes = 1024
 }
+
+// MARK: - On the wire
 
 extension SystemDescription {
     var valueSet: ValueSet {
@@ -38,56 +46,94 @@ extension SystemDescription {
         ]
         system["Manufacturer"] = self.manufacturer.map { .string($0) }
         system["Model"] = self.model.map { .string($0) }
-        let attributes = ValueSet(self.application.attributes.map { ($0.key, Value.string($0.value)) }) { $1 }
-        let services = self.application.services.map { service -> Value in
-            var entry: ValueSet = ["Name": .string(service.name)]
-            entry["Schema"] = service.schema.map { .dictionary($0.valueSet) }
-            return .dictionary(entry)
-        }
-        return [
+        var message: ValueSet = [
             "Type": "description",
             "System": .dictionary(system),
-            "Application": [
-                "Id": .string(self.application.id),
-                "DisplayName": .string(self.application.displayName),
-                "Attributes": .dictionary(attributes),
-                "Services": .array(services),
-            ],
+            "Application": .dictionary(self.application.valueSet),
         ]
+        if !self.installed.isEmpty {
+            message["Installed"] = .array(self.installed.map { .dictionary($0.valueSet) })
+        }
+        return message
     }
 
     /// Reads a description; `nil` when it is none. What is too much of it is left out: a peer fills no tables here.
     init?(_ message: ValueSet) {
         guard message["Type"]?.string == "description", let system = message["System"]?.dictionary,
-            let application = message["Application"]?.dictionary,
-            let id = application["Id"]?.string, (1...256).contains(id.utf8.count)
+            let application = message["Application"]?.dictionary.flatMap({ Application($0) })
         else { return nil }
-        func text(_ set: ValueSet, _ key: String) -> String? {
-            guard let text = set[key]?.string, !text.isEmpty, text.utf8.count <= Self.mostTextBytes else { return nil }
-            return text
-        }
-        self.displayName = text(system, "DisplayName") ?? "?"
-        self.kind = text(system, "Kind").map { RemoteSystemKind(rawValue: $0) } ?? .unknown
+        self.displayName = system.text("DisplayName") ?? "?"
+        self.kind = system.text("Kind").map { RemoteSystemKind(rawValue: $0) } ?? .unknown
         self.platform = RemoteSystemPlatform(rawValue: system["Platform"]?.int ?? 0)
-        self.manufacturer = text(system, "Manufacturer")
-        self.model = text(system, "Model")
+        self.manufacturer = system.text("Manufacturer")
+        self.model = system.text("Model")
         self.isAuthority = system["Authority"]?.bool ?? false
+        self.application = application
+        self.installed = (message["Installed"]?.array ?? []).prefix(Self.mostInstalled)
+            .compactMap { $0.dictionary.flatMap { Application($0) } }
+    }
+}
+
+extension SystemDescription.Application {
+    fileprivate var valueSet: ValueSet {
+        var map: ValueSet = [
+            "Id": .string(self.id),
+            "DisplayName": .string(self.displayName),
+            "Attributes": .dictionary(ValueSet(self.attributes.map { ($0.key, Value.string($0.value)) }) { $1 }),
+            "Services": .array(self.services.map { .dictionary($0.valueSet) }),
+        ]
+        if !self.uriSchemes.isEmpty { map["Schemes"] = .array(self.uriSchemes.map { .string($0) }) }
+        return map
+    }
+
+    fileprivate init?(_ map: ValueSet) {
+        guard let id = map["Id"]?.string, (1...256).contains(id.utf8.count) else { return nil }
         var attributes: [String: String] = [:]
-        for (key, value) in (application["Attributes"]?.dictionary ?? [:]).prefix(Self.mostAttributes) {
-            if let value = value.string, value.utf8.count <= Self.mostTextBytes { attributes[key] = value }
+        for (key, value) in (map["Attributes"]?.dictionary ?? [:]).prefix(SystemDescription.mostAttributes) {
+            if let value = value.string, value.utf8.count <= SystemDescription.mostTextBytes { attributes[key] = value }
         }
-        var services: [RemoteSystemApplication.Service] = []
-        for entry in (application["Services"]?.array ?? []).prefix(Self.mostServices) {
-            guard let entry = entry.dictionary, let name = text(entry, "Name") else { continue }
-            let schema = entry["Schema"]?.dictionary.flatMap { try? AllowedValueSchema($0) }
-            services.append(RemoteSystemApplication.Service(name: name, schema: schema))
-        }
-        self.application = Application(
+        let services = (map["Services"]?.array ?? []).prefix(SystemDescription.mostServices)
+            .compactMap { $0.dictionary.flatMap { RemoteSystemApplication.Service($0) } }
+        let schemes = (map["Schemes"]?.array ?? []).prefix(SystemDescription.mostSchemes)
+            .compactMap(\.string).filter { (1...64).contains($0.utf8.count) }
+        self.init(
             id: id,
-            displayName: text(application, "DisplayName") ?? id,
+            displayName: map.text("DisplayName") ?? id,
             attributes: attributes,
-            services: services.sorted { $0.name < $1.name }
+            services: services.sorted { $0.name < $1.name },
+            uriSchemes: Set(schemes).sorted()
         )
+    }
+}
+
+extension RemoteSystemApplication.Service {
+    fileprivate var valueSet: ValueSet {
+        var map: ValueSet = ["Name": .string(self.name)]
+        map["Schema"] = self.schema.map { .dictionary($0.valueSet) }
+        map["Answers"] = self.responseSchema.map { .dictionary($0.valueSet) }
+        map["Version"] = self.version.map { .string($0) }
+        map["Summary"] = self.summary.map { .string($0) }
+        return map
+    }
+
+    fileprivate init?(_ map: ValueSet) {
+        guard let name = map.text("Name") else { return nil }
+        self.init(
+            name: name,
+            schema: map["Schema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            responseSchema: map["Answers"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            version: map.text("Version"),
+            summary: map.text("Summary")
+        )
+    }
+}
+
+extension ValueSet {
+    fileprivate func text(_ key: String) -> String? {
+        guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.mostTextBytes else {
+            return nil
+        }
+        return text
     }
 }
 

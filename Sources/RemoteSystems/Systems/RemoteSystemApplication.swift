@@ -13,6 +13,12 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         public var name: String
         /// What it takes as messages; `nil` when that could not be read.
         public var schema: AllowedValueSchema?
+        /// What it answers; `nil` when it does not say.
+        public var responseSchema: AllowedValueSchema?
+        /// Its version, in whatever form the service's makers count, if it says.
+        public var version: String?
+        /// What it is for, in a sentence, if it says.
+        public var summary: String?
     }
 
     /// The application's id, in reverse-DNS form (`com.example.player`).
@@ -23,17 +29,40 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public var attributes: [String: String]
     /// The app services that it offers, by name in ascending order.
     public var services: [Service]
+    /// The schemes of the URIs that it opens, in lower case and ascending order.
+    public var uriSchemes: [String]
+    /// Whether it runs. One that does not is installed there, and is started when somebody connects to it or launches it.
+    public var isRunning: Bool
     /// The system it runs on.
     public let systemID: SystemID
 
-    /// Where its processes listen, in no particular order.
+    /// Where its processes listen, or whoever starts it, in no particular order.
     var endpoints: [Endpoint]
     let origin: LocalSystem
+
+    init(
+        _ application: SystemDescription.Application,
+        isRunning: Bool,
+        on system: SystemID,
+        endpoints: [Endpoint],
+        origin: LocalSystem
+    ) {
+        self.id = application.id
+        self.displayName = application.displayName
+        self.attributes = application.attributes
+        self.services = application.services
+        self.uriSchemes = application.uriSchemes
+        self.isRunning = isRunning
+        self.systemID = system
+        self.endpoints = endpoints
+        self.origin = origin
+    }
 
     /// Equal when everything that is known of the two is equal.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
-            && lhs.services == rhs.services && lhs.systemID == rhs.systemID && lhs.endpoints == rhs.endpoints
+            && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
+            && lhs.systemID == rhs.systemID && lhs.endpoints == rhs.endpoints
     }
 
     /// Hashes the ids.

@@ -275,17 +275,27 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             let application = description.application
             if applications[application.id] == nil {
                 applications[application.id] = RemoteSystemApplication(
-                    id: application.id,
-                    displayName: application.displayName,
-                    attributes: application.attributes,
-                    services: application.services,
-                    systemID: id,
+                    application,
+                    isRunning: true,
+                    on: id,
                     endpoints: instance.endpoints,
                     origin: self.origin
                 )
             } else {
                 let known = applications[application.id]?.endpoints ?? []
                 applications[application.id]?.endpoints += instance.endpoints.filter { !known.contains($0) }
+            }
+        }
+        // What is installed and does not run is to be had from whoever starts it.
+        for (_, instance, description) in parts {
+            for installed in description.installed where applications[installed.id] == nil {
+                applications[installed.id] = RemoteSystemApplication(
+                    installed,
+                    isRunning: false,
+                    on: id,
+                    endpoints: instance.endpoints,
+                    origin: self.origin
+                )
             }
         }
         return RemoteSystem(

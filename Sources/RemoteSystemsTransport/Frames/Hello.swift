@@ -67,14 +67,17 @@ package struct Acceptance: Sendable, Hashable {
 package struct WireFailure: Sendable, Hashable {
     package var text: String
     package var canRetry: Bool
+    /// Goes with a refusal: the port at which the same system takes this connection instead.
+    package var port: Int?
 
     /// Longer texts are cut: an answer that holds nothing but a failure fits into the smallest limit a peer can have.
     package static let mostTextBytes = 512
 
-    package init(_ text: String, canRetry: Bool = false) {
+    package init(_ text: String, canRetry: Bool = false, port: Int? = nil) {
         let printable = Self.printable(text)
         self.text = printable.utf8.count <= Self.mostTextBytes ? printable : Self.cut(printable)
         self.canRetry = canRetry
+        self.port = port
     }
 
     /// The text ends up in logs and on terminals of the other side: nothing in it may steer those.
@@ -172,11 +175,14 @@ extension ValueSet {
 
 extension WireFailure {
     package var valueSet: ValueSet {
-        ["text": .string(self.text), "retry": .bool(self.canRetry)]
+        var map: ValueSet = ["text": .string(self.text), "retry": .bool(self.canRetry)]
+        map["port"] = self.port.map { .integer(Int64($0)) }
+        return map
     }
 
     package init(_ map: ValueSet) {
-        self.init(map["text"]?.string ?? "", canRetry: map["retry"]?.bool ?? false)
+        let port = map["port"]?.int.flatMap { (1...65_535).contains($0) ? $0 : nil }
+        self.init(map["text"]?.string ?? "", canRetry: map["retry"]?.bool ?? false, port: port)
     }
 }
 

@@ -49,7 +49,7 @@ package struct Connector: Sendable {
         handler: @escaping RequestHandler
     ) async throws -> Connection {
         if endpoints.count == 1, let only = endpoints.first {
-            return try await self.connect(to: only, expecting: system, hello: hello, on: eventLoop, handler: handler)
+            return try await self.reach(only, expecting: system, hello: hello, on: eventLoop, handler: handler)
         }
         return try await withThrowingTaskGroup(of: Result<Connection, any Error>?.self) { group in
             var remaining = endpoints[...]
@@ -61,8 +61,8 @@ package struct Connector: Sendable {
                 group.addTask {
                     do {
                         return .success(
-                            try await self.connect(
-                                to: endpoint,
+                            try await self.reach(
+                                endpoint,
                                 expecting: system,
                                 hello: hello,
                                 on: eventLoop,
@@ -104,6 +104,29 @@ package struct Connector: Sendable {
     /// A host that answered and refused says more than an address where nobody was.
     private static func moreTelling(_ one: any Error, _ other: any Error) -> any Error {
         (one as? TransportError)?.code == .unreachable || one is CancellationError ? other : one
+    }
+
+    /// Connects; a host that names another port of its system is obeyed once.
+    private func reach(
+        _ endpoint: Endpoint,
+        expecting system: SystemID?,
+        hello: Hello,
+        on eventLoop: (any EventLoop)?,
+        handler: @escaping RequestHandler
+    ) async throws -> Connection {
+        do {
+            return try await self.connect(
+                to: endpoint,
+                expecting: system,
+                hello: hello,
+                on: eventLoop,
+                handler: handler
+            )
+        } catch let error as TransportError {
+            guard let port = error.redirect else { throw error }
+            let other = Endpoint(host: endpoint.host, port: port)
+            return try await self.connect(to: other, expecting: system, hello: hello, on: eventLoop, handler: handler)
+        }
     }
 
     private func connect(

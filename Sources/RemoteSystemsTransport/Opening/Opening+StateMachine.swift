@@ -57,7 +57,14 @@ struct CallerOpening {
         case .refuse(let status, let failure):
             let text = failure.text.isEmpty ? "The other system refused the connection." : failure.text
             return .fail(
-                TransportError(.refused, text, side: .remote, canRetry: failure.canRetry, openStatus: status)
+                TransportError(
+                    .refused,
+                    text,
+                    side: .remote,
+                    canRetry: failure.canRetry,
+                    openStatus: status,
+                    redirect: failure.port
+                )
             )
         default:
             return .fail(.violation("something other than an answer to the hello came"))
@@ -132,9 +139,9 @@ package struct Refusal: Error, Sendable, Hashable {
     package var status: OpenStatus
     package var failure: WireFailure
 
-    package init(_ status: OpenStatus, _ text: String, canRetry: Bool = false) {
+    package init(_ status: OpenStatus, _ text: String, canRetry: Bool = false, port: Int? = nil) {
         self.status = status
-        self.failure = WireFailure(text, canRetry: canRetry)
+        self.failure = WireFailure(text, canRetry: canRetry, port: port)
     }
 
     static let outOfTurn = Refusal(.unknown, "The protocol was broken: one hello, and nothing else, comes first.")
