@@ -125,6 +125,11 @@ package actor Connection {
         )
     }
 
+    /// A moment of the event loop's time, as clocks tell it.
+    package nonisolated func instant(of deadline: NIODeadline) -> ContinuousClock.Instant {
+        self.surroundings.instant + Duration(deadline - self.surroundings.now)
+    }
+
     // MARK: Calls
 
     /// Sends a request and waits for its answer.

@@ -5,6 +5,8 @@ package import NIOCore
 
 /// An event loop of a test: its time is moved by hand, and it knows when all that it was given to do is done.
 package protocol SteeredEventLoop: EventLoop {
+    /// The same time, as clocks tell it.
+    var time: TimeSource { get }
     /// Runs tasks on the event loop, so that they count as something to do.
     var taskExecutor: any TaskExecutor { get }
 }
@@ -23,6 +25,11 @@ struct LoopSurroundings: Sendable {
     var now: NIODeadline {
         guard let steered else { return .now() }
         return steered.now
+    }
+
+    var instant: ContinuousClock.Instant {
+        guard let steered else { return .now }
+        return steered.time.now
     }
 
     /// Where tasks run that the connection starts; `nil` for where all tasks do.
