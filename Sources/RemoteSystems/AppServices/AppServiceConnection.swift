@@ -40,7 +40,6 @@ public final class AppServiceConnection: Sendable {
     /// The service that it is, or is to be, connected to.
     public let service: AppServiceDescription
     private let onRequest: RequestHandler?
-    private let eventLoop: any EventLoop
     private let guarded: Mutex<Guarded>
     /// Set when the connection is open, for requests that come along with the host's answer.
     private let isOpen = OneShot<Void>()
@@ -61,7 +60,6 @@ public final class AppServiceConnection: Sendable {
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
         self.onRequest = onRequest
-        self.eventLoop = LocalSystem.anyEventLoop()
         self.guarded = Mutex(Guarded())
     }
 
@@ -69,7 +67,6 @@ public final class AppServiceConnection: Sendable {
     init(serving service: AppService, connection: Connection, info: RemoteSystemConnectionInfo, timeout: TimeAmount) {
         self.service = AppServiceDescription(name: service.name, schema: service.responseSchema)
         self.onRequest = nil
-        self.eventLoop = connection.channel.eventLoop
         let open = Open(
             connection: connection,
             requestSchema: service.responseSchema,
@@ -86,8 +83,13 @@ public final class AppServiceConnection: Sendable {
         Task { [connection = open.connection] in await connection.abort() }
     }
 
-    /// Runs tasks on the connection's event loop.
-    var taskExecutor: EventLoopTaskExecutor { EventLoopTaskExecutor(self.eventLoop) }
+    /// Runs tasks on the connection's event loop; `nil` unless it is open.
+    var taskExecutor: EventLoopTaskExecutor? {
+        self.guarded.withLock { guarded in
+            guard case .open(let open) = guarded.state else { return nil }
+            return EventLoopTaskExecutor(open.connection.channel.eventLoop)
+        }
+    }
 
     // MARK: Opening
 
@@ -136,7 +138,6 @@ public final class AppServiceConnection: Sendable {
                 package: self.service.packageID,
                 limits: connector.limits
             ),
-            on: self.eventLoop,
             handler: self.handler(own: own)
         )
         guard let schema = self.publishedSchema(of: connection) else {
@@ -191,6 +192,7 @@ public final class AppServiceConnection: Sendable {
             return await Reply.from(
                 AppServiceRequest(
                     request,
+                    over: connection,
                     caller: AppServiceCaller(connection, own: own),
                     connection: self
                 ),

@@ -6,11 +6,16 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension AppServiceRequest {
-    init(_ request: IncomingRequest, caller: AppServiceCaller, connection: AppServiceConnection) {
+    init(
+        _ request: IncomingRequest,
+        over wire: Connection,
+        caller: AppServiceCaller,
+        connection: AppServiceConnection
+    ) {
         self.init(
             message: request.message,
             caller: caller,
-            deadline: .now + Duration(request.deadline - .now()),
+            deadline: wire.instant(of: request.deadline),
             connection: connection
         )
     }

@@ -16,7 +16,7 @@ actor HostCore {
     private let metrics: [String: ServiceMetrics]
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
-    private let facts = MachineFacts.read()
+    private let facts: MachineFacts
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
@@ -30,6 +30,7 @@ actor HostCore {
         application: SystemDescription.Application
     ) {
         self.local = local
+        self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
@@ -143,7 +144,7 @@ actor HostCore {
             handler: { request, connection in await self.answer(request, from: connection) },
             opened: { connection in
                 self.track(connection)
-                Task { await self.watched(by: connection) }
+                Task(executorPreference: self.local.environment.taskExecutor) { await self.watched(by: connection) }
             }
         )
     }
@@ -151,7 +152,9 @@ actor HostCore {
     private func watched(by connection: Connection) async {
         let id = ObjectIdentifier(connection)
         self.watchers[id] = connection
-        connection.onClose { _ in Task { await self.unwatched(id) } }
+        connection.onClose { _ in
+            Task(executorPreference: self.local.environment.taskExecutor) { await self.unwatched(id) }
+        }
         await self.tell(connection)
     }
 

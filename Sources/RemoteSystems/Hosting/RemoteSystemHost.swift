@@ -114,8 +114,10 @@ public final class RemoteSystemHost: Service {
         self.core.port.succeed(listener.port)
         self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
-            try await cancelWhenGracefulShutdown {
-                try await self.announceAndRenew(port: listener.port)
+            try await withTaskExecutorPreference(self.local.environment.taskExecutor) {
+                try await cancelWhenGracefulShutdown {
+                    try await self.announceAndRenew(port: listener.port)
+                }
             }
         } catch is CancellationError {
             // The usual end.
@@ -134,7 +136,8 @@ public final class RemoteSystemHost: Service {
                 port: self.options.port,
                 security: security,
                 limits: self.local.limits,
-                logger: self.local.logger
+                logger: self.local.logger,
+                network: self.local.environment.network
             ) { [core = self.core] hello, peer in
                 await core.admit(hello, peer: peer, own: security.identity.systemID)
             }
@@ -158,7 +161,7 @@ public final class RemoteSystemHost: Service {
             }
             group.addTask {
                 while true {
-                    try await Task.sleep(for: .seconds(6 * 3600))
+                    try await self.local.environment.time.sleep(for: .seconds(6 * 3600))
                     try await self.renewIfDue()
                 }
             }
@@ -174,7 +177,7 @@ public final class RemoteSystemHost: Service {
         else { return }
         let watcher = RemoteSystemWatcher(self.configuration)
         try? await watcher.start()
-        try? await Task.sleep(for: .seconds(15))
+        try? await self.local.environment.time.sleep(for: .seconds(15))
         await watcher.stop()
         self.local.reloadIdentity()
     }
@@ -186,7 +189,7 @@ public final class RemoteSystemHost: Service {
             while true {
                 let announcement = try self.announcement(port: port)
                 group.addTask {
-                    try await Self.limited(to: .seconds(24 * 3600 + 60)) {
+                    try await self.limited(to: .seconds(24 * 3600 + 60)) {
                         do {
                             try await source.announce(announcement)
                         } catch let error as DiscoveryError {
@@ -194,18 +197,18 @@ public final class RemoteSystemHost: Service {
                         }
                     }
                 }
-                try await Task.sleep(for: .seconds(24 * 3600))
+                try await self.local.environment.time.sleep(for: .seconds(24 * 3600))
             }
         }
     }
 
-    private static func limited(
+    private func limited(
         to duration: Duration,
         _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await body() }
-            group.addTask { try await Task.sleep(for: duration) }
+            group.addTask { try await self.local.environment.time.sleep(for: duration) }
             try await group.next()
             group.cancelAll()
         }

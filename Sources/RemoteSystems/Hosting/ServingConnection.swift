@@ -54,7 +54,7 @@ final class ServingConnection: Sendable {
     func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
         guard let opened = self.opened.withLock({ $0 }) else { return Reply(status: .failure) }
         let started = NIODeadline.now()
-        let request = AppServiceRequest(request, caller: opened.caller, connection: opened.connection)
+        let request = AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection)
         let reply: Reply
         switch self.service.execution {
         case .onEventLoop: reply = await self.respond(to: request)

@@ -4,7 +4,6 @@
 internal import FoundationEssentials
 internal import Logging
 internal import NIOCore
-internal import NIOPosix
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
@@ -24,13 +23,14 @@ final class LocalSystem: Sendable {
     }
 
     var logger: Logger { self.configuration.logger }
+    var environment: LocalEnvironment { self.configuration.environment }
 
     /// The identity made ready for TLS. Reads a few small files on first use, and makes a personal account if there is none.
     func security() throws(RemoteSystemError) -> TransportSecurity {
         do {
             return try self.loaded.withLock { loaded in
                 if let loaded { return loaded }
-                let new = try TransportSecurity(identity: try self.store().identity())
+                let new = try TransportSecurity(identity: try self.identity())
                 loaded = new
                 return new
             }
@@ -39,7 +39,18 @@ final class LocalSystem: Sendable {
         }
     }
 
+    private func identity() throws -> SystemIdentity {
+        if let identity = self.environment.identity { return try identity() }
+        return try self.store().identity()
+    }
+
     func store() throws(IdentityError) -> AccountStore {
+        guard self.environment.identity == nil else {
+            throw IdentityError(
+                .noStateDirectory,
+                "This system's identity is kept in memory alone, as tests do; nothing of it can be read or changed."
+            )
+        }
         if let directory = self.configuration.stateDirectory { return AccountStore(directory: directory) }
         return try AccountStore()
     }
@@ -49,7 +60,7 @@ final class LocalSystem: Sendable {
     func reloadIdentity() {
         do {
             let security = try self.security()
-            let identity = try self.store().identity()
+            let identity = try self.identity()
             guard identity.certificateValidity != security.identity.certificateValidity else { return }
             try security.update(identity: identity)
             self.logger.debug("A renewed certificate is in use")
@@ -63,7 +74,8 @@ final class LocalSystem: Sendable {
             security: try self.security(),
             limits: limits ?? self.limits,
             timeout: TimeAmount(self.configuration.connectTimeout),
-            logger: self.logger
+            logger: self.logger,
+            network: self.environment.network
         )
     }
 
@@ -89,10 +101,6 @@ final class LocalSystem: Sendable {
     /// The address to listen on; `nil` for all.
     var listeningAddress: String? {
         self.configuration.network == .loopback ? "127.0.0.1" : nil
-    }
-
-    static func anyEventLoop() -> any EventLoop {
-        MultiThreadedEventLoopGroup.singleton.any()
     }
 }
 

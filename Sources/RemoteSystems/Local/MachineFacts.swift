@@ -5,11 +5,18 @@ internal import FoundationEssentials
 internal import Glibc
 
 /// What this machine says of itself, read from where Linux keeps it.
-struct MachineFacts: Sendable, Hashable {
+package struct MachineFacts: Sendable, Hashable {
     var displayName: String
     var kind: RemoteSystemKind
     var manufacturer: String?
     var model: String?
+
+    package init(displayName: String, kind: RemoteSystemKind, manufacturer: String? = nil, model: String? = nil) {
+        self.displayName = displayName
+        self.kind = kind
+        self.manufacturer = manufacturer
+        self.model = model
+    }
 
     /// Reads them. Whatever cannot be read is left out; nothing here may keep a service from starting.
     static func read(root: String = "/") -> MachineFacts {

@@ -103,7 +103,7 @@ public final class RemoteSystemWatcher: Sendable {
         ) { [weak self] in self?.tell($0) }
         let isFirst = self.state.withLock { state in
             guard state.task == nil else { return false }
-            state.task = Task { await run.run() }
+            state.task = Task(executorPreference: self.local.environment.taskExecutor) { await run.run() }
             return true
         }
         guard isFirst else {

@@ -22,6 +22,7 @@ actor WatcherRun {
     }
 
     private let local: LocalSystem
+    private let time: TimeSource
     private let security: TransportSecurity
     private let limits: ConnectionLimits
     private let tell: @Sendable (RemoteSystemEvent) -> Void
@@ -47,6 +48,7 @@ actor WatcherRun {
         tell: @escaping @Sendable (RemoteSystemEvent) -> Void
     ) {
         self.local = local
+        self.time = local.environment.time
         self.security = security
         var limits = local.limits
         limits.deadPeerTime = TimeAmount(min(max(options.silenceTime, .seconds(1)), .seconds(3600)))
@@ -57,7 +59,7 @@ actor WatcherRun {
             ownSystem: security.identity.systemID,
             origin: local,
             sources: local.sources.count,
-            enumerationEnds: .now + options.enumerationTime
+            enumerationEnds: self.time.now + options.enumerationTime
         )
         // As many jobs wait as there are instances, which the machine bounds.
         (self.jobs, self.addJob) = AsyncStream.makeStream()
@@ -85,20 +87,24 @@ actor WatcherRun {
         case .presence(let instance, let attempt, let endpoints):
             await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
         case .expectDescription(let connection, let instance, let attempt):
-            try? await Task.sleep(for: Self.descriptionTime)
+            try? await self.time.sleep(for: Self.descriptionTime)
             guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
             await connection.abort()
         case .renew:
-            while (try? await Task.sleep(for: .seconds(6 * 3600))) != nil {
+            while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 self.local.reloadIdentity()
                 for case let connection? in self.attempts.values.map(\.connection) { self.renewIfDue(over: connection) }
             }
         case .wakeUp(let time):
-            try? await Task.sleep(until: time, clock: .continuous)
+            try? await self.time.sleep(until: time)
             guard !Task.isCancelled, self.wakeUp == time else { return }
             self.wakeUp = nil
-            self.obey(self.machine.tick(now: .now))
+            self.obey(self.machine.tick(now: self.time.now))
         }
+    }
+
+    private nonisolated func start(_ work: @escaping @Sendable () async -> Void) {
+        Task(executorPreference: self.local.environment.taskExecutor) { await work() }
     }
 
     // MARK: Discovery
@@ -158,7 +164,7 @@ actor WatcherRun {
                 self.addJob.yield(.presence(instance: instance, attempt: self.nextAttempt, endpoints: endpoints))
             case .disconnect(let instance):
                 if let connection = self.attempts.removeValue(forKey: instance)?.connection {
-                    Task { await connection.abort() }
+                    self.start { await connection.abort() }
                 }
             case .emit(let event):
                 self.tell(event)
@@ -183,7 +189,7 @@ actor WatcherRun {
             self.report(error)
             let isAuthentic = (error as? TransportError)?.code != .peerNotTrusted
             self.obey(
-                self.machine.failed(instance, isAuthentic: isAuthentic, now: .now, jitter: .random(in: 0...1))
+                self.machine.failed(instance, isAuthentic: isAuthentic, now: self.time.now, jitter: .random(in: 0...1))
             )
             self.forgetIfGone(instance)
             return
@@ -194,10 +200,10 @@ actor WatcherRun {
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
         } onCancel: {
-            Task { await connection.abort(.completed) }
+            self.start { await connection.abort(.completed) }
         }
         guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
-        self.obey(self.machine.lost(instance, orderly: status == .completed, now: .now))
+        self.obey(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
         self.forgetIfGone(instance)
     }
 

@@ -15,7 +15,7 @@ extension Connection {
     /// Handles every whole frame there is; what that writes leaves together in ``readCompleted()``.
     func handleFrames() {
         self.isReading = true
-        self.machine.heardFromPeer(now: .now())
+        self.machine.heardFromPeer(now: self.surroundings.now)
         do throws(TransportError) {
             while !self.hasEnded, let frame = try self.decoder.next() {
                 try self.receive(Frame(frame), bytes: frame.readableBytes)
@@ -39,7 +39,7 @@ extension Connection {
         case .malformed(.response, let id, let error):
             try self.complete(id, .failure(Self.unreadableAnswer(error)))
         case .request(let id, let timeout, let message):
-            let deadline = NIODeadline.now() + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
+            let deadline = self.surroundings.now + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
             let request = IncomingRequest(message: message, deadline: deadline)
             try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
         case .malformed(_, let id, let error):
@@ -94,7 +94,7 @@ extension Connection {
                 canRetry: failure.canRetry
             )
         }
-        let unsent = self.machine.receivedClose(status, until: .now() + self.limits.drainTime)
+        let unsent = self.machine.receivedClose(status, until: self.surroundings.now + self.limits.drainTime)
         for call in unsent {
             call.continuation.resume(throwing: Self.closedError(status, cause: nil))
         }
@@ -153,7 +153,7 @@ extension Connection {
     /// Not isolated, for an immediate task starts at once only if it need not be on a certain executor: Swift does not
     /// know in a callback of the event loop that it runs there.
     private nonisolated func start(_ request: IncomingRequest, id: UInt64) -> Task<Void, Never> {
-        Task.immediate {
+        Task.immediate(executorPreference: self.surroundings.taskExecutor) {
             self.hand(back: await self.handler(request, self), id: id)
         }
     }

@@ -41,6 +41,7 @@ package actor Connection {
     /// What the other side said of itself when the connection was opened.
     package nonisolated let remote: Acceptance
     package nonisolated let channel: any Channel
+    nonisolated let surroundings: LoopSurroundings
     package nonisolated let limits: ConnectionLimits
 
     private nonisolated let executor: any SerialExecutor
@@ -105,6 +106,7 @@ package actor Connection {
     ) {
         self.channel = channel
         self.executor = channel.eventLoop.executor
+        self.surroundings = LoopSurroundings(of: channel.eventLoop)
         self.peer = peer
         self.remote = remote
         self.limits = limits
@@ -118,9 +120,14 @@ package actor Connection {
         self.machine = ConnectionStateMachine(
             limits: limits,
             peer: remote.limits,
-            now: .now(),
-            trustEnd: .now() + .nanoseconds(Int64(trustedSeconds * 1e9))
+            now: self.surroundings.now,
+            trustEnd: self.surroundings.now + .nanoseconds(Int64(trustedSeconds * 1e9))
         )
+    }
+
+    /// A moment of the event loop's time, as clocks tell it.
+    package nonisolated func instant(of deadline: NIODeadline) -> ContinuousClock.Instant {
+        self.surroundings.instant + Duration(deadline - self.surroundings.now)
     }
 
     // MARK: Calls
@@ -131,7 +138,7 @@ package actor Connection {
     ///
     /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
     package nonisolated func send(_ message: ValueSet, timeout: TimeAmount) async throws -> Reply {
-        let deadline = NIODeadline.now() + timeout
+        let deadline = self.surroundings.now + timeout
         let token = CallToken()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -178,7 +185,7 @@ package actor Connection {
         do throws(TransportError) {
             try self.outbound.writeRequest(
                 id: id,
-                timeoutMilliseconds: Self.milliseconds(until: call.deadline),
+                timeoutMilliseconds: self.milliseconds(until: call.deadline),
                 message: call.message,
                 limit: self.remote.limits.messageBytes
             )
@@ -311,7 +318,7 @@ package actor Connection {
     private func tick() {
         self.timer = nil
         guard self.ending == nil else { return }
-        let due = self.machine.tick(now: .now())
+        let due = self.machine.tick(now: self.surroundings.now)
         for (id, call, wasSent) in due.expired {
             if wasSent { self.write(.cancel(id: id)) } else { self.dropHeld(id: id) }
             call.continuation.resume(throwing: Self.deadlineError(wasSent: wasSent))
@@ -344,8 +351,8 @@ package actor Connection {
         }
     }
 
-    private static func milliseconds(until deadline: NIODeadline) -> UInt64 {
-        let left = (deadline - .now()).nanoseconds
+    private func milliseconds(until deadline: NIODeadline) -> UInt64 {
+        let left = (deadline - self.surroundings.now).nanoseconds
         return left > 0 ? UInt64((left + 999_999) / 1_000_000) : 0
     }
 
@@ -353,7 +360,7 @@ package actor Connection {
 
     /// Closes gracefully: what is under way is finished first, bounded by the drain time. Returns once it is closed.
     package func close(_ status: CloseStatus = .completed) async {
-        self.machine.close(status, until: .now() + self.limits.drainTime)
+        self.machine.close(status, until: self.surroundings.now + self.limits.drainTime)
         self.doNextSteps()
         _ = await self.waitUntilClosed()
     }

@@ -10,14 +10,14 @@ internal import Synchronization
 
 /// A port on which connections are taken.
 package final class Listener: Sendable {
-    private let channel: any Channel
-    /// The port that the system gave us, or the one that was asked for.
-    package let port: Int
+    private let bound: BoundPort
 
-    private init(channel: any Channel, port: Int) {
-        self.channel = channel
-        self.port = port
+    private init(_ bound: BoundPort) {
+        self.bound = bound
     }
+
+    /// The port that the system gave us, or the one that was asked for.
+    package var port: Int { self.bound.port }
 
     /// Starts listening.
     ///
@@ -32,13 +32,12 @@ package final class Listener: Sendable {
         security: TransportSecurity,
         limits: ConnectionLimits,
         logger: Logger,
+        network: any TransportNetwork = SocketNetwork(),
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
         let shared = GateBox()
-        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.backlog, value: 256)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
+        do {
+            let bound = try await network.listen(host: host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let address = channel.remoteAddress?.ipAddress ?? "?"
                     guard shared.enter(address) else {
@@ -48,7 +47,7 @@ package final class Listener: Sendable {
                     let handler = OpeningHandler(
                         role: .host(HostOpening(), admit, leave: { shared.leave(address) }),
                         authorise: { try security.authorise($0) },
-                        deadline: .now() + limits.openingTime,
+                        deadline: network.time.deadline + limits.openingTime,
                         logger: logger
                     )
                     do {
@@ -59,9 +58,7 @@ package final class Listener: Sendable {
                     }
                 }
             }
-        do {
-            let channel = try await Self.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
-            return Listener(channel: channel, port: channel.localAddress?.port ?? port)
+            return Listener(bound)
         } catch {
             throw Self.cannotListen(host: host, port: port, error)
         }
@@ -106,7 +103,7 @@ package final class Listener: Sendable {
 
     /// Takes no more connections. Open ones go on.
     package func stop() async {
-        try? await self.channel.close().get()
+        await self.bound.close()
     }
 }
 

@@ -3,7 +3,6 @@
 
 package import Logging
 package import NIOCore
-internal import NIOPosix
 internal import NIOSSL
 package import RemoteSystemsIdentity
 
@@ -26,15 +25,23 @@ package struct Connector: Sendable {
     /// For each address: TCP, TLS and the host's answer together.
     package var timeout: TimeAmount
     package var logger: Logger
+    package var network: any TransportNetwork
 
     /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
     static let stagger = Duration.milliseconds(250)
 
-    package init(security: TransportSecurity, limits: ConnectionLimits, timeout: TimeAmount, logger: Logger) {
+    package init(
+        security: TransportSecurity,
+        limits: ConnectionLimits,
+        timeout: TimeAmount,
+        logger: Logger,
+        network: any TransportNetwork = SocketNetwork()
+    ) {
         self.security = security
         self.limits = limits
         self.timeout = timeout
         self.logger = logger
+        self.network = network
     }
 
     /// Connects to whichever endpoint answers first.
@@ -75,7 +82,7 @@ package struct Connector: Sendable {
                 }
                 if !remaining.isEmpty {
                     group.addTask {
-                        try? await Task.sleep(for: Self.stagger)
+                        try? await self.network.time.sleep(for: Self.stagger)
                         return nil
                     }
                 }
@@ -137,8 +144,8 @@ package struct Connector: Sendable {
         handler: @escaping RequestHandler
     ) async throws -> Connection {
         try Task.checkCancellation()
-        let eventLoop = chosen ?? MultiThreadedEventLoopGroup.singleton.any()
-        let deadline = NIODeadline.now() + self.timeout
+        let eventLoop = chosen ?? self.network.anyEventLoop()
+        let deadline = self.network.time.deadline + self.timeout
         let opened = eventLoop.makePromise(of: Connection.self)
         let accepted = AcceptedConnection(
             acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
@@ -146,20 +153,17 @@ package struct Connector: Sendable {
             handler: handler,
             opened: { _ in }
         )
-        let bootstrap = ClientBootstrap(group: eventLoop)
-            .connectTimeout(self.timeout)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let opening = OpeningHandler(
-                        role: .caller(CallerOpening(hello: hello, expecting: system), accepted, opened),
-                        authorise: { try self.security.authorise($0) },
-                        deadline: deadline,
-                        logger: self.logger
-                    )
-                    try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), opening)
-                }
+        let connecting = self.network.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let opening = OpeningHandler(
+                    role: .caller(CallerOpening(hello: hello, expecting: system), accepted, opened),
+                    authorise: { try self.security.authorise($0) },
+                    deadline: deadline,
+                    logger: self.logger
+                )
+                try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), opening)
             }
-        let connecting = Self.start(bootstrap, endpoint)
+        }
         connecting.whenFailure { opened.fail(Self.unreachable(endpoint, $0)) }
         return try await withTaskCancellationHandler {
             try await opened.futureResult.get()
@@ -168,16 +172,6 @@ package struct Connector: Sendable {
             opened.fail(CancellationError())
             connecting.whenSuccess { $0.close(promise: nil) }
         }
-    }
-
-    private static func start(_ bootstrap: ClientBootstrap, _ endpoint: Endpoint) -> EventLoopFuture<any Channel> {
-        // Only the resolver knows zones; for a literal address it answers without asking anybody.
-        if endpoint.host.contains("%"),
-            let address = try? SocketAddress.makeAddressResolvingHost(endpoint.host, port: endpoint.port)
-        {
-            return bootstrap.connect(to: address)
-        }
-        return bootstrap.connect(host: endpoint.host, port: endpoint.port)
     }
 
     private static func unreachable(_ endpoint: Endpoint, _ error: any Error) -> TransportError {

@@ -182,7 +182,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
-        Task {
+        Task(executorPreference: LoopSurroundings(of: eventLoop).taskExecutor) {
             let admission = await admit(hello, peer)
             eventLoop.execute {
                 let (handler, context) = bound.value
