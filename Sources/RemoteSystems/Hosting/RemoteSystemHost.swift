@@ -156,6 +156,7 @@ public final class RemoteSystemHost: Service {
                     group.addTask { try await self.announce(port: port, through: source) }
                 }
             }
+            group.addTask { await self.local.followAccount { await self.core.tellWatchers() } }
             group.addTask {
                 while true {
                     try await Task.sleep(for: .seconds(6 * 3600))

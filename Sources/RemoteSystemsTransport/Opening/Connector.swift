@@ -144,7 +144,7 @@ package struct Connector: Sendable {
             acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
             limits: self.limits,
             handler: handler,
-            opened: { _ in }
+            opened: { [security = self.security] in security.watch($0) }
         )
         let bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(self.timeout)
