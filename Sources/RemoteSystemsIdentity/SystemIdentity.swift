@@ -40,7 +40,8 @@ public struct SystemIdentity: Sendable {
         guard let rootKey = (try? Certificate(boundedDER: rootCertificate))?.p256Key else {
             throw TrustError(.malformed, "The account's root certificate is not one.")
         }
-        let (peer, parsed) = try TrustPolicy(rootKey: rootKey).identify(certificate)
+        let policy = TrustPolicy(rootKey: rootKey)
+        let (peer, parsed) = try policy.identify(certificate)
         guard peer.systemID == SystemID(of: systemKey.publicKey) else {
             throw TrustError(.identityMismatch, "The certificate is not for this system's key.")
         }
@@ -48,7 +49,7 @@ public struct SystemIdentity: Sendable {
         guard parsed.notValidBefore < parsed.notValidAfter else {
             throw TrustError(.malformed, "The certificate ends before it begins.")
         }
-        self.accountID = peer.accountID
+        self.accountID = policy.accountID
         self.systemID = peer.systemID
         self.isAuthority = isAuthority
         self.certificateValidity = parsed.notValidBefore..<parsed.notValidAfter

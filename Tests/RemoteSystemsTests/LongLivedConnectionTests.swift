@@ -157,7 +157,7 @@ import Testing
     @Test func `a request that was under way when the connection was lost is not sent again, and says so`() async throws
     {
         try await Household.with { household in
-            let dropper = Dropper(dropsOnce: true)
+            let dropper = Dropper(drops: 1)
             try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
                 let connection = try Self.connection(household, port: try await host.port)
                 let response = try await connection.send(["n": 1])
@@ -172,7 +172,7 @@ import Testing
 
     @Test func `a request that may be repeated is sent again over the next connection`() async throws {
         try await Household.with { household in
-            let dropper = Dropper(dropsOnce: true)
+            let dropper = Dropper(drops: 1)
             try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
                 let connection = try Self.connection(household, port: try await host.port)
                 let response = try await connection.send(["n": 1], retry: .idempotent)
@@ -186,12 +186,13 @@ import Testing
 
     @Test func `a repeated request that gets no answer in the end is unknown, not unsent`() async throws {
         try await Household.with { household in
-            let dropper = Dropper(dropsOnce: true, refusesAfterDrop: true)
+            let dropper = Dropper(drops: .max)
             try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
                 let connection = try Self.connection(household, port: try await host.port)
                 let response = try await connection.send(["n": 1], timeout: .seconds(1), retry: .idempotent)
                 #expect(response.status == .unknown)
                 #expect(response.error?.outcome == .unknown)
+                #expect(dropper.messages.count > 1)
                 await connection.close()
             }
         }
@@ -317,16 +318,14 @@ private final class Dropper: AppServiceProvider {
         var opened = 0
         var closed = 0
         var messages: [ValueSet] = []
-        var hasDropped = false
     }
 
     private let state = Mutex(State())
-    private let dropsOnce: Bool
-    private let refusesAfterDrop: Bool
+    /// How many requests cost their connection.
+    private let drops: Int
 
-    init(dropsOnce: Bool = false, refusesAfterDrop: Bool = false) {
-        self.dropsOnce = dropsOnce
-        self.refusesAfterDrop = refusesAfterDrop
+    init(drops: Int = 0) {
+        self.drops = drops
     }
 
     var opened: Int { self.state.withLock { $0.opened } }
@@ -340,20 +339,17 @@ private final class Dropper: AppServiceProvider {
     func respond(to request: AppServiceRequest) async throws -> ValueSet {
         let isDropped = self.state.withLock { state in
             state.messages.append(request.message)
-            defer { state.hasDropped = true }
-            return self.dropsOnce && !state.hasDropped
+            return state.messages.count <= self.drops
         }
         if isDropped { await request.connection.cancel() }
         return request.message
     }
 
     func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller) {
-        let isRefused = self.state.withLock { state in
+        self.state.withLock { state in
             state.connection = connection
             state.opened += 1
-            return state.hasDropped && self.refusesAfterDrop
         }
-        if isRefused { Task { await connection.cancel() } }
     }
 
     func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {

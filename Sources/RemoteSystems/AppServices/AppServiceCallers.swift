@@ -15,11 +15,15 @@ public enum AppServiceCallers: Sendable, Hashable {
     case applications([String])
     /// Every application on every system of the account. What holds unless set.
     case account
-    /// Whoever is near, of other accounts too.
+    /// Whoever is near, of other accounts too, on a host that allows it
+    /// (``RemoteSystemHost/Options/allowsAnyoneNearby``); on others the account alone.
     case anyoneNearby
 }
 
 extension AppService {
+    /// Whether systems of other accounts may call it where the host allows that.
+    var isForAnyone: Bool { self.callers == .anyoneNearby && self.supportsRemote }
+
     /// Why a caller may not have the service; `nil` if it may. Decided before the service sees anything of the caller.
     ///
     /// - Parameters:

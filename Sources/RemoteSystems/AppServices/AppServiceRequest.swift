@@ -20,8 +20,12 @@ public struct AppServiceRequest: Sendable {
 public struct AppServiceCaller: Sendable, Hashable {
     /// The system, proved by its certificate.
     public let systemID: SystemID
-    /// The account that certified it: our own.
-    public let accountID: AccountID
+    /// The account that certified it: our own. `nil` for a system of somebody else's: what it says of its account is not
+    /// proved, so it is not told.
+    public let accountID: AccountID?
+    /// Whose system it is. Anonymous callers reach only services that are offered to
+    /// ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
+    public let authorizationKind: RemoteSystemAuthorizationKind
     /// Whether it is this very machine.
     public let isLocal: Bool
     /// The application's id as the other side says; only the system is proved.

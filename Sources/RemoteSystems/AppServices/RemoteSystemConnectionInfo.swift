@@ -32,24 +32,9 @@ extension AppServiceCaller {
         self.init(
             systemID: connection.peer.systemID,
             accountID: connection.peer.accountID,
+            authorizationKind: connection.peer.isAnonymous ? .anonymous : .sameUser,
             isLocal: connection.peer.systemID == own,
             claimedApplicationID: connection.remote.application
         )
-    }
-}
-
-extension Channel {
-    /// Whether the peer's address is one that only neighbours have: loopback, link-local or private (RFC 1918, RFC 4193).
-    var isProximal: Bool {
-        guard var text = self.remoteAddress?.ipAddress?.lowercased() else { return false }
-        if text.hasPrefix("::ffff:") { text.removeFirst(7) }
-        let octets = text.split(separator: ".").compactMap { UInt8($0) }
-        guard octets.count == 4 else {
-            return text == "::1" || text.hasPrefix("fe80:") || text.hasPrefix("fc") || text.hasPrefix("fd")
-        }
-        switch (octets[0], octets[1]) {
-        case (10, _), (127, _), (169, 254), (172, 16...31), (192, 168): return true
-        default: return false
-        }
     }
 }

@@ -20,6 +20,8 @@ actor HostCore {
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
+    /// Systems of other accounts; `nil` where none is let in.
+    private let guests: AnonymousGuests?
     private var isClosing = false
     let port = OneShot<Int>()
 
@@ -27,8 +29,10 @@ actor HostCore {
         local: LocalSystem,
         services: [AppService],
         builtIns: [any BuiltInService] = [],
-        application: SystemDescription.Application
+        application: SystemDescription.Application,
+        allowsAnonymous: Bool = false
     ) {
+        self.guests = allowsAnonymous ? AnonymousGuests() : nil
         self.local = local
         self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
@@ -61,6 +65,7 @@ actor HostCore {
     // MARK: Taking connections
 
     func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
+        guard !peer.isAnonymous else { return self.admitAnonymous(hello, peer: peer, own: own) }
         guard !self.isClosing else {
             return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
         }
@@ -87,8 +92,29 @@ actor HostCore {
         return .accept(self.accept(service, own: own))
     }
 
-    private func accept(_ service: AppService, own: SystemID) -> AcceptedConnection {
-        var limits = self.local.limits
+    /// A system of another account gets what is offered to anyone, and learns nothing of what else there is.
+    private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
+        guard let guests, !self.isClosing, hello.package == nil || hello.package == self.application.id else {
+            return .refuse(AnonymousGuests.refusal)
+        }
+        let accepted: AcceptedConnection
+        if hello.service == Presence.service {
+            accepted = self.anonymousPresence()
+        } else if let service = self.services[hello.service], service.isForAnyone {
+            accepted = self.accept(service, own: own, within: self.local.limits.forAnonymous)
+        } else {
+            return .refuse(AnonymousGuests.refusal)
+        }
+        guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
+        return .accept(accepted.counted(in: guests))
+    }
+
+    private func accept(
+        _ service: AppService,
+        own: SystemID,
+        within limits: ConnectionLimits? = nil
+    ) -> AcceptedConnection {
+        var limits = limits ?? self.local.limits
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
@@ -158,22 +184,40 @@ actor HostCore {
         )
     }
 
+    /// Tells a system of another account once what is offered to it, and nothing else.
+    private func anonymousPresence() -> AcceptedConnection {
+        var limits = self.local.limits.forAnonymous
+        limits.window = 1
+        let description = self.description().forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))
+        return AcceptedConnection(
+            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
+            limits: limits,
+            handler: { _, _ in Reply(status: .failure, failure: WireFailure("This request is not known here.")) },
+            opened: { connection in
+                self.track(connection)
+                Task(executorPreference: self.local.environment.taskExecutor) {
+                    await self.tell(connection, description)
+                }
+            }
+        )
+    }
+
     private func watched(by connection: Connection) async {
         let id = ObjectIdentifier(connection)
         self.watchers[id] = connection
         connection.onClose { _ in
             Task(executorPreference: self.local.environment.taskExecutor) { await self.unwatched(id) }
         }
-        await self.tell(connection)
+        await self.tell(connection, self.description())
     }
 
     private func unwatched(_ id: ObjectIdentifier) {
         self.watchers[id] = nil
     }
 
-    private func tell(_ connection: Connection) async {
+    private func tell(_ connection: Connection, _ description: SystemDescription) async {
         do {
-            _ = try await connection.send(self.description().valueSet, timeout: .seconds(10))
+            _ = try await connection.send(description.valueSet, timeout: .seconds(10))
         } catch {
             self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
         }
@@ -204,9 +248,10 @@ actor HostCore {
 
     /// Tells every watcher what this process is, since something in it changed.
     func tellWatchers() async {
+        let description = self.description()
         await withDiscardingTaskGroup { group in
             for watcher in self.watchers.values {
-                group.addTask { await self.tell(watcher) }
+                group.addTask { await self.tell(watcher, description) }
             }
         }
     }

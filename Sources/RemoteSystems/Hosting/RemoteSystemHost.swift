@@ -34,6 +34,10 @@ public final class RemoteSystemHost: Service {
         public var port = 0
         /// Whether to announce itself. Without it the host can be reached by address only.
         public var isDiscoverable = true
+        /// Whether systems of other accounts on the same network may find the application and call those of its services
+        /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
+        /// name and kind, and come in at addresses only that neighbours have: loopback, link-local, private.
+        public var allowsAnyoneNearby = false
 
         /// The defaults.
         public init() {}
@@ -67,7 +71,8 @@ public final class RemoteSystemHost: Service {
                 displayName: options.displayName ?? configuration.applicationID,
                 attributes: options.attributes,
                 services: services.map { $0.published }
-            )
+            ),
+            allowsAnonymous: options.allowsAnyoneNearby
         )
     }
 
@@ -131,7 +136,8 @@ public final class RemoteSystemHost: Service {
                 security: security,
                 limits: self.local.limits,
                 logger: self.local.logger,
-                network: self.local.environment.network
+                network: self.local.environment.network,
+                allowsAnonymous: self.options.allowsAnyoneNearby
             ) { [core = self.core] hello, peer in
                 await core.admit(hello, peer: peer, own: security.identity.systemID)
             }
@@ -213,13 +219,11 @@ public final class RemoteSystemHost: Service {
         var random = SystemRandomNumberGenerator()
         let instance = (0..<2).map { _ in String(random.next() as UInt64, radix: 36) }.joined()
         let identity = try self.local.security().identity
-        return DiscoveryAnnouncement(
-            instance: instance,
-            port: port,
-            properties: [
-                Presence.versionProperty: Array(Presence.version.utf8),
-                Presence.tagProperty: identity.discoveryKey.discoveryTag(instance: instance),
-            ]
-        )
+        var properties = [
+            Presence.versionProperty: Array(Presence.version.utf8),
+            Presence.tagProperty: identity.discoveryKey.discoveryTag(instance: instance),
+        ]
+        if self.options.allowsAnyoneNearby { properties[Presence.anonymousProperty] = Array("1".utf8) }
+        return DiscoveryAnnouncement(instance: instance, port: port, properties: properties)
     }
 }

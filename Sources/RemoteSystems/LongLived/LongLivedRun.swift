@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
@@ -56,6 +57,7 @@ final class LongLivedRun: Sendable {
     private let service: AppServiceDescription
     private let onRequest: AppServiceConnection.RequestHandler?
     private let origin: LocalSystem
+    private let time: TimeSource
     private let guarded: Mutex<Guarded>
 
     init(
@@ -67,6 +69,7 @@ final class LongLivedRun: Sendable {
         self.service = service
         self.onRequest = onRequest
         self.origin = request.origin
+        self.time = request.origin.environment.time
         self.guarded = Mutex(Guarded(machine: Machine(policy: policy), request: request))
     }
 
@@ -121,8 +124,8 @@ final class LongLivedRun: Sendable {
 
     func start() throws(RemoteSystemError) {
         let isFirst = self.guarded.withLock { guarded in
-            guard guarded.machine.start(now: .now) else { return false }
-            guarded.task = Task { await self.run() }
+            guard guarded.machine.start(now: self.time.now) else { return false }
+            guarded.task = self.task { await self.run() }
             return true
         }
         guard isFirst else {
@@ -130,10 +133,14 @@ final class LongLivedRun: Sendable {
         }
     }
 
+    private func task(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        Task(executorPreference: self.origin.environment.taskExecutor) { await work() }
+    }
+
     private func run() async {
         var watcher: RemoteSystemWatcher?
         while true {
-            let step = self.guarded.withLock { $0.machine.nextStep(now: .now) }
+            let step = self.guarded.withLock { $0.machine.nextStep(now: self.time.now) }
             self.tell()
             switch step {
             case .connect:
@@ -164,7 +171,12 @@ final class LongLivedRun: Sendable {
             let error = RemoteSystemError(error)
             let isFinal = error.endsTrying(status, canBeFound: request.canBeFound)
             let (failed, refusal) = self.guarded.withLock { guarded in
-                let failed = guarded.machine.failed(error, isFinal: isFinal, now: .now, random: .random(in: 0...1))
+                let failed = guarded.machine.failed(
+                    error,
+                    isFinal: isFinal,
+                    now: self.time.now,
+                    random: .random(in: 0...1)
+                )
                 return (failed, guarded.machine.refusal)
             }
             self.end(failed, refusal)
@@ -173,7 +185,7 @@ final class LongLivedRun: Sendable {
 
     private func opened(_ connection: AppServiceConnection, _ info: RemoteSystemConnectionInfo) {
         let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int)? in
-            guard case .stay(let ids) = guarded.machine.opened(now: .now) else { return nil }
+            guard case .stay(let ids) = guarded.machine.opened(now: self.time.now) else { return nil }
             guarded.connection = connection
             guarded.info = info
             return (ids.compactMap { guarded.waiting.removeValue(forKey: $0) }, guarded.machine.generation)
@@ -194,7 +206,7 @@ final class LongLivedRun: Sendable {
         let (failed, refusal) = self.guarded.withLock { guarded in
             guarded.connection = nil
             guarded.info = nil
-            let failed = guarded.machine.lost(reason, now: .now, random: .random(in: 0...1))
+            let failed = guarded.machine.lost(reason, now: self.time.now, random: .random(in: 0...1))
             return (failed, guarded.machine.refusal)
         }
         self.end(failed, refusal)
@@ -204,7 +216,7 @@ final class LongLivedRun: Sendable {
         let sleep = self.guarded.withLock { guarded -> Task<Void, Never>? in
             // It may have been found, or closed, since the machine was asked.
             guard guarded.machine.wakeUp == until else { return nil }
-            let sleep = Task { _ = try? await Task.sleep(until: until, clock: .continuous) }
+            let sleep = self.task { [time = self.time] in try? await time.sleep(until: until) }
             guarded.sleep = sleep
             return sleep
         }
@@ -237,7 +249,7 @@ final class LongLivedRun: Sendable {
             guard let request = guarded.request.refreshed(by: system, for: self.service) else { return }
             let isElsewhere = request.places(of: self.service) != guarded.request.places(of: self.service)
             guarded.request = request
-            if isNew || isElsewhere, guarded.machine.found(now: .now) { guarded.sleep?.cancel() }
+            if isNew || isElsewhere, guarded.machine.found(now: self.time.now) { guarded.sleep?.cancel() }
         }
     }
 
@@ -254,7 +266,7 @@ final class LongLivedRun: Sendable {
     func abandon() {
         let (connection, task) = self.markClosed()
         task?.cancel()
-        if let connection { Task { await connection.cancel() } }
+        if let connection { _ = self.task { await connection.cancel() } }
     }
 
     private func markClosed() -> (AppServiceConnection?, Task<Void, Never>?) {
@@ -273,7 +285,7 @@ final class LongLivedRun: Sendable {
         if let key = retry.key, !(1...64).contains(key.count) {
             throw RemoteSystemError(.misuse, "An idempotency key takes 1 to 64 bytes.", side: .local)
         }
-        let deadline = ContinuousClock.now + (timeout ?? self.origin.configuration.requestTimeout)
+        let deadline = self.time.now + (timeout ?? self.origin.configuration.requestTimeout)
         let id = self.guarded.withLock { guarded in
             guarded.nextRequest += 1
             return guarded.nextRequest
@@ -304,7 +316,7 @@ final class LongLivedRun: Sendable {
         _ mayHaveRun: Bool
     ) async throws -> AppServiceResponse {
         do {
-            return try await connection.send(message, timeout: max(deadline - .now, .zero))
+            return try await connection.send(message, timeout: max(deadline - self.time.now, .zero))
         } catch var error as RemoteSystemError where mayHaveRun {
             error.outcome = .unknown
             throw error
@@ -322,8 +334,8 @@ final class LongLivedRun: Sendable {
                     // Cancelled before it came here: the cancellation handler has run and found nothing.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if let refusal = guarded.machine.wait(id) { return .success(.end(refusal)) }
-                    let timer = Task { [weak self] in
-                        guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
+                    let timer = self.task { [weak self, time = self.time] in
+                        guard (try? await time.sleep(until: deadline)) != nil else { return }
                         self?.withdraw(id, .success(.end(.expired)))
                     }
                     guarded.waiting[id] = Waiter(continuation: continuation, timer: timer)

@@ -36,6 +36,23 @@ struct SystemDescription: Sendable, Hashable {
     static let mostTextBytes = 1024
 }
 
+extension SystemDescription {
+    /// What a system of another account is told: the machine's name and kind, the application's, and these services.
+    func forAnyone(_ services: [String]) -> SystemDescription {
+        SystemDescription(
+            displayName: self.displayName,
+            kind: self.kind,
+            platform: .unknown,
+            isAuthority: false,
+            application: Application(
+                id: self.application.id,
+                displayName: self.application.displayName,
+                services: self.application.services.filter { services.contains($0.name) }
+            )
+        )
+    }
+}
+
 // MARK: - On the wire
 
 extension SystemDescription {
@@ -151,5 +168,7 @@ enum Presence {
     /// account can check.
     static let versionProperty = "v"
     static let tagProperty = "t"
+    /// There, and `1`, when systems of other accounts may connect.
+    static let anonymousProperty = "a"
     static let version = "1"
 }

@@ -41,14 +41,18 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// Where its processes listen, or whoever starts it, in no particular order.
     var endpoints: [Endpoint]
     let origin: LocalSystem
+    /// Whether it is on a system of another account.
+    let isAnonymous: Bool
 
     init(
         _ application: SystemDescription.Application,
         isRunning: Bool,
         on system: SystemID,
         endpoints: [Endpoint],
-        origin: LocalSystem
+        origin: LocalSystem,
+        isAnonymous: Bool = false
     ) {
+        self.isAnonymous = isAnonymous
         self.id = application.id
         self.displayName = application.displayName
         self.attributes = application.attributes
@@ -64,7 +68,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
-            && lhs.systemID == rhs.systemID && lhs.endpoints == rhs.endpoints
+            && lhs.systemID == rhs.systemID && lhs.endpoints == rhs.endpoints && lhs.isAnonymous == rhs.isAnonymous
     }
 
     /// Hashes the ids.

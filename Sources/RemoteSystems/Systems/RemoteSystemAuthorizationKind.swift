@@ -13,7 +13,9 @@ public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashabl
 
     /// A system of the same account.
     public static let sameUser = RemoteSystemAuthorizationKind(rawValue: 0)
-    /// Somebody else's; not offered yet, so no such system is ever listed.
+    /// Somebody else's, nearby. Listed only by watchers that ask for such systems with
+    /// ``RemoteSystemFilter/authorizationKind(_:)``, and only where its owner allows it
+    /// (``RemoteSystemHost/Options/allowsAnyoneNearby``).
     public static let anonymous = RemoteSystemAuthorizationKind(rawValue: 1)
 }
 

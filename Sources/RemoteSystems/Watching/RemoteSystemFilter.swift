@@ -41,7 +41,9 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     }
     /// Systems with this status.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
-    /// Systems of the same user, or of anybody nearby.
+    /// Systems of the same user, or of anybody nearby. Only a watcher with a filter for
+    /// ``RemoteSystemAuthorizationKind/anonymous`` looks for systems of others; those that it connects to learn the ids of
+    /// this system and of its account.
     public static func authorizationKind(_ kind: RemoteSystemAuthorizationKind) -> RemoteSystemFilter {
         .init(rule: .authorizationKind(kind))
     }
@@ -71,6 +73,9 @@ public struct RemoteSystemFilter: Sendable, Hashable {
 }
 
 extension Sequence<RemoteSystemFilter> {
+    /// Whether systems of other accounts are looked for, too.
+    var wantAnonymous: Bool { self.contains { $0.rule == .authorizationKind(.anonymous) } }
+
     func allow(_ system: RemoteSystem) -> Bool {
         Dictionary(grouping: self, by: \.rule.sort).values.allSatisfy { alternatives in
             alternatives.contains { $0.matches(system) }

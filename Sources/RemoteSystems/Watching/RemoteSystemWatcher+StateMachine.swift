@@ -28,6 +28,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         var attempts = 0
         var phase = Phase.connecting
         var isFirstAttempt = true
+        /// Of another account, as its hint says until it is connected to, and its certificate after that.
+        var isAnonymous = false
     }
 
     private enum Phase {
@@ -36,10 +38,24 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         /// The connection was lost. It stays listed while one quick attempt is made to get it back.
         case reconnecting(SystemID, SystemDescription?)
         case waiting(until: Instant)
+        /// Tried often enough. It is tried again when it is announced elsewhere, or anew.
+        case abandoned
+
+        /// Whether nothing goes on until its time comes or it is announced elsewhere.
+        var isIdle: Bool {
+            switch self {
+            case .waiting, .abandoned: true
+            default: false
+            }
+        }
     }
 
     /// Bounds what the network can make this process keep (design: 1 000 systems).
     static var mostInstances: Int { 4096 }
+    /// The same for processes of other accounts, of which anybody on the network can announce any number.
+    static var mostAnonymous: Int { 64 }
+    /// A process of another account that does not answer is not tried more often than this for each time it is announced.
+    static var mostAnonymousAttempts: Int { 3 }
 
     private let filters: [RemoteSystemFilter]
     private let ownSystem: SystemID
@@ -75,22 +91,40 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         if case .connected(_, .some) = self.instances[instance]?.phase { true } else { false }
     }
 
+    /// Whether a system of another account may answer there.
+    func isAnonymous(_ instance: String) -> Bool {
+        self.instances[instance]?.isAnonymous ?? false
+    }
+
     func knows(_ instance: String) -> Bool {
         self.instances[instance] != nil
     }
 
     // MARK: What discovery says
 
-    mutating func seen(_ instance: String, endpoints: [Endpoint], by type: RemoteSystemDiscoveryType) -> [Action] {
+    mutating func seen(
+        _ instance: String,
+        endpoints: [Endpoint],
+        by type: RemoteSystemDiscoveryType,
+        isAnonymous: Bool = false
+    ) -> [Action] {
         guard var known = self.instances[instance] else {
             guard self.instances.count < Self.mostInstances else { return self.refuse() }
-            self.instances[instance] = Instance(endpoints: endpoints, discoveryType: type)
+            // Strangers are left out without a word: there is nothing that our owner could do about them.
+            guard !isAnonymous || self.instances.values.count(where: \.isAnonymous) < Self.mostAnonymous else {
+                return []
+            }
+            self.instances[instance] = Instance(
+                endpoints: endpoints,
+                discoveryType: type,
+                isAnonymous: isAnonymous
+            )
             return [.connect(instance: instance, endpoints: endpoints)]
         }
         let isNew = known.endpoints != endpoints || !known.isHinted
         known.endpoints = endpoints
         known.isHinted = true
-        guard isNew, case .waiting = known.phase else {
+        guard isNew, known.phase.isIdle else {
             self.instances[instance] = known
             return []
         }
@@ -123,7 +157,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         case .connecting:
             self.instances[instance] = nil
             return [.disconnect(instance: instance)] + self.checkEnumeration()
-        case .waiting:
+        case .waiting, .abandoned:
             self.instances[instance] = nil
             return self.checkEnumeration()
         }
@@ -151,15 +185,16 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
 
     // MARK: What connections say
 
-    mutating func connected(_ instance: String, to system: SystemID) -> [Action] {
+    mutating func connected(_ instance: String, to system: SystemID, isAnonymous: Bool = false) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
+        known.isAnonymous = isAnonymous
+        if !isAnonymous { known.attempts = 0 }
         let before = known.phase
         if case .reconnecting(system, let description) = before {
             known.phase = .connected(system, description)
         } else {
             known.phase = .connected(system, nil)
         }
-        known.attempts = 0
         self.instances[instance] = known
         // Another system may have taken the lost one's place.
         return self.relist(before)
@@ -183,7 +218,12 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             return self.relist(before) + self.checkEnumeration()
         }
         known.attempts += 1
-        known.phase = .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
+        known.phase =
+            if known.isAnonymous, known.attempts >= Self.mostAnonymousAttempts {
+                .abandoned
+            } else {
+                .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
+            }
         self.instances[instance] = known
         return self.relist(before) + self.checkEnumeration()
     }
@@ -191,7 +231,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     /// A connection ended. Orderly: the other side is going away and said so.
     mutating func lost(_ instance: String, orderly: Bool, now: Instant) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
-        guard case .connected(let system, let description) = known.phase, !orderly else {
+        // A stranger could have us come back at once for ever.
+        guard case .connected(let system, let description) = known.phase, !orderly, !known.isAnonymous else {
             return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5)
         }
         known.phase = .reconnecting(system, description)
@@ -242,7 +283,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     private mutating func relist(_ phase: Phase) -> [Action] {
         switch phase {
         case .connected(let system, _), .reconnecting(let system, _): self.relist(system)
-        case .connecting, .waiting: []
+        case .connecting, .waiting, .abandoned: []
         }
     }
 
@@ -268,6 +309,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             default: break
             }
         }
+        // What others say of a system that is ours as well does not count.
+        if parts.contains(where: { !$0.instance.isAnonymous }) { parts.removeAll(where: \.instance.isAnonymous) }
         parts.sort { $0.name < $1.name }
         guard let first = parts.first else { return nil }
         var applications: [String: RemoteSystemApplication] = [:]
@@ -279,7 +322,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
                     isRunning: true,
                     on: id,
                     endpoints: instance.endpoints,
-                    origin: self.origin
+                    origin: self.origin,
+                    isAnonymous: instance.isAnonymous
                 )
             } else {
                 let known = applications[application.id]?.endpoints ?? []
@@ -294,7 +338,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
                     isRunning: false,
                     on: id,
                     endpoints: instance.endpoints,
-                    origin: self.origin
+                    origin: self.origin,
+                    isAnonymous: instance.isAnonymous
                 )
             }
         }
@@ -308,7 +353,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             modelDisplayName: first.description.model,
             discoveryType: parts.contains { $0.instance.discoveryType == .proximal }
                 ? .proximal : first.instance.discoveryType,
-            authorizationKind: .sameUser,
+            authorizationKind: first.instance.isAnonymous ? .anonymous : .sameUser,
             isLocal: id == self.ownSystem,
             applications: applications.values.sorted { $0.id < $1.id },
             origin: self.origin

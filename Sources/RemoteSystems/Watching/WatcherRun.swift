@@ -27,6 +27,7 @@ actor WatcherRun {
     private let time: TimeSource
     private let security: TransportSecurity
     private let limits: ConnectionLimits
+    private let wantsAnonymous: Bool
     private let tell: @Sendable (RemoteSystemEvent) -> Void
     private var machine: WatcherStateMachine<ContinuousClock.Instant>
     private var attempts: [String: (number: Int, connection: Connection?)] = [:]
@@ -35,6 +36,8 @@ actor WatcherRun {
     private let jobs: AsyncStream<Job>
     private let addJob: AsyncStream<Job>.Continuation
     private var isRenewing = false
+    /// When the next process of another account may be tried.
+    private var nextTurn: ContinuousClock.Instant
     /// Connections over which lists of expelled systems are being compared.
     private var exchanging: Set<ObjectIdentifier> = []
     private var isOver = false
@@ -57,6 +60,8 @@ actor WatcherRun {
         var limits = local.limits
         limits.deadPeerTime = TimeAmount(min(max(options.silenceTime, .seconds(1)), .seconds(3600)))
         self.limits = limits
+        self.wantsAnonymous = filters.wantAnonymous
+        self.nextTurn = self.time.now
         self.tell = tell
         self.machine = WatcherStateMachine(
             filters: filters,
@@ -102,7 +107,7 @@ actor WatcherRun {
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 self.local.reloadIdentity()
-                for case let connection? in self.attempts.values.map(\.connection) { self.renewIfDue(over: connection) }
+                for connection in self.connections { self.renewIfDue(over: connection) }
             }
         case .wakeUp(let time):
             try? await self.time.sleep(until: time)
@@ -122,12 +127,19 @@ actor WatcherRun {
         for await event in source.browse() {
             switch event {
             case .appeared(let hint), .changed(let hint):
-                guard self.isOurs(hint, from: source) else { continue }
+                var endpoints = hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) }
+                let isOurs = self.isOurs(hint, from: source)
+                if !isOurs {
+                    // A stranger must not make us connect to somewhere else than nearby.
+                    endpoints.removeAll { !$0.isProximal }
+                    guard self.isOfAnyone(hint), !endpoints.isEmpty else { continue }
+                }
                 self.obey(
                     self.machine.seen(
                         "\(source.name)/\(hint.id)",
-                        endpoints: hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) },
-                        by: source.isConfigured ? .cloud : .proximal
+                        endpoints: endpoints,
+                        by: source.isConfigured ? .cloud : .proximal,
+                        isAnonymous: !isOurs
                     )
                 )
             case .vanished(let id):
@@ -159,6 +171,15 @@ actor WatcherRun {
             let tag = hint.properties[Presence.tagProperty]
         else { return false }
         return self.security.identity.discoveryKey.matches(tag, instance: hint.instance)
+    }
+
+    /// Whether a hint that is not ours is worth a connection: our owner wants to see systems of others, and its owner wants
+    /// it to be seen.
+    private func isOfAnyone(_ hint: DiscoveryHint) -> Bool {
+        guard self.wantsAnonymous, let version = hint.properties[Presence.versionProperty],
+            version.elementsEqual(Presence.version.utf8), let key = hint.properties[Presence.anonymousProperty]
+        else { return false }
+        return key.elementsEqual("1".utf8)
     }
 
     // MARK: Presence
@@ -195,7 +216,7 @@ actor WatcherRun {
             connection = try await self.connect(instance, attempt: attempt, endpoints: endpoints)
         } catch {
             guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
-            self.report(error)
+            self.report(error, isAnonymous: self.machine.isAnonymous(instance))
             let isAuthentic = (error as? TransportError)?.code != .peerNotTrusted
             self.obey(
                 self.machine.failed(instance, isAuthentic: isAuthentic, now: self.time.now, jitter: .random(in: 0...1))
@@ -222,16 +243,31 @@ actor WatcherRun {
     }
 
     private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
-        var connector = try self.local.connector(limits: self.limits)
+        let isAnonymous = self.machine.isAnonymous(instance)
+        if isAnonymous { try await self.waitForTurn() }
+        let limits = isAnonymous ? self.limits.forAnonymous : self.limits
+        var connector = try self.local.connector(limits: limits)
+        connector.acceptsAnonymous = isAnonymous
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
         let connection = try await connector.connect(
             to: endpoints,
             expecting: nil,
-            hello: self.local.hello(service: Presence.service, package: nil, limits: self.limits)
+            hello: self.local.hello(service: Presence.service, package: nil, limits: limits)
         ) { request, connection in
             await self.described(request, instance: instance, attempt: attempt, by: connection)
         }
         return connection
+    }
+
+    /// However many processes of other accounts are announced, and however often anew: ten are tried in a second.
+    private func waitForTurn() async throws {
+        let now = self.time.now
+        let turn = max(self.nextTurn, now)
+        guard turn - now < .seconds(10) else {
+            throw RemoteSystemError(.unreachable, "Too many systems of other accounts are announced.", side: .network)
+        }
+        self.nextTurn = turn + .milliseconds(100)
+        if turn > now { try await self.time.sleep(until: turn) }
     }
 
     private func described(
@@ -246,6 +282,8 @@ actor WatcherRun {
         guard self.attempts[instance]?.number == attempt else { return Reply() }
         self.noteConnected(connection, instance: instance)
         self.obey(self.machine.described(instance, description))
+        // Nothing but the list concerns systems of others.
+        guard !connection.peer.isAnonymous else { return Reply() }
         if description.isAuthority { self.renewIfDue(over: connection) }
         if description.expulsions != self.local.expulsions?.number ?? 0 { self.agreeOnExpulsions(over: connection) }
         return Reply()
@@ -255,11 +293,18 @@ actor WatcherRun {
     private func noteConnected(_ connection: Connection, instance: String) {
         guard self.attempts[instance]?.connection == nil else { return }
         self.attempts[instance]?.connection = connection
-        self.obey(self.machine.connected(instance, to: connection.peer.systemID))
+        self.obey(
+            self.machine.connected(
+                instance,
+                to: connection.peer.systemID,
+                isAnonymous: connection.peer.isAnonymous
+            )
+        )
     }
 
-    private func report(_ error: any Error) {
-        guard let error = error as? TransportError, error.code == .peerNotTrusted || error.openStatus == .notAuthorized
+    private func report(_ error: any Error, isAnonymous: Bool) {
+        guard let error = error as? TransportError, !isAnonymous,
+            error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
         self.tell(
             .error(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false))
@@ -270,7 +315,12 @@ actor WatcherRun {
 
     /// This machine has a newer list, from one of those it is connected to or made here: the others get it.
     private func tellOfExpulsions() {
-        for case let connection? in self.attempts.values.map(\.connection) { self.agreeOnExpulsions(over: connection) }
+        for connection in self.connections { self.agreeOnExpulsions(over: connection) }
+    }
+
+    /// The open ones to systems of our account.
+    private var connections: [Connection] {
+        self.attempts.values.compactMap(\.connection).filter { !$0.peer.isAnonymous }
     }
 
     private func agreeOnExpulsions(over connection: Connection) {

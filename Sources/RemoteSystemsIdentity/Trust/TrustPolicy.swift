@@ -40,9 +40,16 @@ package struct TrustPolicy: Sendable {
 
     /// Establishes who presented this certificate, having proved by TLS that it holds the certificate's key.
     ///
-    /// - Parameter der: The peer's own certificate, in DER; at most 4 KiB.
-    package func authorise(peerCertificate der: [UInt8], now: Date) throws(TrustError) -> PeerIdentity {
-        let (peer, certificate) = try self.identify(der)
+    /// - Parameters:
+    ///   - der: The peer's own certificate, in DER; at most 4 KiB.
+    ///   - allowsAnonymous: Whether a system of another account will do. Its certificate must keep every rule but for the
+    ///     signature, which nobody here can check: the key of its account is not known.
+    package func authorise(
+        peerCertificate der: [UInt8],
+        now: Date,
+        allowsAnonymous: Bool = false
+    ) throws(TrustError) -> PeerIdentity {
+        let (peer, certificate) = try self.identify(der, allowsAnonymous: allowsAnonymous)
         guard now >= certificate.notValidBefore else {
             throw TrustError(
                 .notYetValid,
@@ -68,7 +75,7 @@ package struct TrustPolicy: Sendable {
 
     /// Why a peer that was authorised before, by this policy or an older one, is trusted no more; `nil` if it is.
     package func objection(to peer: PeerIdentity) -> TrustError? {
-        guard peer.accountID == self.accountID else { return .notOurAccount }
+        guard peer.isAnonymous || peer.accountID == self.accountID else { return .notOurAccount }
         guard self.revoked.contains(peer.systemID) else { return nil }
         return TrustError(
             .revoked,
@@ -77,7 +84,7 @@ package struct TrustPolicy: Sendable {
     }
 
     /// Everything that does not change with time: whose certificate it is, and that it is sound.
-    func identify(_ der: [UInt8]) throws(TrustError) -> (PeerIdentity, Certificate) {
+    func identify(_ der: [UInt8], allowsAnonymous: Bool = false) throws(TrustError) -> (PeerIdentity, Certificate) {
         let certificate: Certificate
         do {
             certificate = try Certificate(boundedDER: der)
@@ -87,10 +94,10 @@ package struct TrustPolicy: Sendable {
         guard certificate.version == .v3 else { throw .malformed("is not of version 3") }
         guard let key = certificate.p256Key else { throw .malformed("holds a key that is not of P-256") }
         let name = try Self.name(in: certificate)
-        guard name.account == self.accountID else { throw .notOurAccount }
-        guard certificate.signatureAlgorithm == .ecdsaWithSHA256,
-            Certificate.PublicKey(self.rootKey).isValidSignature(certificate.signature, for: certificate)
-        else {
+        // Whoever names our account must be of it, even where others would be let in.
+        let isOurs = name.account == self.accountID
+        guard isOurs || allowsAnonymous else { throw .notOurAccount }
+        guard certificate.signatureAlgorithm == .ecdsaWithSHA256, !isOurs || self.hasSigned(certificate) else {
             throw TrustError(
                 .badSignature,
                 """
@@ -106,8 +113,16 @@ package struct TrustPolicy: Sendable {
                 "The certificate names another system than the one whose key is in it. Trying again will not help."
             )
         }
-        let peer = PeerIdentity(accountID: name.account, systemID: name.system, expiry: certificate.notValidAfter)
+        let peer = PeerIdentity(
+            accountID: isOurs ? name.account : nil,
+            systemID: name.system,
+            expiry: certificate.notValidAfter
+        )
         return (peer, certificate)
+    }
+
+    private func hasSigned(_ certificate: Certificate) -> Bool {
+        Certificate.PublicKey(self.rootKey).isValidSignature(certificate.signature, for: certificate)
     }
 
     private static func name(in certificate: Certificate) throws(TrustError) -> SystemName {

@@ -24,6 +24,8 @@ package final class Listener: Sendable {
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
     ///   - port: 0 lets the system choose.
+    ///   - allowsAnonymous: whether callers of other accounts get as far as their hello, if their address is one that only
+    ///     neighbours have. `admit` decides about them; it is told who they are.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
@@ -33,6 +35,7 @@ package final class Listener: Sendable {
         limits: ConnectionLimits,
         logger: Logger,
         network: any TransportNetwork = SocketNetwork(),
+        allowsAnonymous: Bool = false,
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
         let shared = GateBox()
@@ -44,13 +47,14 @@ package final class Listener: Sendable {
                         logger.debug("Too many connections wait to be authenticated; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
+                    let allowsAnonymous = allowsAnonymous && channel.isProximal
                     let handler = OpeningHandler(
                         role: .host(
                             HostOpening(),
                             { await admit($0, $1).watched(by: security) },
                             leave: { shared.leave(address) }
                         ),
-                        authorise: { try security.authorise($0) },
+                        authorise: { try security.authorise($0, allowsAnonymous: allowsAnonymous) },
                         deadline: network.time.deadline + limits.openingTime,
                         logger: logger
                     )

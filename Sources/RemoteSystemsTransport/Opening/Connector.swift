@@ -25,6 +25,8 @@ package struct Connector: Sendable {
     /// For each address: TCP, TLS and the host's answer together.
     package var timeout: TimeAmount
     package var logger: Logger
+    /// Whether a system of another account will do. Off unless set; whoever sets it looks at who answered.
+    package var acceptsAnonymous = false
     package var network: any TransportNetwork
 
     /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
@@ -157,7 +159,7 @@ package struct Connector: Sendable {
             channel.eventLoop.makeCompletedFuture {
                 let opening = OpeningHandler(
                     role: .caller(CallerOpening(hello: hello, expecting: system), accepted, opened),
-                    authorise: { try self.security.authorise($0) },
+                    authorise: { try self.security.authorise($0, allowsAnonymous: self.acceptsAnonymous) },
                     deadline: deadline,
                     logger: self.logger
                 )

@@ -71,9 +71,15 @@ package final class TransportSecurity: Sendable {
     }
 
     /// Whether this peer may talk to us, now.
-    package func authorise(_ certificate: [UInt8]) throws -> PeerIdentity {
+    ///
+    /// - Parameter allowsAnonymous: whether a system of another account will do.
+    package func authorise(_ certificate: [UInt8], allowsAnonymous: Bool = false) throws -> PeerIdentity {
         let policy = self.state.withLock { $0.policy }
-        return try policy.authorise(peerCertificate: certificate, now: self.now())
+        return try policy.authorise(
+            peerCertificate: certificate,
+            now: self.now(),
+            allowsAnonymous: allowsAnonymous
+        )
     }
 
     package func clientHandler() throws -> NIOSSLClientHandler {

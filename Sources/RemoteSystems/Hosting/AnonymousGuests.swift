@@ -1,0 +1,75 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import Synchronization
+
+/// The connections of systems of other accounts, which share a bound of their own: strangers cannot take the place of
+/// the account's systems.
+final class AnonymousGuests: Sendable {
+    /// How many connections they have at once, all together and each system.
+    static let mostConnections = 16
+    static let mostOfOneSystem = 4
+
+    private let open = Mutex<[ObjectIdentifier: SystemID]>([:])
+
+    func hasRoom(for system: SystemID) -> Bool {
+        self.open.withLock { Self.hasRoom(for: system, in: $0) }
+    }
+
+    private static func hasRoom(for system: SystemID, in open: [ObjectIdentifier: SystemID]) -> Bool {
+        open.count < Self.mostConnections && open.values.count { $0 == system } < Self.mostOfOneSystem
+    }
+
+    /// Notes a connection until it ends. Returns false, and notes nothing, if there is no room: several may have been
+    /// admitted at the same time.
+    func enter(_ connection: Connection) -> Bool {
+        let id = ObjectIdentifier(connection)
+        let isIn = self.open.withLock { open in
+            guard Self.hasRoom(for: connection.peer.systemID, in: open) else { return false }
+            open[id] = connection.peer.systemID
+            return true
+        }
+        if isIn { connection.onClose { [weak self] _ in self?.open.withLock { _ = $0.removeValue(forKey: id) } } }
+        return isIn
+    }
+
+    /// What a stranger is told that asks for anything else than what is offered to anyone, whether it exists or not.
+    static let refusal = Refusal(
+        .notAuthorized,
+        "You are not authorised here: your system belongs to another account, and this is not offered to others."
+    )
+
+    static let full = Refusal(
+        .remoteSystemUnavailable,
+        "Too many systems of other accounts are connected. Try again later.",
+        canRetry: true
+    )
+}
+
+extension ConnectionLimits {
+    /// The same, no wider than what is granted to systems of other accounts.
+    var forAnonymous: ConnectionLimits {
+        var limits = self
+        limits.messageBytes = min(limits.messageBytes, 64 << 10)
+        limits.window = min(limits.window, 8)
+        limits.windowBytes = 128 << 10
+        limits.concurrentRequests = min(limits.concurrentRequests, limits.window)
+        return limits
+    }
+}
+
+extension AcceptedConnection {
+    /// Counts the connection among those of strangers, or ends it if there are too many.
+    func counted(in guests: AnonymousGuests) -> AcceptedConnection {
+        var accepted = self
+        accepted.opened = { [opened = self.opened] connection in
+            guard guests.enter(connection) else {
+                return connection.assumeIsolated { $0.abort(.resourceLimitsExceeded) }
+            }
+            opened(connection)
+        }
+        return accepted
+    }
+}

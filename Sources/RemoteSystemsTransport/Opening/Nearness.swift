@@ -1,0 +1,32 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import NIOCore
+
+extension Endpoint {
+    /// Whether the host is an address that only neighbours have: loopback, link-local or private (RFC 1918, RFC 4193).
+    /// A name is none.
+    package var isProximal: Bool {
+        var text = self.host.lowercased()
+        if text.hasPrefix("::ffff:") { text.removeFirst(7) }
+        guard !text.contains(":") else {
+            return text == "::1" || text.hasPrefix("fe80:") || text.hasPrefix("fc") || text.hasPrefix("fd")
+        }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        guard parts.count == 4, let first = parts[0], let second = parts[1], parts[2] != nil, parts[3] != nil else {
+            return false
+        }
+        switch (first, second) {
+        case (10, _), (127, _), (169, 254), (172, 16...31), (192, 168): return true
+        default: return false
+        }
+    }
+}
+
+extension Channel {
+    /// Whether the peer's address is one that only neighbours have.
+    package var isProximal: Bool {
+        guard let address = self.remoteAddress, let host = address.ipAddress else { return false }
+        return Endpoint(host: host, port: address.port ?? 0).isProximal
+    }
+}
