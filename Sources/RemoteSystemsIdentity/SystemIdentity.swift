@@ -78,6 +78,11 @@ public struct SystemIdentity: Sendable {
         TrustPolicy(rootKey: self.rootKey, revoked: revoked)
     }
 
+    /// Reads a list of the systems that were expelled from this account, from wherever it came.
+    package func expulsions(in bytes: [UInt8]) throws(TrustError) -> ExpulsionList {
+        try ExpulsionList(bytes, of: self.accountID, signedBy: self.rootKey)
+    }
+
     /// A request for a new certificate, for ``AccountAuthority/renew(_:for:now:)`` on the machine with the account's key.
     package func makeRenewalRequest() throws(IdentityError) -> [UInt8] {
         try SigningRequest.make(with: self.systemKey)

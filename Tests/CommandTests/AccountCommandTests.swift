@@ -238,5 +238,60 @@ extension CommandTests {
                 #expect(finished.errors.contains("--passphrase-file"))
             }
         }
+
+        @Test func `a machine is expelled by the beginning of its id, and account show says so`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await Self.whileInviting(sandbox) { _, uri in
+                    _ = try await sandbox.run("account", "join", uri, "--json", as: "other")
+                }
+                let id = try #require(try await sandbox.account("other")["systemID"] as? String)
+                try await sandbox.whileServing { serving, port in
+                    let expelled = try await sandbox.run(
+                        "account",
+                        "expel",
+                        String(id.prefix(6)),
+                        "--loopback",
+                        "--wait",
+                        "1",
+                        "--json"
+                    )
+                    #expect(expelled.status == 0)
+                    #expect(expelled.event("expelled")?["systemID"] as? String == id)
+                    #expect(try await sandbox.account()["expelled"] as? [String] == [id])
+                    // The service that runs has taken it into use meanwhile, or does so now.
+                    _ = try await eventually("a refusal", within: .seconds(10)) {
+                        let ping = try await sandbox.run(
+                            "ping",
+                            "127.0.0.1:\(port)",
+                            "--count",
+                            "1",
+                            "--json",
+                            as: "other"
+                        )
+                        let message = ping.event("failed")?["message"] as? String
+                        return message?.contains("expelled") == true ? true : nil
+                    }
+                }
+            }
+        }
+
+        @Test func `a system that nobody knows, and one's own, are not expelled`() async throws {
+            try await Sandbox.with { sandbox in
+                let own = try #require(try await sandbox.account()["systemID"] as? String)
+                for (system, reason) in [("nobody", nil), (own, "accountInUse")] {
+                    let finished = try await sandbox.run(
+                        "account",
+                        "expel",
+                        system,
+                        "--loopback",
+                        "--wait",
+                        "0.5",
+                        "--json"
+                    )
+                    #expect(finished.status == 2)
+                    #expect(finished.event("failed")?["reason"] as? String == reason)
+                }
+            }
+        }
     }
 }

@@ -191,6 +191,9 @@ actor HostCore {
     }
 
     private func answer(_ request: IncomingRequest, from connection: Connection) -> Reply {
+        if request.message["Type"]?.string == LocalSystem.expelledType {
+            return self.local.exchangeExpulsions(request.message, with: connection.peer)
+        }
         guard request.message["Type"]?.string == "renew", let signing = request.message["Request"]?.data else {
             return Reply(status: .failure, failure: WireFailure("This request is not known here."))
         }
@@ -207,6 +210,11 @@ actor HostCore {
     func update(attributes: [String: String]) async {
         guard attributes != self.application.attributes else { return }
         self.application.attributes = attributes
+        await self.tellWatchers()
+    }
+
+    /// Tells every watcher what this process is, since something in it changed.
+    func tellWatchers() async {
         await withDiscardingTaskGroup { group in
             for watcher in self.watchers.values {
                 group.addTask { await self.tell(watcher) }
@@ -223,7 +231,8 @@ actor HostCore {
             manufacturer: self.facts.manufacturer,
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
-            application: self.application
+            application: self.application,
+            expulsions: self.local.expulsions?.number ?? 0
         )
     }
 }

@@ -163,6 +163,7 @@ public final class RemoteSystemHost: Service {
                     group.addTask { try await self.announce(port: port, through: source) }
                 }
             }
+            group.addTask { await self.local.followAccount { await self.core.tellWatchers() } }
             group.addTask {
                 while true {
                     try await self.local.environment.time.sleep(for: .seconds(6 * 3600))

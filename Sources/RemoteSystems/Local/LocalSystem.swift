@@ -15,7 +15,22 @@ internal import Synchronization
 final class LocalSystem: Sendable {
     let configuration: RemoteSystemsConfiguration
     let sources: [any DiscoverySource]
-    private let loaded = Mutex<TransportSecurity?>(nil)
+    private let loaded = Mutex<Loaded?>(nil)
+
+    private struct Loaded {
+        var security: TransportSecurity
+        /// The newest list of expelled systems that is in use.
+        var expulsions: ExpulsionList?
+        /// What the store held when it was last read; `nil` for an identity that is in no store.
+        var version: AccountStore.Version?
+    }
+
+    /// What is read of an account.
+    private struct Account {
+        var identity: SystemIdentity
+        var version: AccountStore.Version?
+        var expulsions: ExpulsionList?
+    }
 
     init(_ configuration: RemoteSystemsConfiguration) {
         self.configuration = configuration
@@ -29,9 +44,13 @@ final class LocalSystem: Sendable {
     func security() throws(RemoteSystemError) -> TransportSecurity {
         do {
             return try self.loaded.withLock { loaded in
-                if let loaded { return loaded }
-                let new = try TransportSecurity(identity: try self.identity())
-                loaded = new
+                if let loaded { return loaded.security }
+                let account = try self.readAccount()
+                let new = try TransportSecurity(
+                    identity: account.identity,
+                    revoked: Set(account.expulsions?.systems ?? [])
+                )
+                loaded = Loaded(security: new, expulsions: account.expulsions, version: account.version)
                 return new
             }
         } catch {
@@ -39,10 +58,15 @@ final class LocalSystem: Sendable {
         }
     }
 
-    private func identity() throws -> SystemIdentity {
-        if let identity = self.environment.identity { return try identity() }
-        return try self.store().identity()
+    private func readAccount() throws -> Account {
+        if let identity = self.environment.identity { return Account(identity: try identity()) }
+        let store = try self.store()
+        let identity = try store.identity()
+        return Account(identity: identity, version: store.version(), expulsions: try store.expulsions())
     }
+
+    /// The newest list of expelled systems that is in use; `nil` if nobody ever was expelled, as far as is known here.
+    var expulsions: ExpulsionList? { self.loaded.withLock { $0?.expulsions } }
 
     func store() throws(IdentityError) -> AccountStore {
         guard self.environment.identity == nil else {
@@ -55,17 +79,56 @@ final class LocalSystem: Sendable {
         return try AccountStore()
     }
 
-    /// Takes a certificate into use that this or another process has renewed meanwhile; where the account's key is, reading
-    /// the identity renews it when it is time. For processes that run for long.
+    /// Takes into use what this or another process has changed in the account meanwhile: a renewed certificate, a system
+    /// that was expelled. Where the account's key is, reading the identity renews it when it is time. For processes that run
+    /// for long.
     func reloadIdentity() {
         do {
-            let security = try self.security()
-            let identity = try self.identity()
-            guard identity.certificateValidity != security.identity.certificateValidity else { return }
-            try security.update(identity: identity)
-            self.logger.debug("A renewed certificate is in use")
+            _ = try self.security()
+            try self.loaded.withLock { loaded in
+                guard let present = loaded else { return }
+                let account = try self.readAccount()
+                loaded?.version = account.version
+                // Another account is in the store now. Who joined one goes on under the old until it is started again.
+                guard account.identity.accountID == present.security.identity.accountID else { return }
+                guard
+                    account.identity.certificateValidity != present.security.identity.certificateValidity
+                        || account.expulsions != present.expulsions
+                else { return }
+                try present.security.update(
+                    identity: account.identity,
+                    revoked: Set(account.expulsions?.systems ?? [])
+                )
+                loaded?.expulsions = account.expulsions
+                self.logger.debug("What changed in the account is in use")
+            }
         } catch {
-            self.logger.warning("The system's certificate could not be renewed", metadata: ["reason": "\(error)"])
+            self.logger.warning("The account could not be read again", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// Takes a list of expelled systems that another system passed on, for this process at once and for others of this
+    /// machine within a second or two.
+    func take(expulsions bytes: [UInt8]) throws(RemoteSystemError) {
+        do {
+            _ = try self.store().install(expulsions: bytes, now: Date())
+        } catch {
+            throw RemoteSystemError(error)
+        }
+        self.reloadIdentity()
+    }
+
+    /// Until cancelled, looks once a second whether the account was changed, takes that into use, and calls back when there
+    /// are expelled systems to tell others of.
+    func followAccount(_ expelled: () async -> Void) async {
+        var told = self.expulsions?.number
+        while (try? await Task.sleep(for: .seconds(1))) != nil {
+            if let store = try? self.store(), self.loaded.withLock({ $0?.version }) != store.version() {
+                self.reloadIdentity()
+            }
+            guard let number = self.expulsions?.number, number != told else { continue }
+            told = number
+            await expelled()
         }
     }
 

@@ -15,6 +15,8 @@ struct SystemDescription: Sendable, Hashable {
     /// Whether the account's key is there, so that it can renew certificates.
     var isAuthority: Bool
     var application: Application
+    /// The number of the newest list of expelled systems that is known there; 0 if there is none.
+    var expulsions: UInt64 = 0
 
     /// Applications that are installed there and do not run; told by the one that starts them.
     var installed: [Application] = []
@@ -44,6 +46,7 @@ extension SystemDescription {
             "Platform": .integer(Int64(self.platform.rawValue)),
             "Authority": .bool(self.isAuthority),
         ]
+        if self.expulsions > 0 { system["Expelled"] = Value(self.expulsions) }
         system["Manufacturer"] = self.manufacturer.map { .string($0) }
         system["Model"] = self.model.map { .string($0) }
         var message: ValueSet = [
@@ -69,6 +72,7 @@ extension SystemDescription {
         self.model = system.text("Model")
         self.isAuthority = system["Authority"]?.bool ?? false
         self.application = application
+        self.expulsions = system["Expelled"]?.uint64 ?? 0
         self.installed = (message["Installed"]?.array ?? []).prefix(Self.mostInstalled)
             .compactMap { $0.dictionary.flatMap { Application($0) } }
     }

@@ -17,7 +17,9 @@ actor WatcherRun {
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
         /// A process that is connected to and does not say what it is does not keep its place.
         case expectDescription(Connection, instance: String, attempt: Int)
+        case followAccount
         case renew
+        case exchangeExpulsions(Connection)
         case wakeUp(ContinuousClock.Instant)
     }
 
@@ -33,6 +35,8 @@ actor WatcherRun {
     private let jobs: AsyncStream<Job>
     private let addJob: AsyncStream<Job>.Continuation
     private var isRenewing = false
+    /// Connections over which lists of expelled systems are being compared.
+    private var exchanging: Set<ObjectIdentifier> = []
     private var isOver = false
 
     /// A lost system is looked for once at its old address before it is removed; this much of the second that
@@ -68,6 +72,7 @@ actor WatcherRun {
     /// Until cancelled.
     func run() async {
         for source in self.local.sources { self.addJob.yield(.browse(source)) }
+        self.addJob.yield(.followAccount)
         self.addJob.yield(.renew)
         self.armWakeUp()
         await withDiscardingTaskGroup { group in
@@ -90,6 +95,10 @@ actor WatcherRun {
             try? await self.time.sleep(for: Self.descriptionTime)
             guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
             await connection.abort()
+        case .followAccount:
+            await self.local.followAccount { self.tellOfExpulsions() }
+        case .exchangeExpulsions(let connection):
+            await self.exchangeExpulsions(over: connection)
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 self.local.reloadIdentity()
@@ -238,6 +247,7 @@ actor WatcherRun {
         self.noteConnected(connection, instance: instance)
         self.obey(self.machine.described(instance, description))
         if description.isAuthority { self.renewIfDue(over: connection) }
+        if description.expulsions != self.local.expulsions?.number ?? 0 { self.agreeOnExpulsions(over: connection) }
         return Reply()
     }
 
@@ -254,6 +264,29 @@ actor WatcherRun {
         self.tell(
             .error(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false))
         )
+    }
+
+    // MARK: Expelled systems
+
+    /// This machine has a newer list, from one of those it is connected to or made here: the others get it.
+    private func tellOfExpulsions() {
+        for case let connection? in self.attempts.values.map(\.connection) { self.agreeOnExpulsions(over: connection) }
+    }
+
+    private func agreeOnExpulsions(over connection: Connection) {
+        guard !self.exchanging.contains(ObjectIdentifier(connection)) else { return }
+        self.addJob.yield(.exchangeExpulsions(connection))
+    }
+
+    /// Until both know what this machine does. One at a time for each connection, however often its host describes itself.
+    private func exchangeExpulsions(over connection: Connection) async {
+        guard self.exchanging.insert(ObjectIdentifier(connection)).inserted else { return }
+        defer { self.exchanging.remove(ObjectIdentifier(connection)) }
+        var shown: ExpulsionList?
+        repeat {
+            shown = self.local.expulsions
+            await self.local.exchangeExpulsions(over: connection)
+        } while self.local.expulsions != shown && !Task.isCancelled
     }
 
     // MARK: Renewal

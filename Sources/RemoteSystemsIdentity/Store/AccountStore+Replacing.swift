@@ -64,9 +64,12 @@ extension AccountStore {
             }
             var systemKey = P256.Signing.PrivateKey()
             var joinedSystems: [UInt8]?
-            if isSame, let present {
+            var expulsions: ExpulsionList?
+            if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
-                joinedSystems = try state.subdirectory(Self.accountName)?.read(StoredAccount.File.joinedSystems)
+                joinedSystems = try account.read(StoredAccount.File.joinedSystems)
+                // A damaged list must not stand in the way of what repairs it: others bring it back.
+                expulsions = try? StoredAccount.expulsions(from: present.identity, in: account)
             }
             let identity = try SystemIdentity.founding(
                 authority,
@@ -78,6 +81,7 @@ extension AccountStore {
                 of: identity,
                 rootKey: authority.rootKey,
                 joinedSystems: joinedSystems,
+                expulsions: expulsions,
                 created: created
             )
             let setAside = try Self.install(files, in: state, settingAsideAt: now)

@@ -106,13 +106,7 @@ public struct AccountStore: Sendable {
         {
             return authority
         }
-        throw IdentityError(
-            .notAuthority,
-            """
-            This needs the account's root key, which is not on this machine. Do it on the machine where the account \
-            was made, or bring the account here with its recovery file (`remotesystems account import`).
-            """
-        )
+        throw .notAuthority
     }
 
     // MARK: Renewing
@@ -247,7 +241,7 @@ extension AccountStore {
     }
 
     /// Runs `body` with the account that is there, while no other process changes it.
-    private func withAccount<Result>(
+    func withAccount<Result>(
         _ body: (borrowing SecretDirectory, StoredAccount) throws(IdentityError) -> Result
     ) throws(IdentityError) -> Result {
         let state = try SecretDirectory.make(path: self.directory)
@@ -303,6 +297,16 @@ extension SystemIdentity {
 }
 
 extension IdentityError {
+    package static var notAuthority: IdentityError {
+        IdentityError(
+            .notAuthority,
+            """
+            This needs the account's root key, which is not on this machine. Do it on the machine where the account \
+            was made, or bring the account here with its recovery file (`remotesystems account import`).
+            """
+        )
+    }
+
     fileprivate static func rejectedRenewal(_ what: String, cause: (any Error)? = nil) -> IdentityError {
         IdentityError(
             .rejectedCertificate,

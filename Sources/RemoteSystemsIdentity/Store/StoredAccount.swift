@@ -19,10 +19,12 @@ struct StoredAccount {
         static let systemKey = "system-key.pem"
         static let discoveryKey = "discovery-key.pem"
         static let joinedSystems = "joined-systems"
+        static let expelledSystems = "expelled-systems.pem"
     }
 
     private static let certificateType = "CERTIFICATE"
     private static let discoveryKeyType = "REMOTE SYSTEMS DISCOVERY KEY"
+    private static let expulsionsType = "REMOTE SYSTEMS EXPELLED"
 
     // MARK: Writing
 
@@ -30,6 +32,7 @@ struct StoredAccount {
         of identity: SystemIdentity,
         rootKey: P256.Signing.PrivateKey?,
         joinedSystems: [UInt8]? = nil,
+        expulsions: ExpulsionList? = nil,
         created: Date
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
         let manifest = Manifest(account: identity.accountID, system: identity.systemID, created: created)
@@ -46,10 +49,15 @@ struct StoredAccount {
         if let joinedSystems {
             files.append((File.joinedSystems, joinedSystems))
         }
+        if let expulsions {
+            files.append((File.expelledSystems, Self.expulsionsFile(expulsions)))
+        }
         return files
     }
 
     static func certificateFile(_ der: [UInt8]) -> [UInt8] { Self.pem(Self.certificateType, der) }
+
+    static func expulsionsFile(_ list: ExpulsionList) -> [UInt8] { Self.pem(Self.expulsionsType, list.bytes) }
 
     private static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
         Array((PEMDocument(type: type, derBytes: bytes).pemString + "\n").utf8)
@@ -102,6 +110,27 @@ struct StoredAccount {
             throw .damaged(File.rootKey, "is not the key of \(File.rootCertificate)", in: directory)
         }
         return authority
+    }
+
+    /// The systems that were expelled from the account; `nil` if none ever was.
+    ///
+    /// Checked like everything that is kept: a list that somebody changed must let nobody back in.
+    static func expulsions(
+        from account: SystemIdentity,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> ExpulsionList? {
+        guard try directory.contains(File.expelledSystems) else { return nil }
+        let bytes = try Self.readPEM(File.expelledSystems, Self.expulsionsType, in: directory)
+        do throws(TrustError) {
+            return try account.expulsions(in: bytes)
+        } catch {
+            throw .damaged(
+                File.expelledSystems,
+                "is no list that the account's key signed (\(error.code))",
+                in: directory,
+                cause: error
+            )
+        }
     }
 
     private static func readText(

@@ -62,13 +62,18 @@ package struct TrustPolicy: Sendable {
                 """
             )
         }
-        guard !self.revoked.contains(peer.systemID) else {
-            throw TrustError(
-                .revoked,
-                "This system was expelled from the account. Trying again will not help; invite it again if that was wrong."
-            )
-        }
+        if let objection = self.objection(to: peer) { throw objection }
         return peer
+    }
+
+    /// Why a peer that was authorised before, by this policy or an older one, is trusted no more; `nil` if it is.
+    package func objection(to peer: PeerIdentity) -> TrustError? {
+        guard peer.accountID == self.accountID else { return .notOurAccount }
+        guard self.revoked.contains(peer.systemID) else { return nil }
+        return TrustError(
+            .revoked,
+            "This system was expelled from the account. Trying again will not help; invite it again if that was wrong."
+        )
     }
 
     /// Everything that does not change with time: whose certificate it is, and that it is sound.

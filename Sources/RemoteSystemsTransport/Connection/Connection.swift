@@ -389,6 +389,12 @@ package actor Connection {
         self.end(status, cause: reason)
     }
 
+    /// Closes at once, from anywhere: the peer is not trusted any more.
+    nonisolated func refuseFurther(_ objection: TrustError) {
+        let reason = TransportError(.peerNotTrusted, objection.message, side: .remote, cause: objection)
+        self.onEventLoop { $0.abort(.unknown, reason: reason) }
+    }
+
     /// Returns when the connection has ended, saying how.
     package nonisolated func waitUntilClosed() async -> CloseStatus {
         await withCheckedContinuation { continuation in

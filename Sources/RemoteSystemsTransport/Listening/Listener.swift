@@ -45,7 +45,11 @@ package final class Listener: Sendable {
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let handler = OpeningHandler(
-                        role: .host(HostOpening(), admit, leave: { shared.leave(address) }),
+                        role: .host(
+                            HostOpening(),
+                            { await admit($0, $1).watched(by: security) },
+                            leave: { shared.leave(address) }
+                        ),
                         authorise: { try security.authorise($0) },
                         deadline: network.time.deadline + limits.openingTime,
                         logger: logger
@@ -104,6 +108,18 @@ package final class Listener: Sendable {
     /// Takes no more connections. Open ones go on.
     package func stop() async {
         await self.bound.close()
+    }
+}
+
+extension Admission {
+    /// The same, with the connection's peer being watched from the moment it opens.
+    fileprivate func watched(by security: TransportSecurity) -> Admission {
+        guard case .accept(var accepted) = self else { return self }
+        accepted.opened = { [opened = accepted.opened] connection in
+            security.watch(connection)
+            opened(connection)
+        }
+        return .accept(accepted)
     }
 }
 

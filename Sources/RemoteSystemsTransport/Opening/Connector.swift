@@ -151,7 +151,7 @@ package struct Connector: Sendable {
             acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
             limits: self.limits,
             handler: handler,
-            opened: { _ in }
+            opened: { [security = self.security] in security.watch($0) }
         )
         let connecting = self.network.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
             channel.eventLoop.makeCompletedFuture {

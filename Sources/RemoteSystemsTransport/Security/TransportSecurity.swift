@@ -13,13 +13,16 @@ package typealias PeerAuthorization = @Sendable ([UInt8]) throws -> PeerIdentity
 /// This system's identity made ready for TLS: certificates, keys and the rule of whom to trust.
 ///
 /// Shared by every listener and connector of a process. When the identity is renewed or the trust changes, new TLS
-/// contexts are made, so that no ticket of an old session is good any more.
+/// contexts are made, so that no ticket of an old session is good any more, and connections with peers that are trusted
+/// no more end.
 package final class TransportSecurity: Sendable {
     private struct State: Sendable {
         var identity: SystemIdentity
         var policy: TrustPolicy
         var client: NIOSSLContext
         var server: NIOSSLContext
+        /// Every open connection, whoever opened it.
+        var connections: [ObjectIdentifier: Connection] = [:]
     }
 
     private let state: Mutex<State>
@@ -27,9 +30,10 @@ package final class TransportSecurity: Sendable {
 
     package init(
         identity: SystemIdentity,
+        revoked: Set<SystemID> = [],
         now: @escaping @Sendable () -> Date = { Date() }
     ) throws {
-        self.state = Mutex(try Self.makeState(identity, revoked: []))
+        self.state = Mutex(try Self.makeState(identity, revoked: revoked))
         self.now = now
     }
 
@@ -37,11 +41,33 @@ package final class TransportSecurity: Sendable {
         self.state.withLock { $0.identity }
     }
 
-    /// Takes a renewed identity or a changed list of expelled systems into use, for every handshake from now on.
+    /// Takes a renewed identity or a changed list of expelled systems into use: for every handshake from now on, and for
+    /// the connections that are open, of which those with an expelled system end at once.
     ///
     /// - Parameter revoked: `nil` leaves the list as it is, so that renewing lets nobody back in.
     package func update(identity: SystemIdentity, revoked: Set<SystemID>? = nil) throws {
-        try self.state.withLock { $0 = try Self.makeState(identity, revoked: revoked ?? $0.policy.revoked) }
+        let (policy, connections) = try self.state.withLock { state in
+            let connections = state.connections
+            state = try Self.makeState(identity, revoked: revoked ?? state.policy.revoked)
+            state.connections = connections
+            return (state.policy, connections.values)
+        }
+        for connection in connections {
+            guard let objection = policy.objection(to: connection.peer) else { continue }
+            // Not at once even on its own event loop: whoever changes the trust need not expect to be called back by it.
+            connection.channel.eventLoop.execute { connection.refuseFurther(objection) }
+        }
+    }
+
+    /// Keeps an eye on a connection that has just opened. The trust may have changed since its handshake.
+    func watch(_ connection: Connection) {
+        let id = ObjectIdentifier(connection)
+        let objection = self.state.withLock { state in
+            state.connections[id] = connection
+            return state.policy.objection(to: connection.peer)
+        }
+        connection.onClose { [weak self] _ in self?.state.withLock { $0.connections[id] = nil } }
+        if let objection { connection.refuseFurther(objection) }
     }
 
     /// Whether this peer may talk to us, now.

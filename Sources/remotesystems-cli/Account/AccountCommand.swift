@@ -7,10 +7,11 @@ import ArgumentParser
 struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
-        abstract: "Show the account of this user on this machine, let other machines in, keep it safe.",
+        abstract:
+            "Show the account of this user on this machine, let other machines in and put them out, keep it safe.",
         subcommands: [
-            AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountExportCommand.self,
-            AccountImportCommand.self,
+            AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountExpelCommand.self,
+            AccountExportCommand.self, AccountImportCommand.self,
         ]
     )
 }

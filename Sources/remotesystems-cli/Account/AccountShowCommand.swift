@@ -20,6 +20,7 @@ struct AccountShowCommand: Subcommand {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
         let joined = try account.systemsThatJoined()
+        let expelled = try account.expelledSystems()
         let directory = try account.directory
         try output.json(
             AccountOutput(
@@ -30,6 +31,7 @@ struct AccountShowCommand: Subcommand {
                 certificateEnds: identity.certificateValidity.upperBound,
                 renewal: identity.renewalDate,
                 joined: joined,
+                expelled: expelled,
                 directory: directory
             )
         )
@@ -47,6 +49,10 @@ struct AccountShowCommand: Subcommand {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
             for system in joined { try output.line("             \(system)") }
         }
+        if !expelled.isEmpty {
+            try output.line("expelled     \(expelled.count), by id:")
+            for system in expelled { try output.line("             \(system)") }
+        }
         try output.line("kept in      \(directory.printable)")
         return true
     }
@@ -61,5 +67,6 @@ private struct AccountOutput: Encodable {
     var certificateEnds: Date
     var renewal: Date
     var joined: [SystemID]
+    var expelled: [SystemID]
     var directory: String
 }

@@ -83,12 +83,14 @@ import Testing
         #expect(change.identity.isAuthority)
     }
 
-    @Test func `the account's own machine keeps its list of systems`() throws {
+    @Test func `the account's own machine keeps its lists of systems`() throws {
         let identity = try self.export()
         let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
         try self.store.recordJoined(system)
+        let expulsions = try self.store.expel(system, now: noon)
         #expect(try self.importing(into: self.store).identity.systemID == identity.systemID)
         #expect(try self.store.joinedSystems() == [system])
+        #expect(try self.store.expulsions() == expulsions)
     }
 
     @Test func `a damaged account is replaced by recovery and kept aside`() throws {

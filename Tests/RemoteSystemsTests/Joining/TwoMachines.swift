@@ -4,7 +4,7 @@
 import Foundation
 import RemoteSystems
 
-/// Two machines, each with a state directory of its own, on one segment and one loopback interface.
+/// Two machines or more, each with a state directory of its own, on one segment and one loopback interface.
 struct TwoMachines {
     let directory: String
     let segment = ScriptedDiscovery()
@@ -56,10 +56,10 @@ struct TwoMachines {
         return await inviting.result
     }
 
-    /// The second machine joins the first.
-    func join() async throws {
+    /// A machine joins the first.
+    func join(_ machine: String = "second") async throws {
         let outcome = try await self.whileInviting { invitation, _ in
-            _ = try await self.account("second").join(invitation)
+            _ = try await self.account(machine).join(invitation)
         }
         _ = try outcome.get()
     }

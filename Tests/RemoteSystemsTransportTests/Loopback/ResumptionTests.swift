@@ -38,6 +38,23 @@ import ValueSets
         }
     }
 
+    @Test func `a session of a system that was expelled while it was connected is worth nothing`() async throws {
+        try await LoopbackHost.with { host in
+            let rogue = try host.account.system()
+            let openssl = try OpenSSL(as: rogue, to: host)
+            defer { openssl.remove() }
+            let first = Task { try await openssl.run(["-sess_out", openssl.session], ending: false) }
+            let connection = try await host.connections.first()
+            // The ticket comes with the first answer, so the client has it when it is thrown out.
+            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            #expect(await connection.waitUntilClosed() == .unknown)
+            #expect(try await first.value.frame == .accepted)
+            let again = try await openssl.run(["-sess_in", openssl.session])
+            #expect(again.text.contains("New, TLSv1.3"))
+            #expect(again.frame == .refused(.notAuthorized))
+        }
+    }
+
     @Test func `a session that outlives the certificate it was made with is worth nothing`() async throws {
         try await LoopbackHost.with { host in
             let short = try host.account.system(validFrom: -3600, to: 8)
@@ -86,7 +103,8 @@ private struct OpenSSL {
         try await self.run(options).frame == .accepted
     }
 
-    func run(_ options: [String]) async throws -> (text: String, frame: Answer) {
+    /// - Parameter ending: whether to have the host end a connection that it has accepted.
+    func run(_ options: [String], ending: Bool = true) async throws -> (text: String, frame: Answer) {
         let output = self.directory + "/output"
         let script = """
             timeout 20 \(Self.path) s_client -ign_eof -connect 127.0.0.1:\(self.host.listener.port) -tls1_3 \
@@ -95,7 +113,7 @@ private struct OpenSSL {
             """
         // The command ends when the host closes the connection, which a host that has accepted it does not do by itself.
         let ending = Task { [connections = self.host.connections] in
-            while !Task.isCancelled {
+            while ending, !Task.isCancelled {
                 for connection in connections.all { await connection.abort() }
                 try await Task.sleep(for: .milliseconds(5))
             }

@@ -91,6 +91,62 @@ import ValueSets
         }
     }
 
+    // MARK: Connections that are open
+
+    @Test func `a live connection with a system that is expelled ends at once, others go on`() async throws {
+        try await LoopbackHost.with(handler: { request, _ in
+            if request.message.isEmpty { try? await Task.sleep(for: .seconds(60)) }
+            return Reply(message: request.message)
+        }) { host in
+            let (rogue, friend) = (try host.account.system(), try host.account.system())
+            let connection = try await host.connect(as: rogue)
+            let other = try await host.connect(as: friend)
+            let call = Task { try await connection.send([:], timeout: .seconds(60)) }
+            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            #expect(await connection.waitUntilClosed() == .unknown)
+            let error = await #expect(throws: TransportError.self) { _ = try await call.value }
+            #expect((error?.cause as? TransportError)?.message.contains("expelled") == true)
+            let again = await #expect(throws: TransportError.self) { _ = try await host.connect(as: rogue) }
+            #expect(again?.openStatus == .notAuthorized)
+            #expect(try await other.send(["still": true], timeout: .seconds(20)).message == ["still": true])
+        }
+    }
+
+    @Test func `a caller, too, ends its connections to a host that is expelled`() async throws {
+        try await LoopbackHost.with { host in
+            let security = try TransportSecurity(identity: host.account.system())
+            let connection = try await host.connect(with: security)
+            _ = try await connection.send([:], timeout: .seconds(20))
+            try security.update(identity: security.identity, revoked: [host.security.identity.systemID])
+            #expect(await connection.waitUntilClosed() == .unknown)
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == .unknown)
+            let again = await #expect(throws: TransportError.self) { _ = try await host.connect(with: security) }
+            #expect(again?.code == .peerNotTrusted)
+        }
+    }
+
+    @Test func `a system that is expelled while its hello is looked at gets no request through`() async throws {
+        let handled = Counter()
+        try await LoopbackHost.with(
+            admitting: .milliseconds(300),
+            handler: { request, _ in
+                handled.increase()
+                return Reply(message: request.message)
+            }
+        ) { host in
+            let rogue = try host.account.system()
+            let call = Task {
+                let connection = try await host.connect(as: rogue)
+                return try await connection.send([:], timeout: .seconds(20))
+            }
+            try await eventually("the hello") { host.hellos.value == 1 }
+            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            await #expect(throws: TransportError.self) { _ = try await call.value }
+            #expect(handled.value == 0)
+        }
+    }
+
     // MARK: Hosts
 
     private func refusal(of host: LoopbackHost, by caller: SystemIdentity) async throws -> TransportError? {

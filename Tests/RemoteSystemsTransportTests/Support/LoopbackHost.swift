@@ -77,6 +77,7 @@ struct LoopbackHost: Sendable {
     func connect(
         service: String = "echo",
         as identity: SystemIdentity? = nil,
+        with security: TransportSecurity? = nil,
         limits: ConnectionLimits = .patient,
         through port: Int? = nil,
         expecting system: SystemID? = nil,
@@ -84,7 +85,7 @@ struct LoopbackHost: Sendable {
         handler: @escaping RequestHandler = { _, _ in Reply(status: .failure) }
     ) async throws -> Connection {
         let connector = Connector(
-            security: try TransportSecurity(identity: identity ?? self.account.system()),
+            security: try security ?? TransportSecurity(identity: identity ?? self.account.system()),
             limits: limits,
             timeout: .seconds(20),
             logger: Logger(label: "caller") { _ in SwiftLogNoOpLogHandler() }

@@ -1,0 +1,39 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension AccountStore {
+    /// Which version of the files that change in an account's life is there. Equal as long as nobody replaced one.
+    package struct Version: Hashable, Sendable {
+        fileprivate var files: [File?]
+
+        /// Files are only ever replaced as a whole, so each version is a file of its own.
+        fileprivate struct File: Hashable {
+            var device: UInt64
+            var number: UInt64
+            var seconds: Int
+            var nanoseconds: Int
+        }
+    }
+
+    /// Looks whether any process changed something since: a few microseconds, so it can be asked every second.
+    package func version() -> Version {
+        Version(
+            files: [StoredAccount.File.systemCertificate, StoredAccount.File.expelledSystems].map { name in
+                var status = stat()
+                guard unsafe stat("\(self.directory)/\(Self.accountName)/\(name)", &status) == 0 else { return nil }
+                return Version.File(
+                    device: UInt64(status.st_dev),
+                    number: UInt64(status.st_ino),
+                    seconds: status.st_mtim.tv_sec,
+                    nanoseconds: status.st_mtim.tv_nsec
+                )
+            }
+        )
+    }
+}
