@@ -67,14 +67,19 @@ public final class RemoteSystemWatcher: Sendable {
     }
 
     /// A watcher with a configuration of its own.
-    public init(
+    public convenience init(
         _ configuration: RemoteSystemsConfiguration,
         filters: [RemoteSystemFilter] = [],
         options: Options = Options()
     ) {
+        self.init(LocalSystem(configuration), filters: filters, options: options)
+    }
+
+    /// A watcher that shares the identity and the sources of others in this process.
+    init(_ local: LocalSystem, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
         self.filters = filters
         self.options = options
-        self.local = LocalSystem(configuration)
+        self.local = local
     }
 
     deinit {

@@ -1,0 +1,352 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Synchronization
+internal import ValueSets
+
+/// Does what ``LongLivedConnectionStateMachine`` says: connects, waits, looks for the system, and hands requests over.
+///
+/// Apart from ``LongLivedConnection`` so that one which nobody holds any more ends.
+final class LongLivedRun: Sendable {
+    typealias State = LongLivedConnection.State
+    typealias Machine = LongLivedConnectionStateMachine<ContinuousClock.Instant>
+
+    /// What a request is told when it has waited.
+    private enum Turn: Sendable {
+        case send(AppServiceConnection, generation: Int)
+        case end(Machine.Refusal)
+    }
+
+    /// A request that waits for a connection.
+    private struct Waiter {
+        var continuation: CheckedContinuation<Turn, any Error>
+        var timer: Task<Void, Never>
+
+        func resume(with turn: Result<Turn, any Error>) {
+            self.timer.cancel()
+            self.continuation.resume(with: turn)
+        }
+    }
+
+    private struct Guarded {
+        var machine: Machine
+        var connection: AppServiceConnection?
+        var info: RemoteSystemConnectionInfo?
+        var request: RemoteSystemConnectionRequest
+        var waiting: [UInt64: Waiter] = [:]
+        var nextRequest: UInt64 = 0
+        var task: Task<Void, Never>?
+        /// Waits for the next attempt; cancelled when there is no reason to wait any longer.
+        var sleep: Task<Void, Never>?
+        var listeners: [(id: Int, listener: @Sendable (State) -> Void)] = []
+        var readers: [Int: AsyncStream<State>.Continuation] = [:]
+        var nextID = 0
+        /// The state that was told last, so that what is told and what is asked for agree.
+        var state = State.idle
+
+        func turn(after generation: Int) -> Turn? {
+            guard let generation = self.machine.turn(after: generation), let connection = self.connection else {
+                return nil
+            }
+            return .send(connection, generation: generation)
+        }
+    }
+
+    private let service: AppServiceDescription
+    private let onRequest: AppServiceConnection.RequestHandler?
+    private let origin: LocalSystem
+    private let guarded: Mutex<Guarded>
+
+    init(
+        service: AppServiceDescription,
+        request: RemoteSystemConnectionRequest,
+        policy: ReconnectionPolicy,
+        onRequest: AppServiceConnection.RequestHandler?
+    ) {
+        self.service = service
+        self.onRequest = onRequest
+        self.origin = request.origin
+        self.guarded = Mutex(Guarded(machine: Machine(policy: policy), request: request))
+    }
+
+    // MARK: States
+
+    var state: State { self.guarded.withLock { $0.state } }
+
+    var states: AsyncStream<State> {
+        let (stream, reader) = AsyncStream<State>.makeStream(bufferingPolicy: .bufferingNewest(64))
+        let id = self.guarded.withLock { guarded -> Int in
+            reader.yield(guarded.state)
+            guarded.nextID += 1
+            if guarded.state.isLast {
+                reader.finish()
+            } else {
+                guarded.readers[guarded.nextID] = reader
+            }
+            return guarded.nextID
+        }
+        reader.onTermination = { [weak self] _ in
+            self?.guarded.withLock { _ = $0.readers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    func onChange(_ listener: @escaping @Sendable (State) -> Void) -> RemoteSystemWatcher.Registration {
+        let id = self.guarded.withLock { guarded in
+            guarded.nextID += 1
+            guarded.listeners.append((guarded.nextID, listener))
+            return guarded.nextID
+        }
+        return RemoteSystemWatcher.Registration { [weak self] in
+            self?.guarded.withLock { $0.listeners.removeAll { $0.id == id } }
+        }
+    }
+
+    /// Tells the machine's state. Called by one task only, which keeps the order.
+    private func tell() {
+        let (state, listeners, readers) = self.guarded.withLock { guarded in
+            guarded.state = State(guarded.machine.phase, guarded.info)
+            defer { if guarded.state.isLast { guarded.readers = [:] } }
+            return (guarded.state, guarded.listeners, guarded.readers.values)
+        }
+        for reader in readers {
+            reader.yield(state)
+            if state.isLast { reader.finish() }
+        }
+        for (_, listener) in listeners { listener(state) }
+    }
+
+    // MARK: Life
+
+    func start() throws(RemoteSystemError) {
+        let isFirst = self.guarded.withLock { guarded in
+            guard guarded.machine.start(now: .now) else { return false }
+            guarded.task = Task { await self.run() }
+            return true
+        }
+        guard isFirst else {
+            throw RemoteSystemError(.misuse, "A long-lived connection is started once. Make another one.", side: .local)
+        }
+    }
+
+    private func run() async {
+        var watcher: RemoteSystemWatcher?
+        while true {
+            let step = self.guarded.withLock { $0.machine.nextStep(now: .now) }
+            self.tell()
+            switch step {
+            case .connect:
+                await self.attempt()
+            case .stay:
+                // Connected, there is nothing to look for; and what is looked for costs each host of the account something.
+                await watcher.take()?.stop()
+                await self.stay()
+            case .wait(let until):
+                if watcher == nil { watcher = await self.makeWatcher() }
+                await self.sleep(until: until)
+            case .stop:
+                await watcher?.stop()
+                return
+            }
+        }
+    }
+
+    private func attempt() async {
+        let connection = AppServiceConnection(to: self.service, onRequest: self.onRequest)
+        let request = self.guarded.withLock { $0.request }
+        var status: AppServiceConnectionStatus?
+        do {
+            status = try await connection.open(request)
+            guard status == .success, let info = connection.info else { throw connection.openError ?? .lost(.unknown) }
+            self.opened(connection, info)
+        } catch {
+            let error = RemoteSystemError(error)
+            let isFinal = error.endsTrying(status, canBeFound: request.canBeFound)
+            let (failed, refusal) = self.guarded.withLock { guarded in
+                let failed = guarded.machine.failed(error, isFinal: isFinal, now: .now, random: .random(in: 0...1))
+                return (failed, guarded.machine.refusal)
+            }
+            self.end(failed, refusal)
+        }
+    }
+
+    private func opened(_ connection: AppServiceConnection, _ info: RemoteSystemConnectionInfo) {
+        let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int)? in
+            guard case .stay(let ids) = guarded.machine.opened(now: .now) else { return nil }
+            guarded.connection = connection
+            guarded.info = info
+            return (ids.compactMap { guarded.waiting.removeValue(forKey: $0) }, guarded.machine.generation)
+        }
+        // A connection that is not wanted any more is given up by letting go of it.
+        guard let released else { return }
+        for waiter in released.waiters {
+            waiter.resume(with: .success(.send(connection, generation: released.generation)))
+        }
+    }
+
+    private func stay() async {
+        guard let connection = self.guarded.withLock({ $0.connection }) else { return }
+        let ended = OneShot<AppServiceClosedStatus>()
+        connection.onClosed { ended.succeed($0) }
+        guard let status = try? await ended.value else { return }
+        let reason = RemoteSystemError.lost(status)
+        let (failed, refusal) = self.guarded.withLock { guarded in
+            guarded.connection = nil
+            guarded.info = nil
+            let failed = guarded.machine.lost(reason, now: .now, random: .random(in: 0...1))
+            return (failed, guarded.machine.refusal)
+        }
+        self.end(failed, refusal)
+    }
+
+    private func sleep(until: ContinuousClock.Instant) async {
+        let sleep = self.guarded.withLock { guarded -> Task<Void, Never>? in
+            // It may have been found, or closed, since the machine was asked.
+            guard guarded.machine.wakeUp == until else { return nil }
+            let sleep = Task { _ = try? await Task.sleep(until: until, clock: .continuous) }
+            guarded.sleep = sleep
+            return sleep
+        }
+        await sleep?.value
+    }
+
+    // MARK: Looking for the system
+
+    /// Looks for the system while there is no connection, since hints are of no use without one and cost each host of the
+    /// account a connection (Docs/decisions/0010).
+    private func makeWatcher() async -> RemoteSystemWatcher? {
+        guard self.guarded.withLock({ $0.request.canBeFound }), self.hasFailedOnce else { return nil }
+        let watcher = RemoteSystemWatcher(self.origin)
+        watcher.onAdded { [weak self] in self?.found($0, isNew: true) }
+        watcher.onUpdated { [weak self] in self?.found($0, isNew: false) }
+        do {
+            try await watcher.start()
+            return watcher
+        } catch {
+            self.origin.logger.debug("The lost system is not looked for", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    /// The last known address comes first: most losses are over as soon as they are noticed.
+    private var hasFailedOnce: Bool { self.guarded.withLock { $0.machine.attempts > 0 } }
+
+    private func found(_ system: RemoteSystem, isNew: Bool) {
+        self.guarded.withLock { guarded in
+            guard let request = guarded.request.refreshed(by: system, for: self.service) else { return }
+            let isElsewhere = request.places(of: self.service) != guarded.request.places(of: self.service)
+            guarded.request = request
+            if isNew || isElsewhere, guarded.machine.found(now: .now) { guarded.sleep?.cancel() }
+        }
+    }
+
+    // MARK: Ending
+
+    func close() async {
+        let (connection, task) = self.markClosed()
+        guard let task else { return self.tell() }
+        await connection?.close()
+        task.cancel()
+        await task.value
+    }
+
+    func abandon() {
+        let (connection, task) = self.markClosed()
+        task?.cancel()
+        if let connection { Task { await connection.cancel() } }
+    }
+
+    private func markClosed() -> (AppServiceConnection?, Task<Void, Never>?) {
+        let (failed, connection, task) = self.guarded.withLock { guarded in
+            let failed = guarded.machine.close()
+            guarded.sleep?.cancel()
+            return (failed, guarded.connection, guarded.task)
+        }
+        self.end(failed, .closed)
+        return (connection, task)
+    }
+
+    // MARK: Requests
+
+    func send(_ message: ValueSet, timeout: Duration?, retry: RequestRetry) async throws -> AppServiceResponse {
+        if let key = retry.key, !(1...64).contains(key.count) {
+            throw RemoteSystemError(.misuse, "An idempotency key takes 1 to 64 bytes.", side: .local)
+        }
+        let deadline = ContinuousClock.now + (timeout ?? self.origin.configuration.requestTimeout)
+        let id = self.guarded.withLock { guarded in
+            guarded.nextRequest += 1
+            return guarded.nextRequest
+        }
+        var generation = 0
+        var mayHaveRun = false
+        while true {
+            switch try await self.turn(id, after: generation, until: deadline) {
+            case .end(let refusal):
+                return try refusal.response(mayHaveRun: mayHaveRun)
+            case .send(let connection, let current):
+                generation = current
+                let response = try await self.send(message, over: connection, until: deadline, retry, mayHaveRun)
+                let ending = Machine.Ending(response)
+                guard Machine.goesOn(after: ending, isIdempotent: retry != .never) else {
+                    return response.told(mayHaveRun: mayHaveRun)
+                }
+                if ending == .unknown { mayHaveRun = true }
+            }
+        }
+    }
+
+    private func send(
+        _ message: ValueSet,
+        over connection: AppServiceConnection,
+        until deadline: ContinuousClock.Instant,
+        _ retry: RequestRetry,
+        _ mayHaveRun: Bool
+    ) async throws -> AppServiceResponse {
+        do {
+            return try await connection.send(message, timeout: max(deadline - .now, .zero))
+        } catch var error as RemoteSystemError where mayHaveRun {
+            error.outcome = .unknown
+            throw error
+        }
+    }
+
+    /// A connection to send it over, once there is one.
+    private func turn(_ id: UInt64, after generation: Int, until deadline: ContinuousClock.Instant) async throws -> Turn
+    {
+        if let turn = self.guarded.withLock({ $0.turn(after: generation) }) { return turn }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let turn = self.guarded.withLock { guarded -> Result<Turn, any Error>? in
+                    if let turn = guarded.turn(after: generation) { return .success(turn) }
+                    // Cancelled before it came here: the cancellation handler has run and found nothing.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if let refusal = guarded.machine.wait(id) { return .success(.end(refusal)) }
+                    let timer = Task { [weak self] in
+                        guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
+                        self?.withdraw(id, .success(.end(.expired)))
+                    }
+                    guarded.waiting[id] = Waiter(continuation: continuation, timer: timer)
+                    return nil
+                }
+                if let turn { continuation.resume(with: turn) }
+            }
+        } onCancel: {
+            self.withdraw(id, .failure(CancellationError()))
+        }
+    }
+
+    private func withdraw(_ id: UInt64, _ turn: Result<Turn, any Error>) {
+        let waiter = self.guarded.withLock { guarded -> Waiter? in
+            guarded.machine.withdraw(id)
+            return guarded.waiting.removeValue(forKey: id)
+        }
+        waiter?.resume(with: turn)
+    }
+
+    private func end(_ ids: [UInt64], _ refusal: Machine.Refusal?) {
+        guard let refusal else { return }
+        let waiters = self.guarded.withLock { guarded in ids.compactMap { guarded.waiting.removeValue(forKey: $0) } }
+        for waiter in waiters { waiter.resume(with: .success(.end(refusal))) }
+    }
+}

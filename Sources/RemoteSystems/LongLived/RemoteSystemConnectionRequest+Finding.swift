@@ -1,0 +1,34 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsTransport
+
+extension RemoteSystemConnectionRequest {
+    /// Whether what is meant is a system, wherever it is, and not an address.
+    var canBeFound: Bool {
+        switch self.target {
+        case .system, .application: true
+        default: false
+        }
+    }
+
+    /// The same system or application as it is known now; `nil` if that says nothing of it.
+    func refreshed(by system: RemoteSystem, for service: AppServiceDescription) -> RemoteSystemConnectionRequest? {
+        let request: RemoteSystemConnectionRequest
+        switch self.target {
+        case .system(let known) where known.id == system.id:
+            request = RemoteSystemConnectionRequest(system: system)
+        case .application(let known) where known.systemID == system.id:
+            guard let application = system.application(known.id) else { return nil }
+            request = RemoteSystemConnectionRequest(application: application)
+        default:
+            return nil
+        }
+        return request.places(of: service).isEmpty ? nil : request
+    }
+
+    /// Where the service is to be had, as far as is known without asking.
+    func places(of service: AppServiceDescription) -> Set<Endpoint> {
+        Set((try? self.resolve(service))?.endpoints ?? [])
+    }
+}

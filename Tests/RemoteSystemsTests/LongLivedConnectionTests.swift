@@ -1,0 +1,392 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import Synchronization
+import Testing
+
+/// Connections that come back (issue 3, section 2), over loopback, with TLS and all.
+@Suite struct LongLivedConnectionTests {
+    static let echo = AppService("test.echo") { $0.message }
+    static let description = AppServiceDescription(name: "test.echo")
+
+    static var quick: ReconnectionPolicy {
+        var policy = ReconnectionPolicy()
+        policy.firstDelay = .milliseconds(10)
+        policy.longestDelay = .milliseconds(100)
+        return policy
+    }
+
+    /// A connection to an address, started.
+    static func connection(
+        _ household: Household,
+        port: Int,
+        policy: ReconnectionPolicy = Self.quick,
+        service: AppServiceDescription = Self.description
+    ) throws -> LongLivedConnection {
+        let request = RemoteSystemConnectionRequest(
+            host: "127.0.0.1",
+            port: port,
+            configuration: household.configuration("test.caller")
+        )
+        let connection = LongLivedConnection(to: service, request, policy: policy)
+        try connection.start()
+        return connection
+    }
+
+    /// Sends a message to a service that answers with it.
+    static func exchange(
+        _ connection: LongLivedConnection,
+        _ message: ValueSet,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let answer = try await connection.send(message).get()
+        #expect(answer == message, sourceLocation: sourceLocation)
+    }
+
+    /// A port on which nobody listens.
+    static func freePort(_ household: Household) async throws -> Int {
+        let port = Mutex(0)
+        try await household.withHost([Self.echo]) { host in
+            let now = try await host.port
+            port.withLock { $0 = now }
+        }
+        return port.withLock { $0 }
+    }
+
+    // MARK: Coming back
+
+    @Test func `a host that is restarted on another port is found there, and every transition is told`() async throws {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            let states = StateRecorder()
+            let kept = Mutex<LongLivedConnection?>(nil)
+            try await household.withHost([Self.echo]) { _ in
+                let system = try await recorder.added()
+                let connection = LongLivedConnection(
+                    to: Self.description,
+                    RemoteSystemConnectionRequest(system: system),
+                    policy: Self.quick
+                )
+                connection.onChange { states.record($0) }
+                try connection.start()
+                try await Self.exchange(connection, ["n": 1])
+                kept.withLock { $0 = connection }
+            }
+            let connection = try #require(kept.withLock { $0 })
+            let before = try await states.waited()
+            #expect(before.first == "connecting")
+            #expect(before.contains("connected"))
+            try await household.withHost([Self.echo]) { _ in
+                try await Self.exchange(connection, ["n": 2])
+            }
+            await connection.close()
+            #expect(states.names.filter { $0 == "connected" }.count == 2)
+            #expect(states.names.last == "closed")
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a request for an application is found again by that application`() async throws {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            let kept = Mutex<LongLivedConnection?>(nil)
+            try await household.withHost([Self.echo], application: "test.player") { _ in
+                let application = try #require(try await recorder.added().application("test.player"))
+                let request = RemoteSystemConnectionRequest(application: application)
+                let connection = LongLivedConnection(to: Self.description, request, policy: Self.quick)
+                try connection.start()
+                _ = try await connection.send([:]).get()
+                kept.withLock { $0 = connection }
+            }
+            let connection = try #require(kept.withLock { $0 })
+            // Another application with the same service is not the one that was meant.
+            let other = AppService("test.echo") { _ in throw AppServiceFailure("This is another application.") }
+            try await household.withHost([other], application: "test.other") { _ in
+                try await household.withHost([Self.echo], application: "test.player") { _ in
+                    try await Self.exchange(connection, ["n": 2])
+                }
+            }
+            await connection.close()
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a connection that the host drops is there again, at the same address`() async throws {
+        try await Household.with { household in
+            let dropper = Dropper()
+            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(household, port: try await host.port)
+                for number in 1...3 {
+                    try await Self.exchange(connection, ["n": .integer(Int64(number))])
+                    await dropper.drop()
+                    try await until { connection.info == nil || dropper.opened > number }
+                }
+                try await Self.exchange(connection, ["n": 4])
+                #expect(dropper.opened == 4)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a connection to a host that is not there yet is made when it is`() async throws {
+        try await Household.with { household in
+            let port = try await Self.freePort(household)
+            let connection = try Self.connection(household, port: port)
+            async let response = connection.send(["n": 1])
+            try await until { if case .waiting = connection.state { true } else { false } }
+            var options = RemoteSystemHost.Options()
+            options.port = port
+            let host = RemoteSystemHost(household.configuration("test.host"), services: [Self.echo], options: options)
+            let running = Task { try await host.run() }
+            let answer = try await response.get()
+            #expect(answer == ["n": 1])
+            await connection.close()
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
+    // MARK: Nothing is silently sent twice
+
+    @Test func `a request that was under way when the connection was lost is not sent again, and says so`() async throws
+    {
+        try await Household.with { household in
+            let dropper = Dropper(dropsOnce: true)
+            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(household, port: try await host.port)
+                let response = try await connection.send(["n": 1])
+                #expect(response.status == .unknown)
+                #expect(response.error?.outcome == .unknown)
+                try await Self.exchange(connection, ["n": 2])
+                #expect(dropper.messages == [["n": 1], ["n": 2]])
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a request that may be repeated is sent again over the next connection`() async throws {
+        try await Household.with { household in
+            let dropper = Dropper(dropsOnce: true)
+            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(household, port: try await host.port)
+                let response = try await connection.send(["n": 1], retry: .idempotent)
+                #expect(response.message == ["n": 1])
+                #expect(dropper.messages == [["n": 1], ["n": 1]])
+                #expect(dropper.opened == 2)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a repeated request that gets no answer in the end is unknown, not unsent`() async throws {
+        try await Household.with { household in
+            let dropper = Dropper(dropsOnce: true, refusesAfterDrop: true)
+            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(household, port: try await host.port)
+                let response = try await connection.send(["n": 1], timeout: .seconds(1), retry: .idempotent)
+                #expect(response.status == .unknown)
+                #expect(response.error?.outcome == .unknown)
+                await connection.close()
+            }
+        }
+    }
+
+    // MARK: Waiting, and its ends
+
+    @Test func `a request for which there is no connection by its deadline was not sent`() async throws {
+        try await Household.with { household in
+            let connection = try Self.connection(household, port: 1)
+            let response = try await connection.send([:], timeout: .milliseconds(50))
+            #expect(response.status == .remoteSystemUnavailable)
+            #expect(response.error?.outcome == .notCarriedOut)
+            #expect(response.error?.code == .deadlineExceeded)
+            await connection.close()
+        }
+    }
+
+    @Test func `a request that is cancelled while it waits leaves`() async throws {
+        try await Household.with { household in
+            var policy = Self.quick
+            policy.waitingRequests = 1
+            let connection = try Self.connection(household, port: 1, policy: policy)
+            // Runs up to where it waits before this goes on.
+            let waiting = Task.immediate { try await connection.send([:]) }
+            let more = try await connection.send([:], timeout: .milliseconds(1))
+            #expect(more.status == .resourceLimitsExceeded)
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            let next = try await connection.send([:], timeout: .milliseconds(1))
+            #expect(next.status == .remoteSystemUnavailable)
+            await connection.close()
+        }
+    }
+
+    @Test func `closing ends what waits, and the states`() async throws {
+        try await Household.with { household in
+            let connection = try Self.connection(household, port: 1)
+            let states = connection.states
+            async let response = connection.send([:])
+            try await until { if case .waiting = connection.state { true } else { false } }
+            await connection.close()
+            let waited = try await response
+            #expect(waited.status == .connectionClosed)
+            var last = "none"
+            for await state in states { last = state.name }
+            #expect(last == "closed")
+            let late = try await connection.send([:])
+            #expect(late.status == .connectionClosed)
+            await connection.close()
+        }
+    }
+
+    @Test func `a bound on attempts ends in giving up, with the reason`() async throws {
+        try await Household.with { household in
+            var policy = Self.quick
+            policy.attempts = 2
+            let connection = try Self.connection(household, port: 1, policy: policy)
+            let response = try await connection.send([:])
+            #expect(response.status == .remoteSystemUnavailable)
+            #expect(response.error?.code == .unreachable)
+            #expect(response.error?.message.hasPrefix("Gave up after 2 attempts.") == true)
+            try await until { if case .gaveUp = connection.state { true } else { false } }
+        }
+    }
+
+    @Test func `a system that does not let us in is not asked again`() async throws {
+        try await Household.with { household in
+            try await Household.with { strangers in
+                try await household.withHost([Self.echo]) { host in
+                    let connection = try Self.connection(strangers, port: try await host.port)
+                    let states = StateRecorder()
+                    connection.onChange { states.record($0) }
+                    let response = try await connection.send([:])
+                    #expect(response.status == .remoteSystemUnavailable)
+                    #expect(response.error?.message.hasPrefix("Gave up after 1 attempt.") == true)
+                }
+            }
+        }
+    }
+
+    @Test func `a connection that nobody holds any more ends`() async throws {
+        try await Household.with { household in
+            let dropper = Dropper()
+            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
+                var connection: LongLivedConnection? = try Self.connection(household, port: try await host.port)
+                _ = try await connection?.send([:])
+                connection = nil
+                try await until { dropper.closed == 1 }
+                #expect(dropper.opened == 1)
+            }
+        }
+    }
+
+    @Test func `misuse is refused: a second start, a request before the first, a key that is none`() async throws {
+        try await Household.with { household in
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: 1,
+                configuration: household.configuration("test.caller")
+            )
+            let connection = LongLivedConnection(to: Self.description, request)
+            let early = await #expect(throws: RemoteSystemError.self) { try await connection.send([:]) }
+            #expect(early?.code == .misuse)
+            try connection.start()
+            let second = #expect(throws: RemoteSystemError.self) { try connection.start() }
+            #expect(second?.code == .misuse)
+            for key in [Data(), Data(repeating: 1, count: 65)] {
+                let error = await #expect(throws: RemoteSystemError.self) {
+                    try await connection.send([:], retry: .idempotent(key: key))
+                }
+                #expect(error?.code == .misuse)
+            }
+            await connection.close()
+        }
+    }
+}
+
+/// Answers with what came, and drops connections when told to.
+private final class Dropper: AppServiceProvider {
+    private struct State {
+        var connection: AppServiceConnection?
+        var opened = 0
+        var closed = 0
+        var messages: [ValueSet] = []
+        var hasDropped = false
+    }
+
+    private let state = Mutex(State())
+    private let dropsOnce: Bool
+    private let refusesAfterDrop: Bool
+
+    init(dropsOnce: Bool = false, refusesAfterDrop: Bool = false) {
+        self.dropsOnce = dropsOnce
+        self.refusesAfterDrop = refusesAfterDrop
+    }
+
+    var opened: Int { self.state.withLock { $0.opened } }
+    var closed: Int { self.state.withLock { $0.closed } }
+    var messages: [ValueSet] { self.state.withLock { $0.messages } }
+
+    func drop() async {
+        await self.state.withLock { $0.connection }?.cancel()
+    }
+
+    func respond(to request: AppServiceRequest) async throws -> ValueSet {
+        let isDropped = self.state.withLock { state in
+            state.messages.append(request.message)
+            defer { state.hasDropped = true }
+            return self.dropsOnce && !state.hasDropped
+        }
+        if isDropped { await request.connection.cancel() }
+        return request.message
+    }
+
+    func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller) {
+        let isRefused = self.state.withLock { state in
+            state.connection = connection
+            state.opened += 1
+            return state.hasDropped && self.refusesAfterDrop
+        }
+        if isRefused { Task { await connection.cancel() } }
+    }
+
+    func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+        self.state.withLock { $0.closed += 1 }
+    }
+}
+
+/// Every state that a connection tells.
+private final class StateRecorder: Sendable {
+    private let recorded = Mutex<[String]>([])
+
+    var names: [String] { self.recorded.withLock { $0 } }
+
+    func record(_ state: LongLivedConnection.State) {
+        self.recorded.withLock { $0.append(state.name) }
+    }
+
+    /// The names up to the first wait.
+    func waited() async throws -> [String] {
+        try await until { self.names.contains("waiting") }
+        return self.names
+    }
+}
+
+extension LongLivedConnection.State {
+    fileprivate var name: String {
+        switch self {
+        case .idle: "idle"
+        case .connecting: "connecting"
+        case .connected: "connected"
+        case .waiting: "waiting"
+        case .gaveUp: "gaveUp"
+        case .closed: "closed"
+        }
+    }
+}
