@@ -43,6 +43,7 @@ public final class RemoteSystemHost: Service {
     private let options: Options
     private let local: LocalSystem
     private let core: HostCore
+    let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
 
     /// A host with the default configuration.
@@ -62,6 +63,7 @@ public final class RemoteSystemHost: Service {
         self.core = HostCore(
             local: self.local,
             services: services,
+            builtIns: [DiagnosisService(local: self.local, announced: self.announced)],
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
@@ -186,6 +188,8 @@ public final class RemoteSystemHost: Service {
             while true {
                 let announcement = try self.announcement(port: port)
                 group.addTask {
+                    self.announced.insert(announcement.instance)
+                    defer { self.announced.remove(announcement.instance) }
                     try await Self.limited(to: .seconds(24 * 3600 + 60)) {
                         do {
                             try await source.announce(announcement)

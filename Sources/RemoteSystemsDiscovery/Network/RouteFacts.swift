@@ -30,7 +30,9 @@ package struct RouteFacts: Sendable, Hashable {
 
     private static func isTunnel(_ interface: String) -> Bool {
         let directory = "/sys/class/net/\(interface)/"
-        let type = (try? Data(contentsOf: URL(filePath: directory + "type"))).map { String(decoding: $0, as: UTF8.self) }
+        let type = (try? Data(contentsOf: URL(filePath: directory + "type"))).map {
+            String(decoding: $0, as: UTF8.self)
+        }
         return Self.isTunnel(
             interface,
             hardwareType: type.flatMap { Int($0.filter(\.isNumber)) },
