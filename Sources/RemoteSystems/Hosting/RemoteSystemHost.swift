@@ -49,6 +49,7 @@ public final class RemoteSystemHost: Service {
     private let options: Options
     private let local: LocalSystem
     private let core: HostCore
+    let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
 
     /// A host with the default configuration.
@@ -70,7 +71,7 @@ public final class RemoteSystemHost: Service {
         self.core = HostCore(
             local: local,
             services: services,
-            builtIns: launching.map { [$0] } ?? [],
+            builtIns: [DiagnosisService(local: local, announced: self.announced)] + (launching.map { [$0] } ?? []),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
@@ -194,6 +195,8 @@ public final class RemoteSystemHost: Service {
             while true {
                 let announcement = try self.announcement(port: port)
                 group.addTask {
+                    self.announced.insert(announcement.instance)
+                    defer { self.announced.remove(announcement.instance) }
                     try await self.limited(to: .seconds(24 * 3600 + 60)) {
                         do {
                             try await source.announce(announcement)

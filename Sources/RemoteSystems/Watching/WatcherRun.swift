@@ -38,6 +38,13 @@ actor WatcherRun {
     /// Connections over which lists of expelled systems are being compared.
     private var exchanging: Set<ObjectIdentifier> = []
     private var isOver = false
+    /// Announcements that are not of our account, by source and id: as many as the sources tell, which bound them.
+    private var strangers: [String: Stranger] = [:]
+    private var errors: [String: RemoteSystemWatcherError] = [:]
+
+    private enum Stranger {
+        case otherAccount, otherVersion
+    }
 
     /// A lost system is looked for once at its old address before it is removed; this much of the second that
     /// `removed` may take is for that.
@@ -122,6 +129,7 @@ actor WatcherRun {
         for await event in source.browse() {
             switch event {
             case .appeared(let hint), .changed(let hint):
+                self.strangers["\(source.name)/\(hint.id)"] = self.stranger(hint, from: source)
                 guard self.isOurs(hint, from: source) else { continue }
                 self.obey(
                     self.machine.seen(
@@ -132,24 +140,40 @@ actor WatcherRun {
                 )
             case .vanished(let id):
                 let instance = "\(source.name)/\(id)"
+                self.strangers[instance] = nil
                 self.obey(self.machine.unseen(instance))
                 self.forgetIfGone(instance)
             case .settled:
                 self.obey(self.machine.settled())
             case .trouble(let trouble):
-                self.tell(
-                    .error(
-                        RemoteSystemWatcherError(
-                            .discoveryHampered,
-                            "\(trouble.message) \(trouble.advice)",
-                            recoversByItself: trouble.recoversByItself
-                        )
-                    )
+                let error = RemoteSystemWatcherError(
+                    .discoveryHampered,
+                    "\(trouble.message) \(trouble.advice)",
+                    recoversByItself: trouble.recoversByItself
                 )
-            case .recovered:
-                break
+                self.errors["\(source.name)/\(trouble.code)"] = error
+                self.tell(.error(error))
+            case .recovered(let code):
+                self.errors["\(source.name)/\(code)"] = nil
             }
         }
+    }
+
+    private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
+        guard !self.isOurs(hint, from: source) else { return nil }
+        let version = hint.properties[Presence.versionProperty] ?? []
+        return version.elementsEqual(Presence.version.utf8) ? .otherAccount : .otherVersion
+    }
+
+    /// What is there and not listed.
+    var unlisted: RemoteSystemWatcher.Unlisted {
+        RemoteSystemWatcher.Unlisted(
+            excluded: self.machine.excluded.values.sorted { $0.id < $1.id },
+            unreachable: self.machine.silent.map { "\(DiscoveryEndpoint(address: $0.host, port: $0.port))" }.sorted(),
+            otherAccounts: self.strangers.values.count { $0 == .otherAccount },
+            otherVersions: self.strangers.values.count { $0 == .otherVersion },
+            errors: self.errors.sorted { $0.key < $1.key }.map(\.value)
+        )
     }
 
     /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
@@ -261,9 +285,9 @@ actor WatcherRun {
     private func report(_ error: any Error) {
         guard let error = error as? TransportError, error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
-        self.tell(
-            .error(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false))
-        )
+        let told = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        self.errors["authentication"] = told
+        self.tell(.error(told))
     }
 
     // MARK: Expelled systems
