@@ -17,6 +17,7 @@ struct RemoteSystemsAvahiClient {
     REMOTE_SYSTEMS_AVAHI_FUNCTION(client_new);
     REMOTE_SYSTEMS_AVAHI_FUNCTION(client_free);
     REMOTE_SYSTEMS_AVAHI_FUNCTION(client_errno);
+    REMOTE_SYSTEMS_AVAHI_FUNCTION(client_get_version_string);
     REMOTE_SYSTEMS_AVAHI_FUNCTION(service_browser_new);
     REMOTE_SYSTEMS_AVAHI_FUNCTION(service_browser_free);
     REMOTE_SYSTEMS_AVAHI_FUNCTION(service_resolver_new);

@@ -229,6 +229,75 @@ import Testing
         #expect(try told([.remoteOnly], kind: .hub).count == 1)
     }
 
+    // MARK: Systems of other accounts
+
+    static func anonymous() throws -> Machine {
+        var machine = try Self.machine()
+        _ = machine.seen("x", endpoints: [Self.endpoint], by: .proximal, isAnonymous: true)
+        return machine
+    }
+
+    @Test func `a system of another account is listed as anonymous, and so are its applications`() throws {
+        var machine = try Self.anonymous()
+        _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
+        guard case .emit(.added(let system))? = machine.described("x", Self.description()).first else {
+            Issue.record("It was not added.")
+            return
+        }
+        #expect(system.authorizationKind == .anonymous)
+        #expect(system.applications.allSatisfy(\.isAnonymous))
+    }
+
+    @Test func `a system of another account is tried three times, and again when it is elsewhere`() throws {
+        var machine = try Self.anonymous()
+        var now = Self.start
+        var attempts = 1
+        for _ in 0..<20 {
+            _ = machine.failed("x", isAuthentic: true, now: now, jitter: 0.5)
+            guard let next = machine.nextWakeUp else { break }
+            now = next
+            attempts += machine.tick(now: now).texts.count { $0.hasPrefix("connect") }
+        }
+        #expect(attempts == 3)
+        let again = machine.seen("x", endpoints: [Self.other], by: .proximal, isAnonymous: true)
+        #expect(again.texts == ["connect x to 10.0.0.3:4001"])
+    }
+
+    @Test func `a system of another account that drops connections is not come back to at once, nor for ever`() throws {
+        var machine = try Self.anonymous()
+        var now = Self.start
+        var connections = 0
+        for _ in 0..<20 {
+            _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
+            connections += 1
+            #expect(machine.lost("x", orderly: false, now: now).texts.allSatisfy { !$0.hasPrefix("connect") })
+            guard let next = machine.nextWakeUp else { break }
+            #expect(next > now)
+            now = next
+            _ = machine.tick(now: now)
+        }
+        #expect(connections == 3)
+    }
+
+    @Test func `only so many processes of other accounts are known at a time, and they take no place of ours`() throws {
+        var machine = try Self.machine()
+        var connects = 0
+        for number in 0..<200 {
+            let name = "x\(number)"
+            connects += machine.seen(name, endpoints: [Self.endpoint], by: .proximal, isAnonymous: true).count
+        }
+        #expect(connects == 64)
+        #expect(machine.seen("ours", endpoints: [Self.endpoint], by: .proximal).count == 1)
+    }
+
+    @Test func `what strangers say of a system that is ours does not count`() throws {
+        var machine = try Self.connected()
+        _ = machine.seen("x", endpoints: [Self.other], by: .proximal, isAnonymous: true)
+        _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
+        let told = machine.described("x", Self.description("Bathroom", application: "evil"))
+        #expect(told.texts == [])
+    }
+
     static func connected() throws -> Machine {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)

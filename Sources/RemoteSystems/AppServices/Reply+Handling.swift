@@ -16,6 +16,7 @@ extension AppServiceRequest {
             message: request.message,
             caller: caller,
             deadline: wire.instant(of: request.deadline),
+            idempotencyKey: request.key.flatMap { IdempotencyKey($0) },
             connection: connection
         )
     }

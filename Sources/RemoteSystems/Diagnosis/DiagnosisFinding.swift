@@ -30,6 +30,39 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         public static let responders = Code(rawValue: "responders")
         /// Whether the port can be listened on.
         public static let port = Code(rawValue: "port")
+        /// What avahi-daemon is configured not to do.
+        public static let avahiConfiguration = Code(rawValue: "avahi-configuration")
+        /// How near Avahi is to where it leaves systems out without a word.
+        public static let avahiLimits = Code(rawValue: "avahi-limits")
+        /// Whether this machine's packet filter lets mDNS and connections in.
+        public static let firewall = Code(rawValue: "firewall")
+        /// Whether a VPN takes this machine's traffic.
+        public static let vpn = Code(rawValue: "vpn")
+        /// The systems of the account that answer, and those that are announced and do not.
+        public static let systems = Code(rawValue: "systems")
+        /// Systems of other accounts nearby. They are counted, and not told apart.
+        public static let otherAccounts = Code(rawValue: "other-accounts")
+        /// Systems nearby that speak another version of the protocol.
+        public static let otherVersions = Code(rawValue: "other-versions")
+        /// Filters that leave out systems that are there.
+        public static let filters = Code(rawValue: "filters")
+        /// Whether the other system can be connected to from here.
+        public static let peer = Code(rawValue: "peer")
+        /// Whether the other system can connect to this one.
+        public static let peerConnectsBack = Code(rawValue: "peer-connects-back")
+        /// Whether each of the two systems sees the other's announcement.
+        public static let peerMulticast = Code(rawValue: "peer-multicast")
+        /// Whether the two clocks agree.
+        public static let peerClock = Code(rawValue: "peer-clock")
+        /// Whether the two speak the same version.
+        public static let peerVersion = Code(rawValue: "peer-version")
+
+        /// Every code that this version knows; `Docs/troubleshooting.md` has a line for each.
+        public static let known: [Code] = [
+            .clock, .account, .certificate, .interfaces, .multicast, .vpn, .firewall, .avahi, .avahiConfiguration,
+            .avahiLimits, .discovery, .responders, .port, .systems, .otherAccounts, .otherVersions, .filters, .peer,
+            .peerVersion, .peerClock, .peerConnectsBack, .peerMulticast,
+        ]
     }
 
     /// How bad it is.
@@ -40,6 +73,8 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         case warning
         /// Something does not work.
         case problem
+        /// It could not be looked at.
+        case unknown
     }
 
     /// What was looked at.

@@ -79,12 +79,27 @@ enum NetworkFindings {
         )
     }
 
-    static func avahi(_ selection: AvahiDiscovery.Selection) -> DiagnosisFinding {
-        DiagnosisFinding(
-            .avahi,
-            .ok,
-            "In use: \(selection.backend.rawValue), because \(selection.reason).",
-            why: "It speaks mDNS for this machine."
+    static func vpn(_ route: RouteFacts) -> DiagnosisFinding {
+        let why = "Multicast does not pass through most VPNs, and some keep programs from the network next door."
+        guard let interface = route.defaultInterface else {
+            return DiagnosisFinding(.vpn, .ok, "This machine has no default route, so no VPN has it.", why: why)
+        }
+        guard route.isTunnel else {
+            return DiagnosisFinding(
+                .vpn,
+                .ok,
+                "The default route is through \(interface), which is no tunnel.",
+                why: why
+            )
+        }
+        return DiagnosisFinding(
+            .vpn,
+            .warning,
+            "A VPN has the default route: \(interface).",
+            why: why,
+            advice:
+                "If systems next door are not found, allow the local network in the VPN's settings (\"local network "
+                + "sharing\", \"allow LAN\", no kill switch), or leave the VPN. Systems behind the VPN are reached by their addresses."
         )
     }
 
@@ -144,7 +159,7 @@ enum NetworkFindings {
         )
     }
 
-    private static func used(
+    static func used(
         _ all: [InterfaceFacts],
         _ network: RemoteSystemsConfiguration.Network
     ) -> [InterfaceFacts] {

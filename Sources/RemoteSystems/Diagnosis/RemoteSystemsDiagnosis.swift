@@ -7,7 +7,8 @@ internal import RemoteSystemsTransport
 
 /// Looks for what would keep this machine from finding others, or others from finding it.
 ///
-/// It changes nothing and makes no account. It asks the network for systems as a watcher does, for two seconds.
+/// It changes nothing and makes no account. It asks the network for systems as a watcher does, for two seconds; with another
+/// system to ask, it also announces itself for as long as that takes.
 public struct RemoteSystemsDiagnosis: Sendable {
     private let local: LocalSystem
     private let port: Int
@@ -25,6 +26,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
         self.port = port
     }
 
+    // MARK: This machine
+
     /// Looks at everything.
     ///
     /// - Returns: the findings, good ones too, in an order to read and mend them in.
@@ -32,51 +35,111 @@ public struct RemoteSystemsDiagnosis: Sendable {
         let network = self.local.configuration.network
         // Before this process speaks mDNS itself.
         let responders = MulticastSockets.current()
-        var findings = IdentityFindings(now: Date(), facts: IdentityFacts.read(self.local)).all
+        let identity = IdentityFacts.read(self.local)
+        var findings = IdentityFindings(now: Date(), facts: identity).all
         let interfaces = InterfaceFacts.current()
+        let used = NetworkFindings.used(interfaces, network).filter { !$0.addresses.isEmpty }
         findings.append(NetworkFindings.interfaces(interfaces, network))
         if let multicast = NetworkFindings.multicast(interfaces, network) { findings.append(multicast) }
-        for case let avahi as AvahiDiscovery in self.local.sources {
-            findings.append(NetworkFindings.avahi(await avahi.selected()))
+        if network != .loopback {
+            findings.append(NetworkFindings.vpn(.current()))
+            let firewall = FirewallFindings(
+                facts: await FirewallFacts.read(),
+                interfaces: used.filter { !$0.isLoopback },
+                port: self.port
+            )
+            findings += firewall.all
         }
-        findings += await self.discovery()
+        async let seen = self.sightings(identity)
+        let (troubles, announcements) = await self.discovery()
+        for case let avahi as AvahiDiscovery in self.local.sources {
+            findings +=
+                AvahiFindings(
+                    selection: await avahi.selected(),
+                    settings: AvahiDaemonSettings.read(),
+                    interfaces: used,
+                    announcements: announcements.count
+                ).all
+        }
+        findings += NetworkFindings.discovery(troubles)
         if network != .loopback {
             findings.append(NetworkFindings.responders(responders))
         }
         findings.append(await self.listening())
+        findings += (await seen ?? SightingsFindings(announcements)).all
         return findings
     }
 
-    /// What the sources themselves complain of.
-    private func discovery() async -> [DiagnosisFinding] {
+    /// What the sources themselves complain of, and what they see announced.
+    private func discovery() async -> ([DiscoveryTrouble], [DiscoveryHint]) {
         var troubles: [DiscoveryTrouble] = []
+        var hints: [DiscoveryHint] = []
         for source in self.local.sources {
             let events = source.browse()
-            troubles += await withTaskGroup(of: [DiscoveryTrouble].self) { group in
+            let seen = await withTaskGroup(of: Seen.self) { group in
                 group.addTask {
-                    var troubles: [DiscoveryTrouble] = []
-                    for await event in events {
-                        switch event {
-                        case .trouble(let trouble): troubles.append(trouble)
-                        case .recovered(let code): troubles.removeAll { $0.code == code }
-                        case .settled: return troubles
-                        case .appeared, .changed, .vanished: break
-                        }
-                    }
-                    return troubles
+                    var seen = Seen()
+                    for await event in events where seen.note(event) { return seen }
+                    return seen
                 }
                 group.addTask {
                     try? await Task.sleep(for: Self.discoveryTime)
-                    return []
+                    return Seen()
                 }
                 // Whichever is first; the other one, cancelled, gives what it has.
-                var found = await group.next() ?? []
+                var found = await group.next() ?? Seen()
                 group.cancelAll()
-                for await more in group { found += more }
+                for await more in group { found.add(more) }
                 return found
             }
+            troubles += seen.troubles
+            hints += seen.hints.values
         }
-        return NetworkFindings.discovery(troubles)
+        return (troubles, hints)
+    }
+
+    private struct Seen: Sendable {
+        var troubles: [DiscoveryTrouble] = []
+        var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
+
+        /// - Returns: whether that was all.
+        mutating func note(_ event: DiscoveryEvent) -> Bool {
+            switch event {
+            case .trouble(let trouble): self.troubles.append(trouble)
+            case .recovered(let code): self.troubles.removeAll { $0.code == code }
+            case .appeared(let hint), .changed(let hint): self.hints[hint.id] = hint
+            case .vanished(let id): self.hints[id] = nil
+            case .settled: return true
+            }
+            return false
+        }
+
+        mutating func add(_ other: Seen) {
+            self.troubles += other.troubles
+            self.hints.merge(other.hints) { $1 }
+        }
+    }
+
+    /// What a watcher finds; nil without an account, which a watcher would make.
+    private func sightings(_ identity: IdentityFacts) async -> SightingsFindings? {
+        guard case .usable = identity else { return nil }
+        var configuration = self.local.configuration
+        configuration.discovery = self.local.sources
+        var options = RemoteSystemWatcher.Options()
+        options.enumerationTime = Self.discoveryTime
+        let watcher = RemoteSystemWatcher(configuration, options: options)
+        let events = watcher.events
+        guard (try? await watcher.start()) != nil else { return nil }
+        for await event in events {
+            if case .enumerationCompleted = event { break }
+        }
+        let findings = SightingsFindings(
+            listed: watcher.systems.count,
+            hasOthers: watcher.systems.contains { !$0.isLocal },
+            unlisted: await watcher.unlisted
+        )
+        await watcher.stop()
+        return findings
     }
 
     private func listening() async -> DiagnosisFinding {
@@ -86,5 +149,36 @@ public struct RemoteSystemsDiagnosis: Sendable {
         } catch {
             return NetworkFindings.port(self.port, error.message)
         }
+    }
+
+    // MARK: The way to another one
+
+    /// Looks at the way between this machine and another one, which helps: whether each reaches the other, sees the other's
+    /// announcement, and whether clocks and versions agree. It takes up to ten seconds.
+    ///
+    /// The other one must be a system of this configuration's account with a host that runs.
+    ///
+    /// - Parameter peer: the other system, by what a watcher tells of it or, where nothing is found, by its address.
+    /// - Returns: findings that begin with `peer`.
+    public func run(with peer: RemoteSystemConnectionRequest) async -> [DiagnosisFinding] {
+        let examination = PeerExamination(local: self.local, request: peer, port: self.port)
+        return PeerFindings(facts: await examination.facts()).all
+    }
+
+    // MARK: Empty lists
+
+    /// Why a watcher lists nothing, most likely, from what it has really seen: cheap, and sends nothing.
+    ///
+    /// Ask when its enumeration is completed.
+    ///
+    /// - Returns: one finding; `nil` when something is listed.
+    public static func likelyReason(whyEmpty watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
+        guard watcher.systems.isEmpty else { return nil }
+        let reason = EmptyListReason(
+            unlisted: await watcher.unlisted,
+            interfaces: InterfaceFacts.current(),
+            network: watcher.network
+        )
+        return reason.finding
     }
 }

@@ -14,8 +14,10 @@ actor HostCore {
     private let local: LocalSystem
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
+    private let answers = RememberedAnswers()
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
+    private let uriSchemes: [String]
     private let facts: MachineFacts
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
@@ -39,6 +41,7 @@ actor HostCore {
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
         self.application = application
+        self.uriSchemes = application.uriSchemes
     }
 
     /// What others would refuse or leave out is better refused here, where somebody can see it.
@@ -59,6 +62,12 @@ actor HostCore {
         }
         guard self.services.count <= SystemDescription.mostServices else {
             throw misuse("A host offers at most \(SystemDescription.mostServices) services.")
+        }
+        guard self.uriSchemes.count <= SystemDescription.mostSchemes else {
+            throw misuse("A host opens URIs of at most \(SystemDescription.mostSchemes) schemes.")
+        }
+        for scheme in self.uriSchemes where !LaunchURI.isScheme(scheme) {
+            throw misuse("\(scheme) is no URI scheme (RFC 3986, section 3.1): letters, digits, '+', '-' and '.'.")
         }
     }
 
@@ -118,6 +127,7 @@ actor HostCore {
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
+            answers: self.answers,
             metrics: self.metrics[service.name],
             own: own,
             logger: self.local.logger,
@@ -166,6 +176,7 @@ actor HostCore {
                 }
             }
         }
+        self.answers.stop()
     }
 
     // MARK: Presence

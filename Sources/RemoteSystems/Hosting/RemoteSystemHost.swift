@@ -38,15 +38,22 @@ public final class RemoteSystemHost: Service {
         /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
         /// name and kind, and come in at addresses only that neighbours have: loopback, link-local, private.
         public var allowsAnyoneNearby = false
+        /// Opens URIs that other systems launch here; `nil`, the default, for none.
+        public var launchURIProvider: (any LaunchURIProvider)?
 
         /// The defaults.
         public init() {}
     }
 
+    /// The id of the application that speaks for a machine as a whole: its host daemon. Launches go to it for whatever
+    /// no application in particular is meant to open.
+    public static let machineApplicationID = "remote-systems.host"
+
     private let configuration: RemoteSystemsConfiguration
     private let options: Options
     private let local: LocalSystem
     private let core: HostCore
+    let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
 
     /// A host with the default configuration.
@@ -62,15 +69,19 @@ public final class RemoteSystemHost: Service {
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
-        self.local = LocalSystem(configuration)
+        let local = LocalSystem(configuration)
+        let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
+        self.local = local
         self.core = HostCore(
-            local: self.local,
+            local: local,
             services: services,
+            builtIns: [DiagnosisService(local: local, announced: self.announced)] + (launching.map { [$0] } ?? []),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
                 attributes: options.attributes,
-                services: services.map { $0.published }
+                services: services.map { $0.published },
+                uriSchemes: launching?.schemes ?? []
             ),
             allowsAnonymous: options.allowsAnyoneNearby
         )
@@ -190,6 +201,8 @@ public final class RemoteSystemHost: Service {
             while true {
                 let announcement = try self.announcement(port: port)
                 group.addTask {
+                    self.announced.insert(announcement.instance)
+                    defer { self.announced.remove(announcement.instance) }
                     try await self.limited(to: .seconds(24 * 3600 + 60)) {
                         do {
                             try await source.announce(announcement)

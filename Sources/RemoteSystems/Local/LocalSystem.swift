@@ -21,8 +21,15 @@ final class LocalSystem: Sendable {
         var security: TransportSecurity
         /// The newest list of expelled systems that is in use.
         var expulsions: ExpulsionList?
-        /// What the store held when it was last read; `nil` for an identity that is in memory alone.
+        /// What the store held when it was last read; `nil` for an identity that is in no store.
         var version: AccountStore.Version?
+    }
+
+    /// What is read of an account.
+    private struct Account {
+        var identity: SystemIdentity
+        var version: AccountStore.Version?
+        var expulsions: ExpulsionList?
     }
 
     init(_ configuration: RemoteSystemsConfiguration) {
@@ -38,23 +45,24 @@ final class LocalSystem: Sendable {
         do {
             return try self.loaded.withLock { loaded in
                 if let loaded { return loaded.security }
-                let new: TransportSecurity
-                if let identity = self.environment.identity {
-                    new = try TransportSecurity(identity: identity())
-                    loaded = Loaded(security: new)
-                } else {
-                    let store = try self.store()
-                    let identity = try store.identity()
-                    let version = store.version()
-                    let expulsions = try store.expulsions()
-                    new = try TransportSecurity(identity: identity, revoked: Set(expulsions?.systems ?? []))
-                    loaded = Loaded(security: new, expulsions: expulsions, version: version)
-                }
+                let account = try self.readAccount()
+                let new = try TransportSecurity(
+                    identity: account.identity,
+                    revoked: Set(account.expulsions?.systems ?? [])
+                )
+                loaded = Loaded(security: new, expulsions: account.expulsions, version: account.version)
                 return new
             }
         } catch {
             throw RemoteSystemError(error)
         }
+    }
+
+    private func readAccount() throws -> Account {
+        if let identity = self.environment.identity { return Account(identity: try identity()) }
+        let store = try self.store()
+        let identity = try store.identity()
+        return Account(identity: identity, version: store.version(), expulsions: try store.expulsions())
     }
 
     /// The newest list of expelled systems that is in use; `nil` if nobody ever was expelled, as far as is known here.
@@ -76,25 +84,22 @@ final class LocalSystem: Sendable {
     /// for long.
     func reloadIdentity() {
         do {
-            let security = try self.security()
-            if let identity = try self.environment.identity?() {
-                guard identity.certificateValidity != security.identity.certificateValidity else { return }
-                return try security.update(identity: identity)
-            }
-            let store = try self.store()
+            _ = try self.security()
             try self.loaded.withLock { loaded in
                 guard let present = loaded else { return }
-                let identity = try store.identity()
-                loaded?.version = store.version()
+                let account = try self.readAccount()
+                loaded?.version = account.version
                 // Another account is in the store now. Who joined one goes on under the old until it is started again.
-                guard identity.accountID == present.security.identity.accountID else { return }
-                let expulsions = try store.expulsions()
+                guard account.identity.accountID == present.security.identity.accountID else { return }
                 guard
-                    identity.certificateValidity != present.security.identity.certificateValidity
-                        || expulsions != present.expulsions
+                    account.identity.certificateValidity != present.security.identity.certificateValidity
+                        || account.expulsions != present.expulsions
                 else { return }
-                try present.security.update(identity: identity, revoked: Set(expulsions?.systems ?? []))
-                loaded?.expulsions = expulsions
+                try present.security.update(
+                    identity: account.identity,
+                    revoked: Set(account.expulsions?.systems ?? [])
+                )
+                loaded?.expulsions = account.expulsions
                 self.logger.debug("What changed in the account is in use")
             }
         } catch {

@@ -107,8 +107,7 @@ public final class LongLivedConnection: Sendable {
     ///   ``ReconnectionPolicy/waitingRequests`` wait already: nothing was sent. Where a request was sent and lost, and sent
     ///   again without an answer, the status is ``AppServiceResponseStatus/unknown`` whatever ended the waiting.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started or the key has another length than 1 to 64
-    ///   bytes; `CancellationError`.
+    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started; `CancellationError`.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,

@@ -282,9 +282,6 @@ final class LongLivedRun: Sendable {
     // MARK: Requests
 
     func send(_ message: ValueSet, timeout: Duration?, retry: RequestRetry) async throws -> AppServiceResponse {
-        if let key = retry.key, !(1...64).contains(key.count) {
-            throw RemoteSystemError(.misuse, "An idempotency key takes 1 to 64 bytes.", side: .local)
-        }
         let deadline = self.time.now + (timeout ?? self.origin.configuration.requestTimeout)
         let id = self.guarded.withLock { guarded in
             guarded.nextRequest += 1
@@ -316,7 +313,11 @@ final class LongLivedRun: Sendable {
         _ mayHaveRun: Bool
     ) async throws -> AppServiceResponse {
         do {
-            return try await connection.send(message, timeout: max(deadline - self.time.now, .zero))
+            return try await connection.send(
+                message,
+                timeout: max(deadline - self.time.now, .zero),
+                idempotencyKey: retry.key
+            )
         } catch var error as RemoteSystemError where mayHaveRun {
             error.outcome = .unknown
             throw error

@@ -62,6 +62,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     private let origin: LocalSystem
     private var instances: [String: Instance] = [:]
     private var listed: [SystemID: RemoteSystem] = [:]
+    /// What is there and not told of, because of the filters.
+    private(set) var excluded: [SystemID: RemoteSystem] = [:]
     private var unsettledSources: Int
     private var enumerationEnds: Instant
     private var isEnumerating = true
@@ -98,6 +100,16 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
 
     func knows(_ instance: String) -> Bool {
         self.instances[instance] != nil
+    }
+
+    /// Where something of our account is said to be that has not told what it is.
+    var silent: [Endpoint] {
+        self.instances.values.compactMap { instance in
+            switch instance.phase {
+            case .connected(_, .some), .reconnecting(_, .some): nil
+            default: instance.endpoints.first
+            }
+        }
     }
 
     // MARK: What discovery says
@@ -290,8 +302,10 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     /// Compares what is known of a system with what was told, and tells the difference.
     private mutating func relist(_ id: SystemID) -> [Action] {
         let old = self.listed[id]
-        let new = self.view(of: id).flatMap { self.filters.allow($0) ? $0 : nil }
+        let view = self.view(of: id)
+        let new = view.flatMap { self.filters.allow($0) ? $0 : nil }
         self.listed[id] = new
+        self.excluded[id] = new == nil ? view : nil
         switch (old, new) {
         case (nil, let new?): return [.emit(.added(new))]
         case (let old?, nil): return [.emit(.removed(old))]

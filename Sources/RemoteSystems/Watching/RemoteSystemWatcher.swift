@@ -50,6 +50,7 @@ public final class RemoteSystemWatcher: Sendable {
         var nextID = 0
         var feeds: [Int: CoalescingEvents<RemoteSystemEvent>.Feed] = [:]
         var task: Task<Void, Never>?
+        var run: WatcherRun?
         var systems: [RemoteSystem.ID: RemoteSystem] = [:]
         var hasEnumerated = false
     }
@@ -104,6 +105,7 @@ public final class RemoteSystemWatcher: Sendable {
         let isFirst = self.state.withLock { state in
             guard state.task == nil else { return false }
             state.task = Task(executorPreference: self.local.environment.taskExecutor) { await run.run() }
+            state.run = run
             return true
         }
         guard isFirst else {
@@ -121,6 +123,7 @@ public final class RemoteSystemWatcher: Sendable {
             // Another stop has been here first, and the watcher may run again already.
             guard state.task == task else { return [:] }
             state.task = nil
+            state.run = nil
             state.systems = [:]
             state.hasEnumerated = false
             defer { state.feeds = [:] }
@@ -133,6 +136,15 @@ public final class RemoteSystemWatcher: Sendable {
     public var systems: [RemoteSystem] {
         self.state.withLock { Array($0.systems.values) }
     }
+
+    /// What the watcher has seen and does not list; nothing while it is stopped. Looked at when asked for, so it costs nothing else.
+    ///
+    /// ``RemoteSystemsDiagnosis/likelyReason(whyEmpty:)`` makes a sentence of it.
+    public var unlisted: Unlisted {
+        get async { await self.state.withLock { $0.run }?.unlisted ?? Unlisted() }
+    }
+
+    var network: RemoteSystemsConfiguration.Network { self.local.configuration.network }
 
     // MARK: Listening
 

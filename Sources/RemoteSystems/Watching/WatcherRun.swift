@@ -20,7 +20,6 @@ actor WatcherRun {
         case followAccount
         case renew
         case exchangeExpulsions(Connection)
-        case wakeUp(ContinuousClock.Instant)
     }
 
     private let local: LocalSystem
@@ -32,7 +31,7 @@ actor WatcherRun {
     private var machine: WatcherStateMachine<ContinuousClock.Instant>
     private var attempts: [String: (number: Int, connection: Connection?)] = [:]
     private var nextAttempt = 0
-    private var wakeUp: ContinuousClock.Instant?
+    private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
     private let jobs: AsyncStream<Job>
     private let addJob: AsyncStream<Job>.Continuation
     private var isRenewing = false
@@ -41,6 +40,13 @@ actor WatcherRun {
     /// Connections over which lists of expelled systems are being compared.
     private var exchanging: Set<ObjectIdentifier> = []
     private var isOver = false
+    /// Announcements that are not of our account, by source and id: as many as the sources tell, which bound them.
+    private var strangers: [String: Stranger] = [:]
+    private var errors: [String: RemoteSystemWatcherError] = [:]
+
+    private enum Stranger {
+        case otherAccount, otherVersion
+    }
 
     /// A lost system is looked for once at its old address before it is removed; this much of the second that
     /// `removed` may take is for that.
@@ -70,7 +76,8 @@ actor WatcherRun {
             sources: local.sources.count,
             enumerationEnds: self.time.now + options.enumerationTime
         )
-        // As many jobs wait as there are instances, which the machine bounds.
+        // A job waits only until the loop in `run()` starts it. What is started for an instance that is over ends at once,
+        // and the machine bounds the instances.
         (self.jobs, self.addJob) = AsyncStream.makeStream()
     }
 
@@ -88,6 +95,8 @@ actor WatcherRun {
         }
         // Nothing is told any more, whatever is still on its way here.
         self.isOver = true
+        self.wakeUp?.task.cancel()
+        self.wakeUp = nil
         self.attempts = [:]
     }
 
@@ -109,11 +118,6 @@ actor WatcherRun {
                 self.local.reloadIdentity()
                 for connection in self.connections { self.renewIfDue(over: connection) }
             }
-        case .wakeUp(let time):
-            try? await self.time.sleep(until: time)
-            guard !Task.isCancelled, self.wakeUp == time else { return }
-            self.wakeUp = nil
-            self.obey(self.machine.tick(now: self.time.now))
         }
     }
 
@@ -127,6 +131,7 @@ actor WatcherRun {
         for await event in source.browse() {
             switch event {
             case .appeared(let hint), .changed(let hint):
+                self.strangers["\(source.name)/\(hint.id)"] = self.stranger(hint, from: source)
                 var endpoints = hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) }
                 let isOurs = self.isOurs(hint, from: source)
                 if !isOurs {
@@ -144,24 +149,40 @@ actor WatcherRun {
                 )
             case .vanished(let id):
                 let instance = "\(source.name)/\(id)"
+                self.strangers[instance] = nil
                 self.obey(self.machine.unseen(instance))
                 self.forgetIfGone(instance)
             case .settled:
                 self.obey(self.machine.settled())
             case .trouble(let trouble):
-                self.tell(
-                    .error(
-                        RemoteSystemWatcherError(
-                            .discoveryHampered,
-                            "\(trouble.message) \(trouble.advice)",
-                            recoversByItself: trouble.recoversByItself
-                        )
-                    )
+                let error = RemoteSystemWatcherError(
+                    .discoveryHampered,
+                    "\(trouble.message) \(trouble.advice)",
+                    recoversByItself: trouble.recoversByItself
                 )
-            case .recovered:
-                break
+                self.errors["\(source.name)/\(trouble.code)"] = error
+                self.tell(.error(error))
+            case .recovered(let code):
+                self.errors["\(source.name)/\(code)"] = nil
             }
         }
+    }
+
+    private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
+        guard !self.isOurs(hint, from: source) else { return nil }
+        let version = hint.properties[Presence.versionProperty] ?? []
+        return version.elementsEqual(Presence.version.utf8) ? .otherAccount : .otherVersion
+    }
+
+    /// What is there and not listed.
+    var unlisted: RemoteSystemWatcher.Unlisted {
+        RemoteSystemWatcher.Unlisted(
+            excluded: self.machine.excluded.values.sorted { $0.id < $1.id },
+            unreachable: self.machine.silent.map { "\(DiscoveryEndpoint(address: $0.host, port: $0.port))" }.sorted(),
+            otherAccounts: self.strangers.values.count { $0 == .otherAccount },
+            otherVersions: self.strangers.values.count { $0 == .otherVersion },
+            errors: self.errors.sorted { $0.key < $1.key }.map(\.value)
+        )
     }
 
     /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
@@ -204,9 +225,19 @@ actor WatcherRun {
     }
 
     private func armWakeUp() {
-        guard let next = self.machine.nextWakeUp, self.wakeUp.map({ next < $0 }) ?? true else { return }
-        self.wakeUp = next
-        self.addJob.yield(.wakeUp(next))
+        guard let next = self.machine.nextWakeUp, self.wakeUp.map({ next < $0.time }) ?? true else { return }
+        self.wakeUp?.task.cancel()
+        let task = Task(executorPreference: self.local.environment.taskExecutor) { [time = self.time] in
+            guard (try? await time.sleep(until: next)) != nil else { return }
+            self.wokenUp(at: next)
+        }
+        self.wakeUp = (next, task)
+    }
+
+    private func wokenUp(at time: ContinuousClock.Instant) {
+        guard self.wakeUp?.time == time else { return }
+        self.wakeUp = nil
+        self.obey(self.machine.tick(now: self.time.now))
     }
 
     /// Connects, and stays until the connection ends.
@@ -306,9 +337,9 @@ actor WatcherRun {
         guard let error = error as? TransportError, !isAnonymous,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
-        self.tell(
-            .error(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false))
-        )
+        let told = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        self.errors["authentication"] = told
+        self.tell(.error(told))
     }
 
     // MARK: Expelled systems

@@ -58,6 +58,8 @@ public struct AvahiDiscovery: DiscoverySource {
         public let backend: Backend
         /// Why, in words for a person.
         public let reason: String
+        /// What the daemon says of its version, such as `avahi 0.8`; nil for the embedded stack, which does not tell.
+        public var version: String?
     }
 
     private let session: AvahiSession

@@ -17,6 +17,7 @@ enum AvahiLibrary {
             client_new: library.function("avahi_client_new"),
             client_free: library.function("avahi_client_free"),
             client_errno: library.function("avahi_client_errno"),
+            client_get_version_string: library.function("avahi_client_get_version_string"),
             service_browser_new: library.function("avahi_service_browser_new"),
             service_browser_free: library.function("avahi_service_browser_free"),
             service_resolver_new: library.function("avahi_service_resolver_new"),

@@ -162,8 +162,13 @@ actor AvahiSession {
             )
         case .automatic:
             do throws(AvahiError) {
-                try DaemonConnection(loop: loop, waitsForDaemon: false) { _ in }.start()
-                selection = .init(backend: .daemon, reason: "avahi-daemon answers on the system bus")
+                let trial = try DaemonConnection(loop: loop, waitsForDaemon: false) { _ in }
+                try trial.start()
+                selection = .init(
+                    backend: .daemon,
+                    reason: "avahi-daemon answers on the system bus",
+                    version: trial.version
+                )
             } catch {
                 selection = .init(backend: .embedded, reason: "no avahi-daemon answers on the system bus: \(error)")
             }

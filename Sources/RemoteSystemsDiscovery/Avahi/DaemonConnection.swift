@@ -66,6 +66,12 @@ final class DaemonConnection: AvahiConnection {
         return unsafe avahi.client_errno(client)
     }
 
+    /// What the daemon says of its version; it is asked when this is read.
+    var version: String? {
+        guard let client = unsafe client, let text = unsafe avahi.client_get_version_string(client) else { return nil }
+        return unsafe String(cString: text)
+    }
+
     // MARK: Browsing
 
     func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) throws(AvahiError) -> AnyObject {

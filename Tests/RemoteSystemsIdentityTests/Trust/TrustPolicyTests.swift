@@ -144,6 +144,66 @@ import X509
         #expect(self.code(self.authority.rootCertificate) == .notOurAccount)
     }
 
+    // MARK: Anonymous peers
+
+    private func anonymousCode(_ der: [UInt8], now: Date = noon, policy: TrustPolicy? = nil) -> TrustError.Code? {
+        do throws(TrustError) {
+            _ = try (policy ?? self.policy).authorise(peerCertificate: der, now: now, allowsAnonymous: true)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test func `where strangers are let in, another account's system is known by its id and by no account`() throws {
+        let other = try AccountAuthority(creatingAt: noon)
+        let der = try other.issueCertificate(for: self.key, now: noon)
+        let peer = try self.policy.authorise(peerCertificate: der, now: noon, allowsAnonymous: true)
+        #expect(peer.isAnonymous)
+        #expect(peer.accountID == nil)
+        #expect(peer.systemID == SystemID(of: self.key))
+    }
+
+    @Test func `where strangers are let in, a system of our account is one of ours`() throws {
+        let der = try self.authority.issueCertificate(for: self.key, now: noon)
+        let peer = try self.policy.authorise(peerCertificate: der, now: noon, allowsAnonymous: true)
+        #expect(!peer.isAnonymous)
+        #expect(peer.accountID == self.authority.accountID)
+    }
+
+    @Test func `where strangers are let in, who claims our account must be of it`() throws {
+        let impostor = P256.Signing.PrivateKey()
+        #expect(try self.anonymousCode(self.forgery { $0.signer = impostor }) == .badSignature)
+    }
+
+    @Test func `a stranger's certificate keeps every rule but for the signature`() throws {
+        let other = try AccountAuthority(creatingAt: noon)
+        func code(now: Date = noon, _ change: (inout CertificateForgery) throws -> Void) throws -> TrustError.Code? {
+            var forgery = try CertificateForgery(by: other, for: self.key)
+            try change(&forgery)
+            return try self.anonymousCode(forgery.der(), now: now)
+        }
+        let elsewhere = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        #expect(try code { _ in } == nil)
+        #expect(try code { $0.signer = P256.Signing.PrivateKey() } == nil)
+        #expect(try code(now: noon.addingTimeInterval(91 * day)) { _ in } == .expired)
+        #expect(try code(now: noon.addingTimeInterval(-2 * day)) { _ in } == .notYetValid)
+        #expect(try code { $0.keyUsage = nil } == .wrongUsage)
+        #expect(try code { $0.constraints = .isCertificateAuthority(maxPathLength: 0) } == .wrongUsage)
+        #expect(try code { $0.names = nil } == .notOurAccount)
+        #expect(try code { $0.algorithm = .ecdsaWithSHA384 } == .badSignature)
+        let name = SystemName(account: other.accountID, system: elsewhere)
+        #expect(try code { $0.names = [.uniformResourceIdentifier(name.uri)] } == .identityMismatch)
+        #expect(self.anonymousCode(try JoiningCertificate.make(with: P256.Signing.PrivateKey(), now: noon)) != nil)
+    }
+
+    @Test func `a system that was expelled does not come back as a stranger`() throws {
+        let other = try AccountAuthority(creatingAt: noon)
+        var policy = self.policy
+        policy.revoked = [SystemID(of: self.key)]
+        #expect(self.anonymousCode(try other.issueCertificate(for: self.key, now: noon), policy: policy) == .revoked)
+    }
+
     // MARK: Names
 
     static let wrongNames: [(String, TrustError.Code)] = [

@@ -187,7 +187,7 @@ import ValueSets
             #expect(acceptance.version == .current)
             buffer.clear()
             try buffer.writeTestFrame([99, "what", ["is": "this"]])
-            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], "more"])
+            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], .null, "more"])
             peer.send(Array(buffer.readableBytesView))
             #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
         }
@@ -264,7 +264,7 @@ import ValueSets
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request)
-            guard case .request(let id, _, _)? = try await peer.nextFrame() else {
+            guard case .request(let id, _, _, _)? = try await peer.nextFrame() else {
                 Issue.record("the host asked nothing")
                 return
             }

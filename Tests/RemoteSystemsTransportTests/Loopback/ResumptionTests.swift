@@ -67,6 +67,27 @@ import ValueSets
             #expect(again.frame == .refused(.notAuthorized))
         }
     }
+
+    @Test func `a session from where strangers are let in lets none in where they are not (X-31)`() async throws {
+        try await LoopbackHost.with(allowsAnonymous: true) { open in
+            var openssl = try OpenSSL(as: TestAccount().system(), to: open)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            #expect(open.connections.all.allSatisfy(\.peer.isAnonymous))
+            // The same TLS context, so the session is resumed; who it is is asked nevertheless.
+            try await LoopbackHost.with(account: open.account, security: open.security) { closed in
+                openssl.host = closed
+                let again = try await openssl.run(["-sess_in", openssl.session])
+                #expect(again.text.contains("Reused, TLSv1.3"), "otherwise this test proves nothing")
+                #expect(again.frame == .refused(.notAuthorized))
+                #expect(closed.hellos.value == 0)
+            }
+            openssl.host = open
+            let third = try await openssl.run(["-sess_in", openssl.session])
+            #expect(third.frame == .accepted)
+            #expect(open.connections.all.allSatisfy(\.peer.isAnonymous))
+        }
+    }
 }
 
 /// `openssl s_client` with a system's certificate, which says hello and prints what comes back.
@@ -81,7 +102,7 @@ private struct OpenSSL {
     static var isThere: Bool { FileManager.default.isExecutableFile(atPath: Self.path) }
 
     let directory: String
-    let host: LoopbackHost
+    var host: LoopbackHost
     var session: String { self.directory + "/session" }
 
     init(as identity: SystemIdentity, to host: LoopbackHost) throws {

@@ -28,12 +28,14 @@ struct LoopbackHost: Sendable {
         limits: ConnectionLimits = .patient,
         identity: SystemIdentity? = nil,
         account: TestAccount? = nil,
+        security: TransportSecurity? = nil,
+        allowsAnonymous: Bool = false,
         admitting delay: Duration = .zero,
         handler: @escaping RequestHandler = { request, _ in Reply(message: request.message) },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
         let account = try account ?? TestAccount()
-        let security = try TransportSecurity(identity: identity ?? account.system())
+        let security = try security ?? TransportSecurity(identity: identity ?? account.system())
         let connections = OpenConnections()
         let log = TestLog()
         let hellos = Counter()
@@ -42,7 +44,8 @@ struct LoopbackHost: Sendable {
             port: 0,
             security: security,
             limits: limits,
-            logger: log.logger
+            logger: log.logger,
+            allowsAnonymous: allowsAnonymous
         ) { hello, _ in
             hellos.increase()
             if delay > .zero { try? await Task.sleep(for: delay) }

@@ -1,0 +1,90 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What becomes of a packet.
+enum FirewallVerdict: Sendable, Hashable {
+    case accepted
+    /// For certain, and by what.
+    case dropped(by: String)
+    /// Rules decide that cannot be judged from here.
+    case undecided
+}
+
+extension FirewallRules {
+    /// What becomes of a packet that comes in or, if it is outgoing, leaves. Careful: dropped is what is dropped for certain.
+    func verdict(on packet: FirewallPacket) -> FirewallVerdict {
+        let hooks: [Base.Hook] = packet.isOutgoing ? [.output] : [.prerouting, .input]
+        var isUndecided = false
+        let bases = self.chains.values.compactMap { chain in chain.base.map { (base: $0, chain: chain) } }
+            .filter { hooks.contains($0.base.hook) && ($0.base.isIPv6 ?? packet.isIPv6) == packet.isIPv6 }
+            .sorted {
+                (hooks.firstIndex(of: $0.base.hook) ?? 0, $0.base.priority, $0.chain.name)
+                    < (hooks.firstIndex(of: $1.base.hook) ?? 0, $1.base.priority, $1.chain.name)
+            }
+        // Each base chain may drop what those before have accepted.
+        for (base, chain) in bases {
+            switch self.outcome(of: chain, packet, depth: 0) {
+            case .accepted: break
+            case .dropped(let rule): return isUndecided ? .undecided : .dropped(by: rule)
+            case .undecided: isUndecided = true
+            case .passed(let isDoubtful):
+                guard base.drops else { continue }
+                if isDoubtful || isUndecided { return .undecided }
+                return .dropped(by: "the policy of the chain \(chain.name)")
+            }
+        }
+        return isUndecided ? .undecided : .accepted
+    }
+
+    private enum Outcome {
+        case accepted, undecided
+        case dropped(by: String)
+        /// No rule decided. Doubtful when one may have.
+        case passed(isDoubtful: Bool)
+    }
+
+    /// Chains may not go in circles; should a list say so, it ends here.
+    private static var mostDepth: Int { 16 }
+
+    private func outcome(of chain: Chain, _ packet: FirewallPacket, depth: Int) -> Outcome {
+        guard depth < Self.mostDepth else { return .undecided }
+        // Whether a rule that cannot be judged may have let the packet through. One that may have dropped it is no reason to warn.
+        var isDoubtful = false
+        for rule in chain.rules {
+            let applies = rule.matches.lazy.map { $0.applies(to: packet) }.min() ?? .yes
+            guard applies != .no else { continue }
+            let isCertain = applies == .yes
+            switch rule.verdict {
+            case .proceed: break
+            case .accept:
+                if isCertain { return .accepted }
+                isDoubtful = true
+            case .drop:
+                if isCertain { return isDoubtful ? .undecided : .dropped(by: rule.text) }
+            case .return:
+                if isCertain { return .passed(isDoubtful: isDoubtful) }
+                isDoubtful = true
+            case .unknown:
+                if isCertain { return .undecided }
+                isDoubtful = true
+            case .jump(let name), .go(to: let name):
+                guard let target = self.chains[name] else {
+                    isDoubtful = true
+                    continue
+                }
+                let outcome = self.outcome(of: target, packet, depth: depth + 1)
+                switch outcome {
+                case .accepted, .undecided:
+                    if isCertain { return outcome }
+                    isDoubtful = true
+                case .dropped(let rule):
+                    if isCertain { return isDoubtful ? .undecided : .dropped(by: rule) }
+                case .passed(let isDoubtfulThere):
+                    isDoubtful = isDoubtful || isDoubtfulThere
+                    if isCertain, case .go = rule.verdict { return .passed(isDoubtful: isDoubtful) }
+                }
+            }
+        }
+        return .passed(isDoubtful: isDoubtful)
+    }
+}

@@ -1,0 +1,92 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FoundationEssentials
+internal import Glibc
+
+/// Runs a program of the system to its end and reads what it prints. No shell, no search for it, bounded in time and size.
+enum ProgramOutput: Sendable, Hashable {
+    case finished(status: Int32, [UInt8])
+    /// It is not there, or could not be started.
+    case missing
+    /// It took too long or printed too much, and was stopped.
+    case unbounded
+
+    /// In English, and with nothing of ours.
+    private static let environment = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
+    private static let mostBytes = 4 << 20
+    private static let mostMilliseconds: Int32 = 3000
+
+    /// - Parameter paths: where it may be; the first that is there is run.
+    static func of(_ paths: [String], _ arguments: [String]) async -> ProgramOutput {
+        guard let path = paths.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
+            return .missing
+        }
+        return await withCheckedContinuation { continuation in
+            // It blocks, which the threads of tasks must not.
+            DispatchQueue.global().async { continuation.resume(returning: Self.run([path] + arguments)) }
+        }
+    }
+
+    private static func run(_ arguments: [String]) -> ProgramOutput {
+        // Sockets rather than a pipe: marked from the start, so that no other child gets them.
+        var pipe: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, type, 0, &pipe) == 0 else { return .missing }
+        defer { close(pipe[0]) }
+        let started = Self.start(arguments, output: pipe[1])
+        close(pipe[1])
+        guard let id = started else { return .missing }
+        let bytes = Self.read(pipe[0])
+        if bytes == nil { kill(id, SIGKILL) }
+        var status: Int32 = 0
+        while unsafe waitpid(id, &status, 0) < 0 {
+            // Whoever embeds us may have its own way with children.
+            guard errno == EINTR else { return .unbounded }
+        }
+        guard let bytes else { return .unbounded }
+        return .finished(status: status & 0x7F == 0 ? (status >> 8) & 0xFF : -1, bytes)
+    }
+
+    private static func start(_ arguments: [String], output: Int32) -> pid_t? {
+        var actions = unsafe posix_spawn_file_actions_t()
+        guard unsafe posix_spawn_file_actions_init(&actions) == 0 else { return nil }
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
+        unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        // Our threads may block signals, and a child would inherit that.
+        var attributes = posix_spawnattr_t()
+        guard unsafe posix_spawnattr_init(&attributes) == 0 else { return nil }
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var nothing = sigset_t()
+        unsafe sigemptyset(&nothing)
+        unsafe posix_spawnattr_setsigmask(&attributes, &nothing)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        var argv = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        var envp = unsafe Self.environment.map { unsafe strdup($0) } + [nil]
+        defer {
+            unsafe (argv + envp).forEach { unsafe free($0) }
+        }
+        var id: pid_t = 0
+        return unsafe posix_spawn(&id, arguments[0], &actions, &attributes, &argv, &envp) == 0 ? id : nil
+    }
+
+    /// Everything until the end; nil when that is too late or too much.
+    private static func read(_ descriptor: Int32) -> [UInt8]? {
+        let end = ContinuousClock.now + .milliseconds(Int(Self.mostMilliseconds))
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while ContinuousClock.now < end {
+            var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&watched, 1, 100) > 0 else { continue }
+            let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return count == 0 ? bytes : nil }
+            bytes += buffer[..<count]
+            guard bytes.count <= Self.mostBytes else { return nil }
+        }
+        return nil
+    }
+}

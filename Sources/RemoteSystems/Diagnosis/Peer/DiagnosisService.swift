@@ -1,0 +1,158 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import Synchronization
+internal import ValueSets
+
+/// Helps another system of the account to find out why the two do not meet (`Docs/wire-protocol.md`, section 12): tells this
+/// system's clock and version, says whether it sees an announcement, and connects back.
+///
+/// It connects to the caller's own address alone, one connection at a time and one a second, and tells little of what it found
+/// there: it is no port scanner.
+final class DiagnosisService: BuiltInService {
+    static let name = "remote-systems.diagnosis"
+
+    private struct Limits {
+        var looking = 0
+        var isConnecting = false
+        var nextConnection: ContinuousClock.Instant?
+    }
+
+    private static let mostLooking = 4
+    private static let lookingTime = Duration.seconds(4)
+    private static let connectingTime = TimeAmount.seconds(3)
+    private static let pause = Duration.seconds(1)
+
+    private let local: LocalSystem
+    private let announced: AnnouncedInstances
+    private let limits = Mutex(Limits())
+
+    init(local: LocalSystem, announced: AnnouncedInstances) {
+        self.local = local
+        self.announced = announced
+    }
+
+    var name: String { Self.name }
+    var concurrentRequests: Int { 4 }
+
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
+        // Whoever else may be let in some day: this is for the account.
+        guard let identity = try? self.local.security().identity, connection.peer.accountID == identity.accountID else {
+            return Self.failure("Only systems of the account may ask this.")
+        }
+        switch request.message["Type"]?.string {
+        case "state": return Reply(message: self.state(connection))
+        case "look":
+            guard let instance = request.message["Instance"]?.string, (1...63).contains(instance.utf8.count) else {
+                return Self.failure("The instance's name is missing.")
+            }
+            return await self.look(for: instance)
+        case "connect":
+            guard let port = request.message["Port"]?.int, (1...65_535).contains(port) else {
+                return Self.failure("The port is missing.")
+            }
+            return await self.connect(to: port, connection)
+        default: return Self.failure("This request is not known here.")
+        }
+    }
+
+    private static func failure(_ text: String, canRetry: Bool = false) -> Reply {
+        Reply(status: .failure, failure: WireFailure(text, canRetry: canRetry))
+    }
+
+    private func state(_ connection: Connection) -> ValueSet {
+        [
+            "Time": .date(Date()),
+            "Version": .string(SoftwareVersion.current),
+            "Address": .string(connection.channel.remoteAddress?.ipAddress ?? "?"),
+            "Announced": .array(self.announced.all.sorted().map { .string($0) }),
+        ]
+    }
+
+    // MARK: Looking
+
+    private func look(for instance: String) async -> Reply {
+        let isFree = self.limits.withLock { limits in
+            guard limits.looking < Self.mostLooking else { return false }
+            limits.looking += 1
+            return true
+        }
+        guard isFree else { return Self.failure("Others are being looked for. Try again in a moment.", canRetry: true) }
+        defer { self.limits.withLock { $0.looking -= 1 } }
+        let isSeen = await Lookout.sees([instance], self.local.sources, within: Self.lookingTime)
+        return Reply(message: ["Seen": .bool(isSeen)])
+    }
+
+    // MARK: Connecting back
+
+    private func connect(to port: Int, _ connection: Connection) async -> Reply {
+        guard let address = connection.channel.remoteAddress?.text else {
+            return Self.failure("The caller's address is not known.")
+        }
+        let isFree = self.limits.withLock { limits in
+            guard !limits.isConnecting, limits.nextConnection.map({ $0 <= .now }) ?? true else { return false }
+            limits.isConnecting = true
+            return true
+        }
+        guard isFree else { return Self.failure("Another connection is tried. Try again in a second.", canRetry: true) }
+        defer {
+            self.limits.withLock { limits in
+                limits.isConnecting = false
+                limits.nextConnection = .now + Self.pause
+            }
+        }
+        let outcome = await self.outcome(
+            of: Endpoint(host: address, port: port),
+            expecting: connection.peer.systemID
+        )
+        return Reply(message: ["Outcome": .string(outcome.rawValue)])
+    }
+
+    private func outcome(of endpoint: Endpoint, expecting system: SystemID) async -> BackConnection {
+        do {
+            var connector = try self.local.connector()
+            connector.timeout = Self.connectingTime
+            let back = try await connector.connect(
+                to: [endpoint],
+                expecting: system,
+                hello: self.local.hello(service: Presence.service, package: nil, limits: connector.limits),
+                // What it tells of itself is not asked for here.
+                handler: { _, _ in Reply() }
+            )
+            await back.abort(.completed)
+            return .reached
+        } catch {
+            return BackConnection(error)
+        }
+    }
+}
+
+extension SocketAddress {
+    /// The address as it can be connected to: IPv4 as such, link-local IPv6 with its zone.
+    var text: String? {
+        let text = unsafe self.withSockAddr { address, size -> String? in
+            unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
+                guard let start = buffer.baseAddress,
+                    unsafe getnameinfo(
+                        address,
+                        socklen_t(size),
+                        start,
+                        socklen_t(buffer.count),
+                        nil,
+                        0,
+                        NI_NUMERICHOST
+                    ) == 0
+                else { return nil }
+                return unsafe String(cString: start)
+            }
+        }
+        guard let text, text.hasPrefix("::ffff:"), text.contains(".") else { return text }
+        return String(text.dropFirst(7))
+    }
+}

@@ -1,0 +1,35 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+
+/// Looks for announcements by their instance names.
+enum Lookout {
+    /// Whether one of these is seen, through any of the sources, within a time.
+    static func sees(_ instances: Set<String>, _ sources: [any DiscoverySource], within limit: Duration) async -> Bool {
+        guard !instances.isEmpty else { return false }
+        return await withTaskGroup(of: Bool?.self) { group in
+            // What the network's owner has configured is no announcement.
+            for source in sources where !source.isConfigured {
+                let events = source.browse()
+                group.addTask {
+                    for await event in events {
+                        switch event {
+                        case .appeared(let hint), .changed(let hint):
+                            if instances.contains(hint.instance) { return true }
+                        case .vanished, .settled, .trouble, .recovered: break
+                        }
+                    }
+                    return nil
+                }
+            }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            for await case let isSeen? in group { return isSeen }
+            return false
+        }
+    }
+}

@@ -1,0 +1,174 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// Asks another system to help: how it stands there, whether it sees us, and whether it reaches us.
+struct PeerExamination: Sendable {
+    let local: LocalSystem
+    let request: RemoteSystemConnectionRequest
+    /// The port of ours to connect back to; 0 for any.
+    let port: Int
+
+    /// At most this long the two look for each other's announcements.
+    private static let lookingTime = Duration.seconds(4)
+    private static let answerTime = TimeAmount.seconds(8)
+
+    func facts() async -> PeerFacts {
+        let target = self.request.diagnosisTarget
+        guard case .usable = IdentityFacts.read(self.local) else {
+            return PeerFacts(name: target.name, way: .noAccount)
+        }
+        do {
+            let connector = try self.local.connector()
+            let connection = try await connector.connect(
+                to: target.endpoints,
+                expecting: target.systemID,
+                hello: self.local.hello(service: DiagnosisService.name, package: nil, limits: connector.limits)
+            ) { _, _ in
+                Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+            }
+            let facts = await self.facts(over: connection, name: target.name)
+            await connection.abort(.completed)
+            return facts
+        } catch {
+            return self.facts(target, after: error)
+        }
+    }
+
+    private func facts(_ target: RemoteSystemConnectionRequest.DiagnosisTarget, after error: any Error) -> PeerFacts {
+        let error =
+            error as? TransportError
+            ?? TransportError(.unreachable, "\(target.name) was not reached: \(error)", side: .local)
+        // Older hosts have no such service.
+        let isOld = error.code == .refused && error.openStatus == .appServiceUnavailable
+        var facts = PeerFacts(name: target.name, way: isOld ? .cannotHelp : .failed(error))
+        facts.address = target.endpoints.first?.host
+        facts.isNeighbour = facts.address.flatMap { Neighbourhood.contains($0) }
+        return facts
+    }
+
+    private func facts(over connection: Connection, name: String) async -> PeerFacts {
+        var facts = PeerFacts(name: name, way: .open)
+        facts.address = connection.channel.remoteAddress?.text
+        facts.isNeighbour = facts.address.flatMap { Neighbourhood.contains($0) }
+        facts.version = connection.remote.version
+        facts.isThisSystem = (try? self.local.security().identity.systemID) == connection.peer.systemID
+        let started = Date()
+        guard let state = await Self.ask(["Type": "state"], over: connection) else { return facts }
+        let ended = Date()
+        facts.software = state["Version"]?.string.map { String($0.prefix(32)) }
+        if let time = state["Time"]?.date {
+            facts.clockAhead = time.timeIntervalSince(started) - ended.timeIntervalSince(started) / 2
+            facts.clockDoubt = ended.timeIntervalSince(started)
+        }
+        let names = (state["Announced"]?.array ?? []).prefix(8).compactMap(\.string)
+        facts.isAnnounced = !names.isEmpty
+        await self.exchange(&facts, names: Set(names), over: connection)
+        return facts
+    }
+
+    /// With a host of our own to be seen and connected to.
+    private func exchange(_ facts: inout PeerFacts, names: Set<String>, over connection: Connection) async {
+        let wanted = self.port
+        let host: (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)
+        if let own = await self.start(port: wanted) {
+            host = own
+        } else if wanted != 0, let own = await self.start(port: 0) {
+            // Another program of ours may have the port; then that one is to be reached.
+            host = own
+        } else {
+            return
+        }
+        defer { host.task.cancel() }
+        let port = wanted == 0 ? host.port : wanted
+        let sources = self.local.sources
+        async let weSeeIt = Lookout.sees(names, sources, within: Self.lookingTime)
+        async let itSeesUs = Self.look(for: host.host, over: connection)
+        async let outcome = Self.connectBack(to: port, over: connection)
+        facts.port = port
+        facts.connectsBack = await outcome
+        facts.itSeesUs = await itSeesUs
+        let isSeen = await weSeeIt
+        facts.weSeeIt = facts.isAnnounced ? isSeen : nil
+        host.task.cancel()
+        _ = await host.task.result
+    }
+
+    private func start(port: Int) async -> (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)? {
+        var configuration = self.local.configuration
+        // One mDNS stack for all of this.
+        configuration.discovery = self.local.sources
+        var options = RemoteSystemHost.Options()
+        options.port = port
+        let host = RemoteSystemHost(configuration, services: [], options: options)
+        let task = Task { try await host.run() }
+        guard let port = try? await host.port else {
+            task.cancel()
+            return nil
+        }
+        return (host, task, port)
+    }
+
+    private static func look(for host: RemoteSystemHost, over connection: Connection) async -> Bool? {
+        // Named as soon as it is announced, which is a moment after it listens.
+        for _ in 0..<50 where host.announced.all.isEmpty { try? await Task.sleep(for: .milliseconds(20)) }
+        guard let instance = host.announced.all.first else { return nil }
+        let answer = await Self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
+        return answer?["Seen"]?.bool
+    }
+
+    private static func connectBack(to port: Int, over connection: Connection) async -> BackConnection? {
+        let answer = await Self.ask(["Type": "connect", "Port": .integer(Int64(port))], over: connection)
+        return answer?["Outcome"]?.string.flatMap { BackConnection(rawValue: $0) }
+    }
+
+    /// One answer; asked again a few times while the other side is busy. Nil when there is none.
+    private static func ask(_ message: ValueSet, over connection: Connection) async -> ValueSet? {
+        for _ in 0..<4 {
+            guard let reply = try? await connection.send(message, timeout: Self.answerTime) else { return nil }
+            if reply.status == .success { return reply.message }
+            guard reply.failure?.canRetry == true else { return nil }
+            try? await Task.sleep(for: .milliseconds(1100))
+        }
+        return nil
+    }
+}
+
+extension RemoteSystemConnectionRequest {
+    struct DiagnosisTarget: Sendable {
+        var name: String
+        var endpoints: [Endpoint]
+        var systemID: SystemID?
+    }
+
+    /// Where the system is to be had, whatever it offers.
+    var diagnosisTarget: DiagnosisTarget {
+        switch self.target {
+        case .system(let system):
+            DiagnosisTarget(
+                name: system.displayName,
+                endpoints: system.applications.flatMap(\.endpoints),
+                systemID: system.id
+            )
+        case .application(let application):
+            DiagnosisTarget(
+                name: application.displayName,
+                endpoints: application.endpoints,
+                systemID: application.systemID
+            )
+        case .address(let endpoint, let systemID):
+            DiagnosisTarget(
+                name: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))",
+                endpoints: [endpoint],
+                systemID: systemID
+            )
+        }
+    }
+}

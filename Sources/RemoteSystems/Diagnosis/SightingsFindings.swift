@@ -1,0 +1,106 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+
+/// Findings about what is announced around this machine.
+struct SightingsFindings: Sendable {
+    /// How many systems answer, this one among them.
+    var listed = 0
+    var hasOthers = false
+    var unlisted: RemoteSystemWatcher.Unlisted
+
+    /// Without an account: everything that is announced is somebody else's.
+    init(_ announcements: [DiscoveryHint]) {
+        self.unlisted = RemoteSystemWatcher.Unlisted()
+        for hint in announcements {
+            let version = hint.properties[Presence.versionProperty] ?? []
+            if version.elementsEqual(Presence.version.utf8) {
+                self.unlisted.otherAccounts += 1
+            } else {
+                self.unlisted.otherVersions += 1
+            }
+        }
+    }
+
+    init(listed: Int = 0, hasOthers: Bool = false, unlisted: RemoteSystemWatcher.Unlisted) {
+        self.listed = listed
+        self.hasOthers = hasOthers
+        self.unlisted = unlisted
+    }
+
+    var all: [DiagnosisFinding] { [self.systems, self.otherAccounts] + (self.otherVersions.map { [$0] } ?? []) }
+
+    var systems: DiagnosisFinding {
+        let silent = self.unlisted.unreachable
+        if !silent.isEmpty {
+            let places = silent.prefix(4).joined(separator: ", ") + (silent.count > 4 ? ", …" : "")
+            return DiagnosisFinding(
+                .systems,
+                .warning,
+                "\(silent.count.of("program")) of this account \(silent.count == 1 ? "is" : "are") announced and "
+                    + "\(silent.count == 1 ? "does" : "do") not answer: \(places).",
+                why: "Only systems that answer are listed.",
+                advice:
+                    "Look whether a firewall there lets that port in, and whether it ended just now without saying so. "
+                    + "'remotesystems doctor ADDRESS' tries the way there and back."
+            )
+        }
+        guard self.hasOthers else { return self.nobody }
+        return DiagnosisFinding(
+            .systems,
+            .ok,
+            "\(self.listed.of("system")) of this account \(self.listed == 1 ? "answers" : "answer").",
+            why: "Those that answer are listed."
+        )
+    }
+
+    var nobody: DiagnosisFinding {
+        DiagnosisFinding(
+            .systems,
+            .warning,
+            "No other system of this account announces itself here.",
+            why: "Only machines on which a program with a host runs can be found.",
+            advice:
+                "Run 'remotesystems serve' on the other machine. If it runs there, the network may not carry multicast "
+                + "between the two, or a firewall drops it: 'remotesystems doctor ADDRESS' asks the other machine."
+        )
+    }
+
+    var otherAccounts: DiagnosisFinding {
+        let why = "Systems of other accounts are neither listed nor trusted; here they are only counted."
+        let count = self.unlisted.otherAccounts
+        guard count > 0 else {
+            return DiagnosisFinding(.otherAccounts, .ok, "Nobody of another account announces itself here.", why: why)
+        }
+        return DiagnosisFinding(
+            .otherAccounts,
+            self.hasOthers ? .ok : .warning,
+            "\(count.of("program")) of other accounts \(count == 1 ? "announces itself" : "announce themselves") here, so "
+                + "multicast works.",
+            why: why,
+            advice: self.hasOthers
+                ? nil
+                : "If one of them is your other machine, it is in an account of its own: compare 'remotesystems account "
+                    + "show' on both, and let it in with 'remotesystems account invite'."
+        )
+    }
+
+    var otherVersions: DiagnosisFinding? {
+        let count = self.unlisted.otherVersions
+        guard count > 0 else { return nil }
+        return DiagnosisFinding(
+            .otherVersions,
+            .warning,
+            "\(count.of("program")) here \(count == 1 ? "speaks" : "speak") another version of the protocol than "
+                + "\(Presence.version).",
+            why: "Versions that differ in the first number cannot talk to each other.",
+            advice: "Bring all machines to the same version of RemoteSystems."
+        )
+    }
+}
+
+extension Int {
+    /// The number and the noun: `1 system`, `3 systems`.
+    func of(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
+}

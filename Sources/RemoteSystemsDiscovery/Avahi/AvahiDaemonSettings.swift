@@ -1,0 +1,71 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// What avahi-daemon.conf(5) says, as far as it decides what a daemon lets us see and say.
+package struct AvahiDaemonSettings: Sendable, Hashable {
+    package var usesIPv4 = true
+    package var usesIPv6 = true
+    /// The only interfaces that the daemon uses; nil for all.
+    package var allowedInterfaces: [String]?
+    package var deniedInterfaces: [String] = []
+    package var publishes = true
+    package var publishesForUsers = true
+    /// How many records the daemon remembers for each interface and protocol.
+    package var cacheEntries = 4096
+    /// How many records one announcement may have.
+    package var entriesPerGroup = 32
+
+    /// Where Debian and most others keep it.
+    package static let path = "/etc/avahi/avahi-daemon.conf"
+
+    /// A daemon without a configuration.
+    package init() {}
+
+    /// Reads what is set in the text of the file. What it does not set is as the daemon has it by itself.
+    package init(_ text: String) {
+        self.init()
+        var section = ""
+        for line in text.split(whereSeparator: \.isNewline) {
+            let line = line.drop(while: \.isWhitespace)
+            guard let first = line.first, first != "#", first != ";" else { continue }
+            if first == "[" {
+                section = String(line.dropFirst().prefix { $0 != "]" })
+                continue
+            }
+            guard let equals = line.firstIndex(of: "=") else { continue }
+            let key = line[..<equals].filter { !$0.isWhitespace }
+            let value = line[line.index(after: equals)...].filter { !$0.isWhitespace }
+            self.set("\(section)/\(key)", value)
+        }
+    }
+
+    private mutating func set(_ key: String, _ value: String) {
+        let names = value.split(separator: ",").map(String.init)
+        // As the daemon reads it.
+        let isYes = ["yes", "true", "1", "on"].contains(value.lowercased())
+        switch key {
+        case "server/use-ipv4": self.usesIPv4 = isYes
+        case "server/use-ipv6": self.usesIPv6 = isYes
+        case "server/allow-interfaces": self.allowedInterfaces = names.isEmpty ? nil : names
+        case "server/deny-interfaces": self.deniedInterfaces = names
+        case "server/cache-entries-max": self.cacheEntries = Int(value) ?? self.cacheEntries
+        case "server/entries-per-entry-group-max": self.entriesPerGroup = Int(value) ?? self.entriesPerGroup
+        case "publish/disable-publishing": self.publishes = !isYes
+        case "publish/disable-user-service-publishing": self.publishesForUsers = !isYes
+        default: break
+        }
+    }
+
+    /// Reads the file; nil when it is not there or may not be read.
+    package static func read(path: String = Self.path) -> AvahiDaemonSettings? {
+        guard let data = try? Data(contentsOf: URL(filePath: path)), data.count <= 1 << 20 else { return nil }
+        return AvahiDaemonSettings(String(decoding: data, as: UTF8.self))
+    }
+
+    /// Whether the daemon uses an interface.
+    package func uses(_ interface: String) -> Bool {
+        !self.deniedInterfaces.contains(interface) && self.allowedInterfaces?.contains(interface) != false
+    }
+}

@@ -1,0 +1,282 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Synchronization
+import Testing
+
+/// Systems of other accounts nearby, over loopback, with TLS and all.
+@Suite struct AnyoneNearbyTests {
+    /// Says whose system calls.
+    static let open = AppService("test.open", options: .init(callers: .anyoneNearby)) { request in
+        [
+            "kind": .integer(Int64(request.caller.authorizationKind.rawValue)),
+            "account": request.caller.accountID.map { .string($0.description) } ?? "none",
+            "system": .string(request.caller.systemID.description),
+        ]
+    }
+    static let ours = AppService("test.ours") { $0.message }
+
+    /// Two accounts on one network segment.
+    struct Neighbours {
+        var household: Household
+        var strangers: Household
+
+        func configuration(_ application: String, of household: Household) -> RemoteSystemsConfiguration {
+            var configuration = household.configuration(application)
+            configuration.discovery = [self.household.segment]
+            return configuration
+        }
+
+        func strangersWatcher(_ filters: [RemoteSystemFilter] = [.authorizationKind(.anonymous)]) -> RemoteSystemWatcher
+        {
+            RemoteSystemWatcher(self.configuration("test.stranger", of: self.strangers), filters: filters)
+        }
+
+        /// The household's host, as a watcher of the strangers lists it.
+        func listed() async throws -> (RemoteSystem, RemoteSystemWatcher) {
+            let watcher = self.strangersWatcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            return (try await recorder.added(), watcher)
+        }
+    }
+
+    /// Runs a host of the household, and a body that sees it with the strangers' eyes.
+    static func with(
+        allowing isAllowed: Bool = true,
+        _ services: [AppService] = [Self.open, Self.ours],
+        _ body: (Neighbours, RemoteSystemHost) async throws -> Void
+    ) async throws {
+        try await Household.with { household in
+            try await Household.with { strangers in
+                let neighbours = Neighbours(household: household, strangers: strangers)
+                var options = RemoteSystemHost.Options()
+                options.allowsAnyoneNearby = isAllowed
+                options.attributes = ["room": "kitchen"]
+                let host = RemoteSystemHost(
+                    household.configuration("test.host"),
+                    services: services,
+                    options: options
+                )
+                let running = Task { try await host.run() }
+                _ = try await host.port
+                do {
+                    try await body(neighbours, host)
+                } catch {
+                    running.cancel()
+                    _ = await running.result
+                    throw error
+                }
+                running.cancel()
+                try await running.value
+            }
+        }
+    }
+
+    // MARK: Off unless switched on, on both sides
+
+    @Test func `nothing of it is announced, and no stranger let in, unless the host allows it`() async throws {
+        try await Self.with(allowing: false) { neighbours, host in
+            let watcher = neighbours.strangersWatcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            // One that claims to allow it all the same is tried, and refuses before it looks at anything.
+            let forged = DiscoveryHint(
+                id: "forged",
+                instance: "forged",
+                endpoints: [DiscoveryEndpoint(address: "127.0.0.1", port: try await host.port)],
+                properties: ["v": Array("1".utf8), "a": Array("1".utf8)]
+            )
+            neighbours.household.segment.appear(forged)
+            _ = try await recorder.first { if case .enumerationCompleted = $0 { true } else { nil } }
+            #expect(watcher.systems.isEmpty)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a watcher that does not ask for systems of others lists none`() async throws {
+        try await Self.with { neighbours, _ in
+            let watcher = neighbours.strangersWatcher([])
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            _ = try await recorder.first { if case .enumerationCompleted = $0 { true } else { nil } }
+            #expect(watcher.systems.isEmpty)
+            await watcher.stop()
+        }
+    }
+
+    // MARK: What strangers see
+
+    @Test func `a stranger sees the machine's name and kind and what is offered to anyone, and nothing else`()
+        async throws
+    {
+        try await Self.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            #expect(system.authorizationKind == .anonymous)
+            #expect(!system.displayName.isEmpty)
+            #expect(system.platform == .unknown)
+            #expect(system.manufacturerDisplayName == nil)
+            #expect(system.modelDisplayName == nil)
+            #expect(system.applications.map(\.id) == ["test.host"])
+            let application = try #require(system.applications.first)
+            #expect(application.attributes.isEmpty)
+            #expect(application.services.map(\.name) == ["test.open"])
+            await watcher.stop()
+        }
+    }
+
+    @Test func `the account's own systems see all of it as before`() async throws {
+        try await Self.with { neighbours, _ in
+            let watcher = neighbours.household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            let system = try await recorder.added()
+            #expect(system.authorizationKind == .sameUser)
+            let application = try #require(system.application("test.host"))
+            #expect(application.attributes == ["room": "kitchen"])
+            #expect(application.services.map(\.name) == ["test.open", "test.ours"])
+            let answer = try await application.withAppService("test.open") { try await $0.send([:]).get() }
+            #expect(answer["kind"] == 0)
+            #expect(answer["account"] != "none")
+            await watcher.stop()
+        }
+    }
+
+    // MARK: What strangers get
+
+    @Test func `a stranger calls what is offered to anyone, and its handler knows it for one`() async throws {
+        try await Self.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            let application = try #require(system.applications.first)
+            let answer = try await application.withAppService("test.open") { connection in
+                #expect(connection.info?.peer.authorizationKind == .anonymous)
+                #expect(connection.info?.peer.accountID == nil)
+                #expect(connection.info?.messageLimit == 64 << 10)
+                #expect(connection.info?.requestWindow == 8)
+                return try await connection.send([:]).get()
+            }
+            #expect(answer["kind"] == 1)
+            #expect(answer["account"] == "none")
+            #expect(answer["system"] != .string(system.id.description))
+            await watcher.stop()
+        }
+    }
+
+    @Test(arguments: [
+        AppServiceDescription(name: "test.ours"), AppServiceDescription(name: "test.nobody"),
+        AppServiceDescription(name: "test.open", packageID: "test.other"),
+        AppServiceDescription(name: "remote-systems.launch"), AppServiceDescription(name: "remote-systems.diagnosis"),
+    ])
+    func `whatever else a stranger asks for is refused with 7, whether it exists or not`(
+        _ service: AppServiceDescription
+    ) async throws {
+        try await Self.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            let application = try #require(system.applications.first)
+            let connection = AppServiceConnection(to: service)
+            let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
+            #expect(status == .notAuthorized)
+            #expect(connection.openError?.message.contains("another account") == true)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a stranger that is told what there is cannot ask for a certificate over it`() async throws {
+        try await Self.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            let application = try #require(system.applications.first)
+            let connection = AppServiceConnection(
+                to: AppServiceDescription(name: "remote-systems.presence", schema: .full),
+                onRequest: { _ in [:] }
+            )
+            let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
+            #expect(status == .success)
+            for type in ["renew", "expelled", "description"] {
+                let response = try await connection.send(["Type": .string(type)])
+                #expect(response.status == .failure)
+            }
+            await connection.close()
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a service for the same machine alone is not offered to strangers`() async throws {
+        let local = AppService("test.open", options: .init(callers: .anyoneNearby, supportsRemote: false)) {
+            $0.message
+        }
+        try await Self.with([local]) { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            #expect(system.applications.first?.services.isEmpty == true)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `one system of strangers has four connections at most`() async throws {
+        try await Self.with { neighbours, _ in
+            // The watcher's is the first.
+            let (system, watcher) = try await neighbours.listed()
+            let application = try #require(system.applications.first)
+            var connections: [AppServiceConnection] = []
+            for number in 2...5 {
+                let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
+                let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
+                #expect(status == (number <= 4 ? .success : .remoteSystemUnavailable))
+                connections.append(connection)
+            }
+            #expect(connections.last?.openError?.canRetry == true)
+            await connections.first?.close()
+            let again = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
+            try await until { connections.first?.info == nil }
+            // The host may hear of the end a moment later.
+            var status = AppServiceConnectionStatus.unknown
+            for _ in 0..<100 where status != .success {
+                status = try await again.open(RemoteSystemConnectionRequest(application: application))
+            }
+            #expect(status == .success)
+            for connection in connections + [again] { await connection.cancel() }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a key of a stranger keeps nothing here: the request is carried out each time`() async throws {
+        let count = Counter()
+        let service = AppService("test.open", options: .init(callers: .anyoneNearby)) { _ in
+            count.increase()
+            return [:]
+        }
+        try await Self.with([service]) { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            let application = try #require(system.applications.first)
+            let key = IdempotencyKey()
+            try await application.withAppService("test.open") { connection in
+                for _ in 0..<2 { _ = try await connection.send([:], idempotencyKey: key) }
+            }
+            #expect(count.value == 2)
+            await watcher.stop()
+        }
+    }
+
+    // MARK: Callers
+
+    @Test func `a system of another account is not talked to at an address alone`() async throws {
+        try await Self.with { neighbours, host in
+            let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: try await host.port,
+                configuration: neighbours.configuration("test.stranger", of: neighbours.strangers)
+            )
+            let status = try await connection.open(request)
+            #expect(status == .notAuthorized)
+            #expect(connection.openError?.code == .notTrusted)
+        }
+    }
+}
+
+private final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    func increase() { self.count.withLock { $0 += 1 } }
+    var value: Int { self.count.withLock { $0 } }
+}
