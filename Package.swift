@@ -146,9 +146,15 @@ let package = Package(
             exclude: ["Scripts"],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "long-lived-probe",
+            dependencies: ["RemoteSystems"],
+            path: "Tests/LongLivedProbe",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "SystemIntegrationTests",
-            dependencies: ["IntegrationSupport", "remotesystems"],
+            dependencies: ["IntegrationSupport", "remotesystems", "long-lived-probe"],
             exclude: ["Scripts"],
             swiftSettings: settings
         ),

@@ -229,7 +229,7 @@ actor WatcherRun {
         self.wakeUp?.task.cancel()
         let task = Task(executorPreference: self.local.environment.taskExecutor) { [time = self.time] in
             guard (try? await time.sleep(until: next)) != nil else { return }
-            self.wokenUp(at: next)
+            await self.wokenUp(at: next)
         }
         self.wakeUp = (next, task)
     }
