@@ -20,15 +20,19 @@ actor HostCore {
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
-    private var isClosing = false
+    private let referral: ApplicationReferral?
+    private var installed: [InstalledApplication] = []
+    private(set) var isClosing = false
     let port = OneShot<Int>()
 
     init(
         local: LocalSystem,
         services: [AppService],
         builtIns: [any BuiltInService] = [],
+        referral: ApplicationReferral? = nil,
         application: SystemDescription.Application
     ) {
+        self.referral = referral
         self.local = local
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
@@ -55,11 +59,17 @@ actor HostCore {
 
     // MARK: Taking connections
 
-    func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
+    func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
         guard !self.isClosing else {
             return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
         }
         if let package = hello.package, package != self.application.id {
+            if let referral {
+                guard let application = self.installed.first(where: { $0.id == package }) else {
+                    return .refuse(referral.refer(to: package))
+                }
+                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+            }
             return .refuse(
                 Refusal(.appNotInstalled, "The application \(package) is not here; this is \(self.application.id).")
             )
@@ -67,6 +77,9 @@ actor HostCore {
         if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
         if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
         guard let service = self.services[hello.service] else {
+            if let referral, hello.package == nil, let application = self.installed.first(offering: hello.service) {
+                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+            }
             return .refuse(
                 Refusal(
                     .appServiceUnavailable,
@@ -161,7 +174,7 @@ actor HostCore {
 
     private func tell(_ connection: Connection) async {
         do {
-            _ = try await connection.send(self.description().valueSet, timeout: .seconds(10))
+            _ = try await connection.send(self.description(to: connection.peer).valueSet, timeout: .seconds(10))
         } catch {
             self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
         }
@@ -184,6 +197,16 @@ actor HostCore {
     func update(attributes: [String: String]) async {
         guard attributes != self.application.attributes else { return }
         self.application.attributes = attributes
+        await self.tellWatchers()
+    }
+
+    func update(installed: [InstalledApplication]) async {
+        guard installed != self.installed else { return }
+        self.installed = installed
+        await self.tellWatchers()
+    }
+
+    private func tellWatchers() async {
         await withDiscardingTaskGroup { group in
             for watcher in self.watchers.values {
                 group.addTask { await self.tell(watcher) }
@@ -191,7 +214,7 @@ actor HostCore {
         }
     }
 
-    private func description() -> SystemDescription {
+    private func description(to peer: PeerIdentity) -> SystemDescription {
         let identity = try? self.local.security().identity
         return SystemDescription(
             displayName: self.local.configuration.systemDisplayName ?? self.facts.displayName,
@@ -200,7 +223,16 @@ actor HostCore {
             manufacturer: self.facts.manufacturer,
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
-            application: self.application
+            application: self.application,
+            installed: self.installed.prefix(SystemDescription.mostInstalled).map {
+                $0.description(isLocal: peer.systemID == identity?.systemID)
+            }
         )
+    }
+}
+
+extension [InstalledApplication] {
+    fileprivate func first(offering service: String) -> InstalledApplication? {
+        self.first { $0.services.contains { $0.name == service } }
     }
 }

@@ -24,11 +24,13 @@ package final class Listener: Sendable {
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
     ///   - port: 0 lets the system choose.
+    ///   - inherited: a socket to listen on instead, bound by whoever started this process. It is closed with the listener.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
         host: String?,
         port: Int,
+        inherited: Int32? = nil,
         security: TransportSecurity,
         limits: ConnectionLimits,
         logger: Logger,
@@ -60,7 +62,12 @@ package final class Listener: Sendable {
                 }
             }
         do {
-            let channel = try await Self.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
+            let channel =
+                if let inherited {
+                    try await bootstrap.withBoundSocket(inherited).get()
+                } else {
+                    try await Self.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
+                }
             return Listener(channel: channel, port: channel.localAddress?.port ?? port)
         } catch {
             throw Self.cannotListen(host: host, port: port, error)
