@@ -46,8 +46,12 @@ actor HostCore {
         guard (1...256).contains(self.local.configuration.applicationID.utf8.count) else {
             throw misuse("An application id takes 1 to 256 bytes.")
         }
-        for name in self.services.keys {
+        for (name, service) in self.services {
             guard (1...256).contains(name.utf8.count) else { throw misuse("A service's name takes 1 to 256 bytes.") }
+            let texts = [service.options.version, service.options.summary].compactMap(\.self)
+            guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
+                throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")
+            }
             guard name != Presence.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
@@ -86,6 +90,11 @@ actor HostCore {
                     "The application \(self.application.id) offers no service \(hello.service)."
                 )
             )
+        }
+        let isLocal = peer.systemID == own
+        let host = self.application.id
+        if let refusal = service.refusal(application: hello.application, isLocal: isLocal, host: host) {
+            return .refuse(refusal)
         }
         return .accept(self.accept(service, own: own))
     }
