@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-package import FoundationEssentials
+internal import FoundationEssentials
 
 #if canImport(Glibc)
     internal import Glibc
