@@ -16,6 +16,7 @@ actor HostCore {
     private let metrics: [String: ServiceMetrics]
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
+    private let uriSchemes: [String]
     private let facts = MachineFacts.read()
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
@@ -38,6 +39,7 @@ actor HostCore {
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
         self.application = application
+        self.uriSchemes = application.uriSchemes
     }
 
     /// What others would refuse or leave out is better refused here, where somebody can see it.
@@ -58,6 +60,12 @@ actor HostCore {
         }
         guard self.services.count <= SystemDescription.mostServices else {
             throw misuse("A host offers at most \(SystemDescription.mostServices) services.")
+        }
+        guard self.uriSchemes.count <= SystemDescription.mostSchemes else {
+            throw misuse("A host opens URIs of at most \(SystemDescription.mostSchemes) schemes.")
+        }
+        for scheme in self.uriSchemes where !LaunchURI.isScheme(scheme) {
+            throw misuse("\(scheme) is no URI scheme (RFC 3986, section 3.1): letters, digits, '+', '-' and '.'.")
         }
     }
 

@@ -45,10 +45,16 @@ public final class RemoteSystemHost: Service {
         public var startTimeout = Duration.seconds(10)
         /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
         package var listeningSocket: Int32?
+        /// Opens URIs that other systems launch here; `nil`, the default, for none.
+        public var launchURIProvider: (any LaunchURIProvider)?
 
         /// The defaults.
         public init() {}
     }
+
+    /// The id of the application that speaks for a machine as a whole: its host daemon. Launches go to it for whatever
+    /// no application in particular is meant to open.
+    public static let machineApplicationID = "remote-systems.host"
 
     private let configuration: RemoteSystemsConfiguration
     private let options: Options
@@ -70,17 +76,22 @@ public final class RemoteSystemHost: Service {
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
-        self.local = LocalSystem(configuration)
-        self.running = (try? self.local.store()).map { RunningApplications(stateDirectory: $0.directory) }
+        let local = LocalSystem(configuration)
+        let running = (try? local.store()).map { RunningApplications(stateDirectory: $0.directory) }
+        let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
+        self.local = local
+        self.running = running
         self.core = HostCore(
-            local: self.local,
+            local: local,
             services: services,
-            referral: ApplicationReferral(options, running: self.running, logger: configuration.logger),
+            builtIns: launching.map { [$0] } ?? [],
+            referral: ApplicationReferral(options, running: running, logger: configuration.logger),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
                 attributes: options.attributes,
-                services: services.map { $0.published }
+                services: services.map { $0.published },
+                uriSchemes: launching?.schemes ?? []
             )
         )
     }
