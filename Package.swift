@@ -34,6 +34,7 @@ let package = Package(
     name: "remote-systems",
     products: [
         .library(name: "RemoteSystems", targets: ["RemoteSystems"]),
+        .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
         .executable(name: "remotesystems", targets: ["remotesystems"]),
     ],
@@ -47,6 +48,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ],
     targets: [
         // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
@@ -85,12 +87,25 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // GIO: the desktop's handlers and its message bus.
+        .systemLibrary(
+            name: "CRemoteSystemsGIO",
+            pkgConfig: "gio-unix-2.0",
+            providers: [.apt(["libglib2.0-dev"])]
+        ),
+        // What belongs to the machine rather than to an application: installed applications, the desktop. Knows no wire.
+        .target(
+            name: "RemoteSystemsDesktop",
+            dependencies: ["RemoteSystems", "CRemoteSystemsGIO", logging, lifecycle],
+            swiftSettings: settings
+        ),
         // The command: argument parsing, printing, wiring; nothing another target could do.
         .executableTarget(
             name: "remotesystems",
             dependencies: [
-                "RemoteSystems",
+                "RemoteSystems", "RemoteSystemsDesktop",
                 logging, lifecycle, unixSignals,
+                .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/remotesystems-cli",

@@ -128,7 +128,8 @@ public final class AppServiceConnection: Sendable {
 
     private func connect(_ request: RemoteSystemConnectionRequest) async throws {
         let route = try request.resolve(self.service)
-        let connector = try request.origin.connector()
+        var connector = try request.origin.connector()
+        if route.mayHaveToStart { connector.answerTime = TimeAmount(request.origin.configuration.startTimeout) }
         let own = connector.security.identity.systemID
         let connection = try await connector.connect(
             to: route.endpoints,

@@ -42,6 +42,8 @@ public struct RemoteSystemConnectionRequest: Sendable {
     struct Route: Sendable {
         var endpoints: [Endpoint]
         var systemID: SystemID?
+        /// Whether the other side may have to start the application before it answers.
+        var mayHaveToStart = true
     }
 
     /// Known without asking to lead nowhere.
@@ -61,7 +63,11 @@ public struct RemoteSystemConnectionRequest: Sendable {
         case .address(let endpoint, let systemID):
             Route(endpoints: [endpoint], systemID: systemID)
         case .application(let application):
-            Route(endpoints: application.endpoints, systemID: application.systemID)
+            Route(
+                endpoints: application.endpoints,
+                systemID: application.systemID,
+                mayHaveToStart: !application.isRunning
+            )
         case .system(let system):
             try Self.resolve(service, on: system)
         }
@@ -84,6 +90,6 @@ public struct RemoteSystemConnectionRequest: Sendable {
                 "No application on that system offers the service \(service.name)."
             )
         }
-        return Route(endpoints: offering.endpoints, systemID: system.id)
+        return Route(endpoints: offering.endpoints, systemID: system.id, mayHaveToStart: !offering.isRunning)
     }
 }

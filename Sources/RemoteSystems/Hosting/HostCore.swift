@@ -22,15 +22,19 @@ actor HostCore {
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
-    private var isClosing = false
+    private let referral: ApplicationReferral?
+    private var installed: [InstalledApplication] = []
+    private(set) var isClosing = false
     let port = OneShot<Int>()
 
     init(
         local: LocalSystem,
         services: [AppService],
         builtIns: [any BuiltInService] = [],
+        referral: ApplicationReferral? = nil,
         application: SystemDescription.Application
     ) {
+        self.referral = referral
         self.local = local
         self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
@@ -69,11 +73,17 @@ actor HostCore {
 
     // MARK: Taking connections
 
-    func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
+    func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
         guard !self.isClosing else {
             return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
         }
         if let package = hello.package, package != self.application.id {
+            if let referral {
+                guard let application = self.installed.first(where: { $0.id == package }) else {
+                    return .refuse(referral.refer(to: package))
+                }
+                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+            }
             return .refuse(
                 Refusal(.appNotInstalled, "The application \(package) is not here; this is \(self.application.id).")
             )
@@ -81,6 +91,9 @@ actor HostCore {
         if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
         if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
         guard let service = self.services[hello.service] else {
+            if let referral, hello.package == nil, let application = self.installed.first(offering: hello.service) {
+                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+            }
             return .refuse(
                 Refusal(
                     .appServiceUnavailable,
@@ -184,7 +197,7 @@ actor HostCore {
 
     private func tell(_ connection: Connection) async {
         do {
-            _ = try await connection.send(self.description().valueSet, timeout: .seconds(10))
+            _ = try await connection.send(self.description(to: connection.peer).valueSet, timeout: .seconds(10))
         } catch {
             self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
         }
@@ -213,6 +226,12 @@ actor HostCore {
         await self.tellWatchers()
     }
 
+    func update(installed: [InstalledApplication]) async {
+        guard installed != self.installed else { return }
+        self.installed = installed
+        await self.tellWatchers()
+    }
+
     /// Tells every watcher what this process is, since something in it changed.
     func tellWatchers() async {
         await withDiscardingTaskGroup { group in
@@ -222,7 +241,7 @@ actor HostCore {
         }
     }
 
-    private func description() -> SystemDescription {
+    private func description(to peer: PeerIdentity) -> SystemDescription {
         let identity = try? self.local.security().identity
         return SystemDescription(
             displayName: self.local.configuration.systemDisplayName ?? self.facts.displayName,
@@ -232,7 +251,16 @@ actor HostCore {
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
             application: self.application,
-            expulsions: self.local.expulsions?.number ?? 0
+            expulsions: self.local.expulsions?.number ?? 0,
+            installed: self.installed.prefix(SystemDescription.mostInstalled).map {
+                $0.description(isLocal: peer.systemID == identity?.systemID)
+            }
         )
+    }
+}
+
+extension [InstalledApplication] {
+    fileprivate func first(offering service: String) -> InstalledApplication? {
+        self.first { $0.services.contains { $0.name == service } }
     }
 }

@@ -24,6 +24,7 @@ package final class Listener: Sendable {
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
     ///   - port: 0 lets the system choose.
+    ///   - inherited: a socket to listen on instead, bound by whoever started this process. It is closed with the listener.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
