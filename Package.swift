@@ -35,6 +35,7 @@ let package = Package(
     products: [
         .library(name: "RemoteSystems", targets: ["RemoteSystems"]),
         .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
+        .library(name: "RemoteSystemsTesting", targets: ["RemoteSystemsTesting"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
         .executable(name: "remotesystems", targets: ["remotesystems"]),
     ],
@@ -99,6 +100,15 @@ let package = Package(
             dependencies: ["RemoteSystems", "CRemoteSystemsGIO", logging, lifecycle],
             swiftSettings: settings
         ),
+        // Scripted discovery, a network in memory and a clock moved by hand, for the tests of whoever uses the SDK.
+        .target(
+            name: "RemoteSystemsTesting",
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets",
+                nioCore, crypto, logging,
+            ],
+            swiftSettings: settings
+        ),
         // The command: argument parsing, printing, wiring; nothing another target could do.
         .executableTarget(
             name: "remotesystems",
@@ -138,6 +148,11 @@ let package = Package(
                 "ValueSets",
                 nioCore, lifecycle, logging,
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RemoteSystemsTestingTests",
+            dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "ValueSets", nioCore],
             swiftSettings: settings
         ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
