@@ -75,13 +75,7 @@ public final class RemoteSystemHost: Service {
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
                 attributes: options.attributes,
-                services: services.map {
-                    RemoteSystemApplication.Service(
-                        name: $0.name,
-                        schema: $0.schema,
-                        responseSchema: $0.responseSchema
-                    )
-                },
+                services: services.map { $0.published },
                 uriSchemes: launching?.schemes ?? []
             )
         )

@@ -2,12 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
+internal import FoundationEssentials
 
 /// Calls to applications over the session's bus. They block: not to be called on Swift's thread pool.
 enum SessionBus {
     /// Whether there is one.
+    ///
+    /// Only one whose address is known: without, GLib would start a bus of its own, which no desktop is on.
     static var isThere: Bool {
-        (try? Self.connection()) != nil
+        let environment = ProcessInfo.processInfo.environment
+        let runtime =
+            environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: "\($0)/bus") } ?? false
+        guard environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false || runtime else { return false }
+        return (try? Self.connection()) != nil
     }
 
     /// Calls an application's `Open` (Desktop Entry Specification, "D-Bus Activation"), and returns when it has answered.
