@@ -56,7 +56,7 @@ actor HostCore {
             guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
                 throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")
             }
-            guard name != Presence.service, self.builtIns[name] == nil else {
+            guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
         }
