@@ -87,7 +87,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // GIO: the desktop's handlers and its message bus.
+        // GLib's look-up of applications and its D-Bus client.
         .systemLibrary(
             name: "CRemoteSystemsGIO",
             pkgConfig: "gio-unix-2.0",

@@ -14,6 +14,7 @@ actor HostCore {
     private let local: LocalSystem
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
+    private let answers = RememberedAnswers()
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
     private let uriSchemes: [String]
@@ -56,7 +57,7 @@ actor HostCore {
             guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
                 throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")
             }
-            guard name != Presence.service, self.builtIns[name] == nil else {
+            guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
         }
@@ -114,6 +115,7 @@ actor HostCore {
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
+            answers: self.answers,
             metrics: self.metrics[service.name],
             own: own,
             logger: self.local.logger,
@@ -162,6 +164,7 @@ actor HostCore {
                 }
             }
         }
+        self.answers.stop()
     }
 
     // MARK: Presence

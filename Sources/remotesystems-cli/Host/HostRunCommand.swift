@@ -53,7 +53,7 @@ struct HostRunCommand: Subcommand {
         let host = RemoteSystemHost(
             configuration,
             services: [.ping],
-            options: Self.hostOptions(settings, registry: registry, socket: socket)
+            options: await Self.hostOptions(settings, registry: registry, socket: socket)
         )
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
@@ -79,7 +79,7 @@ struct HostRunCommand: Subcommand {
         _ settings: HostSettings,
         registry: ApplicationRegistry,
         socket: Int32?
-    ) -> RemoteSystemHost.Options {
+    ) async -> RemoteSystemHost.Options {
         var options = RemoteSystemHost.Options()
         options.port = settings.port
         options.displayName = "Host daemon"
@@ -87,6 +87,9 @@ struct HostRunCommand: Subcommand {
         options.installedApplications = registry
         options.startTimeout = settings.startTimeout
         options.listeningSocket = socket
+        var policy = URISchemePolicy.standard
+        for scheme in settings.uriSchemes ?? [] { policy.rules[scheme] = .allow }
+        options.launchURIProvider = await DesktopURILauncher(policy: policy)
         return options
     }
 
