@@ -6,13 +6,10 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 /// Callers of other applications of this machine: sent to the port at which the application takes the connection itself,
-/// after it was started if it has to be (`Docs/decisions/0010-redirect-by-port.md`).
+/// after it was started if it has to be (`Docs/decisions/0011-redirect-by-port.md`).
 struct ApplicationReferral: Sendable {
     let running: RunningApplications
     let starter: ApplicationStarter
-
-    /// The built-in service that opens URIs.
-    private static let launching = "remote-systems.launch"
 
     /// Why a caller may not have the application started; `nil` when it may.
     static func refusal(
@@ -20,7 +17,7 @@ struct ApplicationReferral: Sendable {
         to hello: Hello,
         isLocal: Bool
     ) -> Refusal? {
-        if hello.service == Self.launching, !application.uriSchemes.isEmpty { return nil }
+        if hello.service == Launch.service, !application.uriSchemes.isEmpty { return nil }
         guard let service = application.services.first(where: { $0.name == hello.service }) else {
             return Refusal(
                 .appServiceUnavailable,

@@ -13,7 +13,7 @@ actor ApplicationStarter {
 
     private let installed: any InstalledApplications
     private let running: RunningApplications
-    private let timeout: Duration
+    private var timeout: Duration
     private let logger: Logger
     private var starts: [String: Task<Outcome, Never>] = [:]
     private var failures: [String: (text: String, until: ContinuousClock.Instant)] = [:]
@@ -31,8 +31,16 @@ actor ApplicationStarter {
     init(installed: any InstalledApplications, running: RunningApplications, timeout: Duration, logger: Logger) {
         self.installed = installed
         self.running = running
-        self.timeout = min(max(timeout, .milliseconds(100)), .seconds(300))
+        self.timeout = Self.bounded(timeout)
         self.logger = logger
+    }
+
+    private static func bounded(_ timeout: Duration) -> Duration {
+        min(max(timeout, .milliseconds(100)), .seconds(300))
+    }
+
+    func update(timeout: Duration) {
+        self.timeout = Self.bounded(timeout)
     }
 
     /// Starts the application unless it runs, and waits until it can be reached.

@@ -22,8 +22,9 @@ actor HostCore {
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
-    private let referral: ApplicationReferral?
+    nonisolated let referral: ApplicationReferral?
     private var installed: [InstalledApplication] = []
+    private var systemDisplayName: String?
     private(set) var isClosing = false
     let port = OneShot<Int>()
 
@@ -35,6 +36,7 @@ actor HostCore {
         application: SystemDescription.Application
     ) {
         self.referral = referral
+        self.systemDisplayName = local.configuration.systemDisplayName
         self.local = local
         self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
@@ -197,7 +199,7 @@ actor HostCore {
 
     private func tell(_ connection: Connection) async {
         do {
-            _ = try await connection.send(self.description(to: connection.peer).valueSet, timeout: .seconds(10))
+            _ = try await connection.send(self.description(to: connection).valueSet, timeout: .seconds(10))
         } catch {
             self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
         }
@@ -226,6 +228,12 @@ actor HostCore {
         await self.tellWatchers()
     }
 
+    func update(systemDisplayName: String?) async {
+        guard systemDisplayName != self.systemDisplayName else { return }
+        self.systemDisplayName = systemDisplayName
+        await self.tellWatchers()
+    }
+
     func update(installed: [InstalledApplication]) async {
         guard installed != self.installed else { return }
         self.installed = installed
@@ -241,21 +249,28 @@ actor HostCore {
         }
     }
 
-    private func description(to peer: PeerIdentity) -> SystemDescription {
+    private func description(to connection: Connection) -> SystemDescription {
         let identity = try? self.local.security().identity
-        return SystemDescription(
-            displayName: self.local.configuration.systemDisplayName ?? self.facts.displayName,
+        var description = SystemDescription(
+            displayName: self.systemDisplayName ?? self.facts.displayName,
             kind: self.facts.kind,
             platform: .linux,
             manufacturer: self.facts.manufacturer,
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
             application: self.application,
-            expulsions: self.local.expulsions?.number ?? 0,
-            installed: self.installed.prefix(SystemDescription.mostInstalled).map {
-                $0.description(isLocal: peer.systemID == identity?.systemID)
-            }
+            expulsions: self.local.expulsions?.number ?? 0
         )
+        // As many as the watcher takes in one message: others must not cost it the description of the machine.
+        let isLocal = connection.peer.systemID == identity?.systemID
+        var room = connection.remote.limits.messageBytes / 2
+        for application in self.installed.prefix(SystemDescription.mostInstalled) {
+            let part = application.description(isLocal: isLocal)
+            room -= (try? part.valueSet.encoded().count) ?? room
+            guard room > 0 else { break }
+            description.installed.append(part)
+        }
+        return description
     }
 }
 

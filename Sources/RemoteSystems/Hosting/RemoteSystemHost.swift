@@ -109,6 +109,16 @@ public final class RemoteSystemHost: Service {
         await self.core.update(attributes: attributes)
     }
 
+    /// Changes the name that the system shows; `nil` for the machine's own. Watchers are told at once.
+    package func update(systemDisplayName: String?) async {
+        await self.core.update(systemDisplayName: systemDisplayName)
+    }
+
+    /// Changes how long an installed application may take to start. Starts under way keep what held when they began.
+    package func update(startTimeout: Duration) async {
+        await self.core.referral?.starter.update(timeout: startTimeout)
+    }
+
     /// Runs the host until its task is cancelled or a graceful shutdown is asked for.
     ///
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CRemoteSystemsGIO
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -13,7 +14,8 @@ internal import Synchronization
 final class ChildProcesses: Sendable {
     private let living = Mutex<Set<pid_t>>([])
 
-    /// Starts a program: no shell, a session of its own, no signals blocked; our descriptors all close when it takes over.
+    /// Starts a program: no shell, a session of its own, no signals blocked, no descriptors of ours,
+    /// in the root directory.
     ///
     /// It reads nothing. What it prints goes where our errors go when `keepsOutput`, and nowhere else.
     func start(
@@ -31,6 +33,8 @@ final class ChildProcesses: Sendable {
             unsafe posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         }
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        unsafe posix_spawn_file_actions_addchdir_np(&actions, "/")
 
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
@@ -40,7 +44,8 @@ final class ChildProcesses: Sendable {
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         unsafe sigfillset(&signals)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF) | Self.newSession
+        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+            | Int32(REMOTE_SYSTEMS_SPAWN_SETSID)
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 
         var argv = unsafe arguments.map { unsafe strdup($0) } + [nil]
@@ -58,9 +63,6 @@ final class ChildProcesses: Sendable {
         }
         return pid
     }
-
-    /// spawn.h has it for GNU programs only.
-    private static let newSession: Int32 = 0x80
 
     /// How a child has ended; `nil` while it runs.
     func end(of pid: pid_t) -> Int32? {
