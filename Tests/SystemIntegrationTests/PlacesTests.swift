@@ -9,8 +9,8 @@ import Testing
 extension SystemTests {
     /// Issue 3 §7: where programs run that have less than a desktop has.
     @Suite struct Places {
-        /// Its own mounts, processes and network; a file system with the program, its libraries and nothing else: no /run, no
-        /// /etc, no /sys, no bus, no environment.
+        /// Its own mounts, processes and network; a file system with the program, its libraries and an empty /run: no /etc, no
+        /// /sys, no bus, no environment.
         @Test func `a container without D-Bus serves and watches, and ends as it is told to`() async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(3)
@@ -70,10 +70,13 @@ extension SimulatedNetwork {
         try await run(["cp", "-a", state, "\(root)/state"])
         let program = try builtProgram("remotesystems")
         try await run(["cp", program, "\(root)/bin/remotesystems"])
-        let libraries = try await run(["ldd", program]).split(whereSeparator: \.isWhitespace).filter {
-            $0.hasPrefix("/")
-        }
-        try await run(["cp", "--parents", "--dereference"] + Set(libraries).map(String.init) + [root])
+        // Opened while it runs, so not among what it is linked with. Nothing of D-Bus, and nothing that talks to a daemon.
+        let opened = try await run(["ldconfig", "-p"]).split(whereSeparator: \.isWhitespace)
+            .first { $0.hasSuffix("/libavahi-core.so.7") }
+        guard let avahi = opened.map(String.init) else { throw IntegrationError("libavahi-core7 is not installed") }
+        let libraries = try await run(["ldd", program, avahi]).split(whereSeparator: \.isWhitespace)
+            .filter { $0.hasPrefix("/") && !$0.hasSuffix(":") }.map(String.init)
+        try await run(["cp", "--parents", "--dereference"] + Set(libraries + [avahi]) + [root])
         let script =
             "mount -t proc proc \"$0/proc\" && mount -t tmpfs tmpfs \"$0/run\" && exec env -i \"$(command -v chroot)\" \"$0\" \"$@\""
         let isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, root]
