@@ -34,6 +34,7 @@ let package = Package(
     name: "remote-systems",
     products: [
         .library(name: "RemoteSystems", targets: ["RemoteSystems"]),
+        .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
         .executable(name: "remotesystems", targets: ["remotesystems"]),
     ],
@@ -83,6 +84,18 @@ let package = Package(
                 "ValueSets", "RemoteSystemsIdentity", "RemoteSystemsTransport", "RemoteSystemsDiscovery",
                 nioCore, nioPosix, crypto, logging, metrics, lifecycle,
             ],
+            swiftSettings: settings
+        ),
+        // GLib's look-up of applications and its D-Bus client.
+        .systemLibrary(
+            name: "CRemoteSystemsGIO",
+            pkgConfig: "gio-unix-2.0",
+            providers: [.apt(["libglib2.0-dev"])]
+        ),
+        // What belongs to a machine with a desktop: its handlers of URIs. Knows no wire and no identity.
+        .target(
+            name: "RemoteSystemsDesktop",
+            dependencies: ["RemoteSystems", "CRemoteSystemsGIO"],
             swiftSettings: settings
         ),
         // The command: argument parsing, printing, wiring; nothing another target could do.

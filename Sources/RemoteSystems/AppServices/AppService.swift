@@ -5,7 +5,7 @@ public import ValueSets
 
 /// Answers requests of one app service; for services that have more to them than a closure.
 public protocol AppServiceProvider: Sendable {
-    /// Answers a request. See ``AppService/init(_:schema:responseSchema:concurrentRequests:execution:handler:)`` for where
+    /// Answers a request. See ``AppService/init(_:schema:responseSchema:concurrentRequests:execution:options:handler:)`` for where
     /// it runs.
     ///
     /// - Throws: ``AppServiceFailure`` to tell the caller why not. Of other errors the caller learns only that there was one.
@@ -34,6 +34,33 @@ public struct AppService: Sendable {
         case onThreadPool
     }
 
+    /// To whom a service is open, and what it tells of itself.
+    public struct Options: Sendable, Hashable {
+        /// The service's version, in whatever form its makers count; at most 1 KiB. Published.
+        public var version: String?
+        /// What the service is for, in a sentence; at most 1 KiB. Published.
+        public var summary: String?
+        /// Who may call it.
+        public var callers: AppServiceCallers
+        /// Whether other systems may call it; if not, only programs on the same system. Others are refused with
+        /// ``AppServiceConnectionStatus/notSupportedByApp``. In code it is on unless set, since whoever gives a service to a
+        /// ``RemoteSystemHost`` means it to be called from elsewhere (`Docs/decisions/0009`).
+        public var supportsRemote: Bool
+
+        /// Options; every one may be left out.
+        public init(
+            version: String? = nil,
+            summary: String? = nil,
+            callers: AppServiceCallers = .account,
+            supportsRemote: Bool = true
+        ) {
+            self.version = version
+            self.summary = summary
+            self.callers = callers
+            self.supportsRemote = supportsRemote
+        }
+    }
+
     /// The service's name.
     public let name: String
     /// What requests must look like; it is published, so that callers are told before they send.
@@ -45,6 +72,11 @@ public struct AppService: Sendable {
     public let concurrentRequests: Int?
     /// Where the handler runs.
     public let execution: Execution
+    /// To whom the service is open, and what it tells of itself.
+    public let options: Options
+
+    var callers: AppServiceCallers { self.options.callers }
+    var supportsRemote: Bool { self.options.supportsRemote }
 
     let provider: any AppServiceProvider
 
@@ -58,6 +90,7 @@ public struct AppService: Sendable {
     ///   - concurrentRequests: how many requests of one connection are handled at the same time; `nil` for as many as
     ///     come, 1 for one after the other.
     ///   - execution: where the handler runs.
+    ///   - options: to whom the service is open, and what it tells of itself.
     ///   - handler: answers a request; starts on the connection's event loop unless `execution` says otherwise. Its task
     ///     is cancelled when the caller cancels, stops waiting, or goes away.
     public init(
@@ -66,6 +99,7 @@ public struct AppService: Sendable {
         responseSchema: AllowedValueSchema = .appService,
         concurrentRequests: Int? = nil,
         execution: Execution = .onEventLoop,
+        options: Options = Options(),
         handler: @escaping @Sendable (AppServiceRequest) async throws -> ValueSet
     ) {
         self.init(
@@ -74,6 +108,7 @@ public struct AppService: Sendable {
             responseSchema: responseSchema,
             concurrentRequests: concurrentRequests,
             execution: execution,
+            options: options,
             provider: ClosureProvider(handler: handler)
         )
     }
@@ -85,6 +120,7 @@ public struct AppService: Sendable {
         responseSchema: AllowedValueSchema = .appService,
         concurrentRequests: Int? = nil,
         execution: Execution = .onEventLoop,
+        options: Options = Options(),
         provider: some AppServiceProvider
     ) {
         self.name = name
@@ -92,7 +128,22 @@ public struct AppService: Sendable {
         self.responseSchema = responseSchema
         self.concurrentRequests = concurrentRequests
         self.execution = execution
+        self.options = options
         self.provider = provider
+    }
+}
+
+extension AppService {
+    /// What the host tells of the service.
+    var published: RemoteSystemApplication.Service {
+        RemoteSystemApplication.Service(
+            name: self.name,
+            schema: self.schema,
+            responseSchema: self.responseSchema,
+            version: self.options.version,
+            summary: self.options.summary,
+            supportsRemote: self.supportsRemote
+        )
     }
 }
 

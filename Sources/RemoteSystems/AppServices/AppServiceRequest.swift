@@ -12,6 +12,9 @@ public struct AppServiceRequest: Sendable {
     public let caller: AppServiceCaller
     /// When the caller stops waiting. The handler's task is cancelled then.
     public let deadline: ContinuousClock.Instant
+    /// By which the caller names what it wants done, if it means to ask again should no answer come. A host has seen to it
+    /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:)``).
+    public let idempotencyKey: IdempotencyKey?
     /// The connection it came over, for requests in the other direction.
     public let connection: AppServiceConnection
 }

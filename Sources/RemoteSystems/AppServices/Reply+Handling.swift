@@ -11,6 +11,7 @@ extension AppServiceRequest {
             message: request.message,
             caller: caller,
             deadline: .now + Duration(request.deadline - .now()),
+            idempotencyKey: request.key.flatMap { IdempotencyKey($0) },
             connection: connection
         )
     }

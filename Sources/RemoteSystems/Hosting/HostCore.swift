@@ -14,8 +14,10 @@ actor HostCore {
     private let local: LocalSystem
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
+    private let answers = RememberedAnswers()
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
+    private let uriSchemes: [String]
     private let facts = MachineFacts.read()
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
@@ -34,6 +36,7 @@ actor HostCore {
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
         self.application = application
+        self.uriSchemes = application.uriSchemes
     }
 
     /// What others would refuse or leave out is better refused here, where somebody can see it.
@@ -42,14 +45,24 @@ actor HostCore {
         guard (1...256).contains(self.local.configuration.applicationID.utf8.count) else {
             throw misuse("An application id takes 1 to 256 bytes.")
         }
-        for name in self.services.keys {
+        for (name, service) in self.services {
             guard (1...256).contains(name.utf8.count) else { throw misuse("A service's name takes 1 to 256 bytes.") }
-            guard name != Presence.service, self.builtIns[name] == nil else {
+            let texts = [service.options.version, service.options.summary].compactMap(\.self)
+            guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
+                throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")
+            }
+            guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
         }
         guard self.services.count <= SystemDescription.mostServices else {
             throw misuse("A host offers at most \(SystemDescription.mostServices) services.")
+        }
+        guard self.uriSchemes.count <= SystemDescription.mostSchemes else {
+            throw misuse("A host opens URIs of at most \(SystemDescription.mostSchemes) schemes.")
+        }
+        for scheme in self.uriSchemes where !LaunchURI.isScheme(scheme) {
+            throw misuse("\(scheme) is no URI scheme (RFC 3986, section 3.1): letters, digits, '+', '-' and '.'.")
         }
     }
 
@@ -74,6 +87,11 @@ actor HostCore {
                 )
             )
         }
+        let isLocal = peer.systemID == own
+        let host = self.application.id
+        if let refusal = service.refusal(application: hello.application, isLocal: isLocal, host: host) {
+            return .refuse(refusal)
+        }
         return .accept(self.accept(service, own: own))
     }
 
@@ -82,6 +100,7 @@ actor HostCore {
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
+            answers: self.answers,
             metrics: self.metrics[service.name],
             own: own,
             logger: self.local.logger,
@@ -130,6 +149,7 @@ actor HostCore {
                 }
             }
         }
+        self.answers.stop()
     }
 
     // MARK: Presence

@@ -34,10 +34,16 @@ public final class RemoteSystemHost: Service {
         public var port = 0
         /// Whether to announce itself. Without it the host can be reached by address only.
         public var isDiscoverable = true
+        /// Opens URIs that other systems launch here; `nil`, the default, for none.
+        public var launchURIProvider: (any LaunchURIProvider)?
 
         /// The defaults.
         public init() {}
     }
+
+    /// The id of the application that speaks for a machine as a whole: its host daemon. Launches go to it for whatever
+    /// no application in particular is meant to open.
+    public static let machineApplicationID = "remote-systems.host"
 
     private let configuration: RemoteSystemsConfiguration
     private let options: Options
@@ -58,21 +64,19 @@ public final class RemoteSystemHost: Service {
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
-        self.local = LocalSystem(configuration)
+        let local = LocalSystem(configuration)
+        let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
+        self.local = local
         self.core = HostCore(
-            local: self.local,
+            local: local,
             services: services,
+            builtIns: launching.map { [$0] } ?? [],
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
                 attributes: options.attributes,
-                services: services.map {
-                    RemoteSystemApplication.Service(
-                        name: $0.name,
-                        schema: $0.schema,
-                        responseSchema: $0.responseSchema
-                    )
-                }
+                services: services.map { $0.published },
+                uriSchemes: launching?.schemes ?? []
             )
         )
     }

@@ -113,6 +113,7 @@ extension RemoteSystemApplication.Service {
         map["Answers"] = self.responseSchema.map { .dictionary($0.valueSet) }
         map["Version"] = self.version.map { .string($0) }
         map["Summary"] = self.summary.map { .string($0) }
+        if !self.supportsRemote { map["Remote"] = false }
         return map
     }
 
@@ -123,7 +124,8 @@ extension RemoteSystemApplication.Service {
             schema: map["Schema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
             responseSchema: map["Answers"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
             version: map.text("Version"),
-            summary: map.text("Summary")
+            summary: map.text("Summary"),
+            supportsRemote: map["Remote"]?.bool ?? true
         )
     }
 }

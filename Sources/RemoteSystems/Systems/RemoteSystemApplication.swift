@@ -19,6 +19,8 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         public var version: String?
         /// What it is for, in a sentence, if it says.
         public var summary: String?
+        /// Whether it takes callers from other systems than its own.
+        public var supportsRemote = true
     }
 
     /// The application's id, in reverse-DNS form (`com.example.player`).

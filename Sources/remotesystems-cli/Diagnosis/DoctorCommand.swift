@@ -17,7 +17,7 @@ struct DoctorCommand: Subcommand {
     )
 
     @Option(help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port"))
-    var port = ServeCommand.usualPort
+    var port = RemoteSystemHost.defaultPort
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions

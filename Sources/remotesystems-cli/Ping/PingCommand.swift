@@ -20,12 +20,7 @@ struct PingCommand: Subcommand {
             """
     )
 
-    @Argument(
-        help: """
-            The system: its name, at least four characters of the beginning of its id, or an address, with :PORT unless \
-            that is \(ServeCommand.usualPort). The first that is found, unless given.
-            """
-    )
+    @Argument(help: "The system: \(SystemFinder.help). The first that is found, unless given.")
     var system: String?
 
     @Option(name: .shortAndLong, help: ArgumentHelp("How many messages to send.", valueName: "number"))
@@ -63,16 +58,12 @@ struct PingCommand: Subcommand {
             logger: self.common.logger()
         )
         let found = try await untilInterrupted {
-            try await PingTarget.find(
-                self.system,
-                service: self.service,
-                wait: .seconds(self.waiting.wait),
-                configuration
-            )
+            try await SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
+                .find(offering: self.service)
         }
-        guard let target = found else { throw CancellationError() }
+        guard let system = found else { throw CancellationError() }
         let run = PingRun(
-            target: target,
+            system: system,
             service: self.service,
             count: self.count,
             size: self.size,

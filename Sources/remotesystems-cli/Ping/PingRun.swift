@@ -7,7 +7,8 @@ import Synchronization
 
 /// One run of pings over one connection.
 final class PingRun: Sendable {
-    private let target: PingTarget
+    private let system: RemoteSystem
+    private let name: String
     private let service: String
     private let count: Int
     private let size: Int
@@ -15,8 +16,9 @@ final class PingRun: Sendable {
     private let output: Output
     private let statistics = Mutex(PingStatistics())
 
-    init(target: PingTarget, service: String, count: Int, size: Int, interval: Duration, output: Output) {
-        self.target = target
+    init(system: RemoteSystem, service: String, count: Int, size: Int, interval: Duration, output: Output) {
+        self.system = system
+        self.name = system.displayName.printable
         self.service = service
         self.count = count
         self.size = size
@@ -28,7 +30,8 @@ final class PingRun: Sendable {
     func run() async throws -> PingStatistics {
         let description = AppServiceDescription(name: self.service, schema: .full)
         _ = try await untilInterrupted {
-            try await AppServiceConnection.with(description, self.target.request) { connection in
+            try await AppServiceConnection.with(description, RemoteSystemConnectionRequest(system: self.system)) {
+                connection in
                 try await self.exchange(connection)
             }
         }
@@ -40,9 +43,9 @@ final class PingRun: Sendable {
         let application = info?.peer.claimedApplicationID ?? ""
         let address = info?.address ?? "?"
         try self.output.json(
-            PingStartOutput(name: self.target.name, address: address, systemID: info?.peer.systemID, size: self.size)
+            PingStartOutput(name: self.name, address: address, systemID: info?.peer.systemID, size: self.size)
         )
-        try self.output.line("PING \(self.target.name) (\(address)), \(self.size) bytes of data")
+        try self.output.line("PING \(self.name) (\(address)), \(self.size) bytes of data")
         let payload = Data(repeating: 0x61, count: self.size)
         for number in 1...self.count {
             let message: ValueSet = [
@@ -66,7 +69,7 @@ final class PingRun: Sendable {
             self.statistics.withLock { $0.answered(in: time) }
             try self.output.json(PingReplyOutput(sequence: number, microseconds: time.microseconds))
             try self.output.line(
-                "\(self.size) bytes from \(self.target.name): seq=\(number) time=\(time.microsecondsText) µs"
+                "\(self.size) bytes from \(self.name): seq=\(number) time=\(time.microsecondsText) µs"
             )
             return true
         }

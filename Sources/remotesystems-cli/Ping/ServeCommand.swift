@@ -21,14 +21,11 @@ struct ServeCommand: Subcommand {
     )
 
     @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
-    var port = usualPort
+    var port = RemoteSystemHost.defaultPort
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
-
-    /// Where a system is looked for that is named by its address alone.
-    static let usualPort = 47_474
 
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }

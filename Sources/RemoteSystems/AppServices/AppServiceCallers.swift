@@ -1,0 +1,50 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsTransport
+
+/// Who may call an app service.
+///
+/// Which *system* calls is proved by its certificate. Which *application* on it calls is only said by the caller: the two
+/// cases about applications keep those of one's own systems apart that mean well, and are no defence against one that does
+/// not.
+public enum AppServiceCallers: Sendable, Hashable {
+    /// The application that offers the service, on this or another system of the account.
+    case sameApplication
+    /// The applications with these ids, on this or another system of the account.
+    case applications([String])
+    /// Every application on every system of the account. What holds unless set.
+    case account
+    /// Whoever is near, of other accounts too (X-31).
+    case anyoneNearby
+}
+
+extension AppService {
+    /// Why a caller may not have the service; `nil` if it may. Decided before the service sees anything of the caller.
+    ///
+    /// - Parameters:
+    ///   - application: the caller's application, as it says.
+    ///   - host: the application that offers the service.
+    func refusal(application: String, isLocal: Bool, host: String) -> Refusal? {
+        guard self.supportsRemote || isLocal else {
+            return Refusal(
+                .notSupportedByApp,
+                "The application \(host) offers the service \(self.name) only to programs on the same system."
+            )
+        }
+        let isAllowed =
+            switch self.callers {
+            case .sameApplication: application == host
+            case .applications(let ids): ids.contains(application)
+            case .account, .anyoneNearby: true
+            }
+        guard isAllowed else {
+            return Refusal(
+                .notSupportedByApp,
+                "The application \(host) does not offer the service \(self.name) to the application "
+                    + "\(application.isEmpty ? "that does not say its id" : application). Its owner decides to which."
+            )
+        }
+        return nil
+    }
+}

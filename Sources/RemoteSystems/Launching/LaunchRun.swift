@@ -1,0 +1,196 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// One launch: asks whom the plan names, and makes one result of the answers.
+struct LaunchRun {
+    let origin: LocalSystem
+    let timeout: Duration?
+
+    /// Asks one after the other, until one has opened something, forbids it, or may have opened it.
+    func follow(_ plan: LaunchPlan, _ message: LaunchMessage, on system: RemoteSystem) async throws
+        -> RemoteLaunchURIResult
+    {
+        var failures: [RemoteLaunchURIResult.Opened: RemoteLaunchURIResult] = [:]
+        for step in plan.steps {
+            var part = message
+            if step.opens == .fallback, let fallback = message.fallback {
+                part = LaunchMessage(uri: fallback, applications: message.applications)
+            } else if !step.isGivenFallback {
+                part.fallback = nil
+            }
+            let application = step.application
+            var result = try await self.ask(application.endpoints, application.systemID, application.id, part)
+            if result.opened != nil, step.opens == .fallback { result.opened = .fallback }
+            switch result.status {
+            case .appUnavailable, .protocolUnavailable, .remoteSystemUnavailable:
+                failures[step.opens] = failures[step.opens]?.moreTelling(result) ?? result
+            case .deniedByRemoteSystem where step.opens == .fallback:
+                failures[.fallback] = result
+            default:
+                return result
+            }
+        }
+        guard var result = failures[.uri] else {
+            return .nobody(opens: message.uri.scheme, on: system, failures[.fallback])
+        }
+        if let fallback = failures[.fallback]?.error {
+            result.error?.message += " The fallback was not opened either: \(fallback.message)"
+        }
+        return result
+    }
+
+    /// Asks one application, or whoever is at an address.
+    func ask(
+        _ endpoints: [Endpoint],
+        _ systemID: SystemID?,
+        _ package: String?,
+        _ message: LaunchMessage
+    ) async throws -> RemoteLaunchURIResult {
+        let connection: Connection
+        do {
+            let connector = try self.origin.connector()
+            connection = try await connector.connect(
+                to: endpoints,
+                expecting: systemID,
+                hello: self.origin.hello(service: Launch.service, package: package, limits: connector.limits),
+                handler: { _, _ in
+                    Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+                }
+            )
+        } catch let error as TransportError {
+            return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme)
+        }
+        let reply: Reply
+        do {
+            reply = try await connection.send(
+                message.valueSet,
+                timeout: TimeAmount(self.timeout ?? self.origin.configuration.requestTimeout)
+            )
+        } catch {
+            await connection.abort()
+            guard let error = error as? TransportError else { throw error }
+            return try RemoteLaunchURIResult(sending: error)
+        }
+        await connection.close()
+        return RemoteLaunchURIResult(reply)
+    }
+}
+
+// MARK: - Results
+
+extension RemoteLaunchURIResult {
+    init(_ reply: Reply) {
+        guard reply.status == .success else {
+            // Refused before anything was done with it (section 12): it could not be read.
+            self.init(
+                status: .unknown,
+                error: RemoteSystemError(
+                    reply.status == .messageTooLarge ? .messageTooLarge : .refused,
+                    reply.failure?.text ?? "The other system could not read the request.",
+                    side: .remote,
+                    canRetry: reply.failure?.canRetry ?? false
+                )
+            )
+            return
+        }
+        guard let answer = LaunchAnswer(reply.message) else {
+            self.init(
+                status: .unknown,
+                error: RemoteSystemError(
+                    .protocolViolation,
+                    "The other system's answer cannot be read: whether it was opened is unknown.",
+                    side: .remote,
+                    outcome: .unknown
+                )
+            )
+            return
+        }
+        if answer.status == .success {
+            self.init(status: .success, opened: answer.opened ?? .uri, applicationID: answer.application)
+            return
+        }
+        self.init(
+            status: answer.status,
+            applicationID: answer.application,
+            error: RemoteSystemError(
+                answer.status == .valueSetTooLarge ? .messageTooLarge : .refused,
+                answer.text ?? "The other system did not open it (\(answer.status)).",
+                side: .remote,
+                canRetry: answer.canRetry,
+                outcome: answer.status.isCertain ? .notCarriedOut : .unknown
+            )
+        )
+    }
+
+    /// The connection was not opened: for certain nothing else was.
+    init(opening error: TransportError, scheme: String) {
+        var failure = RemoteSystemError(error)
+        let status: RemoteLaunchURIStatus =
+            switch (error.code, error.openStatus) {
+            case (.refused, .appNotInstalled?), (.refused, .appUnavailable?): .appUnavailable
+            case (.refused, .appServiceUnavailable?): .protocolUnavailable
+            case (.refused, .remoteSystemUnavailable?): .remoteSystemUnavailable
+            case (.refused, .notSupportedByApp?), (.refused, .notAuthorized?): .deniedByRemoteSystem
+            case (.unreachable, _): .remoteSystemUnavailable
+            case (.peerNotTrusted, _): .deniedByLocalSystem
+            default: .unknown
+            }
+        if status == .protocolUnavailable {
+            failure.message =
+                "The application there opens no URIs, and so no \(scheme): URI. Is 'remotesystems host' running there?"
+        }
+        self.init(status: status, error: failure)
+    }
+
+    /// The connection was open, and no answer came over it.
+    init(sending error: TransportError) throws {
+        let failure = RemoteSystemError(error)
+        switch error.code {
+        case .messageTooLarge: self.init(status: .valueSetTooLarge, error: failure)
+        case .connectionClosed: self.init(status: .remoteSystemUnavailable, error: failure)
+        case .deadlineExceeded where !error.wasSent: self.init(status: .appUnavailable, error: failure)
+        case .invalidMessage: throw failure
+        default:
+            var unknown = failure
+            unknown.message =
+                error.code == .deadlineExceeded
+                ? "No answer came in time: whether it was opened is unknown."
+                : "The connection was lost while the answer was awaited: whether it was opened is unknown."
+            unknown.outcome = .unknown
+            self.init(status: .unknown, error: unknown)
+        }
+    }
+
+    fileprivate static func nobody(
+        opens scheme: String,
+        on system: RemoteSystem,
+        _ fallback: RemoteLaunchURIResult?
+    ) -> RemoteLaunchURIResult {
+        let also = (fallback?.error).map { " The fallback was not opened either: \($0.message)" } ?? ""
+        return RemoteLaunchURIResult(
+            status: .protocolUnavailable,
+            error: RemoteSystemError(
+                .refused,
+                "No application on that system opens \(scheme): URIs, and no host daemon runs there that would ask its "
+                    + "desktop ('remotesystems host').\(also)",
+                side: .remote,
+                canRetry: true
+            )
+        )
+    }
+
+    /// Who answered says more than one who could not be reached.
+    fileprivate func moreTelling(_ other: RemoteLaunchURIResult) -> RemoteLaunchURIResult {
+        self.status == .remoteSystemUnavailable ? other : self
+    }
+}
+
+extension RemoteLaunchURIStatus {
+    /// Whether it says that nothing was opened.
+    fileprivate var isCertain: Bool { self != .unknown && (0...7).contains(self.rawValue) }
+}

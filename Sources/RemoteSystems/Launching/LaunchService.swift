@@ -1,0 +1,153 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsTransport
+internal import Synchronization
+internal import ValueSets
+
+/// Lets other systems of the account launch URIs with a provider.
+final class LaunchService: BuiltInService {
+    let provider: any LaunchURIProvider
+    /// Published, and looked up in.
+    let schemes: [String]
+    private let local: LocalSystem
+    private let underWay = Mutex(0)
+
+    /// Each may start a program, or ask somebody.
+    static let mostUnderWay = 16
+
+    var name: String { Launch.service }
+
+    init(provider: any LaunchURIProvider, local: LocalSystem) {
+        self.provider = provider
+        self.schemes = Set(provider.supportedURISchemes.map { $0.lowercased() }).sorted()
+        self.local = local
+    }
+
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
+        let message: LaunchMessage
+        do throws(LaunchMessage.Malformed) {
+            message = try LaunchMessage(request.message)
+        } catch {
+            return Reply(status: .failure, failure: WireFailure(error.text))
+        }
+        if let input = message.input, RemoteLauncher.isTooLarge(input) {
+            return Reply(message: LaunchAnswer(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
+        }
+        guard let identity = try? self.local.security().identity else {
+            return Reply(status: .failure, failure: WireFailure("The system's own identity cannot be used."))
+        }
+        let caller = AppServiceCaller(connection, own: identity.systemID)
+        // Whoever else a host may let in for services that are meant for everybody.
+        guard caller.accountID == identity.accountID else {
+            let text = "Only systems of the same account may open something on this one."
+            return Reply(message: LaunchAnswer(.deniedByRemoteSystem, text).valueSet)
+        }
+        guard self.begin() else {
+            let text = "The system is opening as much as it does at once; try again in a moment."
+            return Reply(message: LaunchAnswer(.appUnavailable, text, canRetry: true).valueSet)
+        }
+        defer { self.end() }
+        let deadline = ContinuousClock.now + Duration(request.deadline - .now())
+        return Reply(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
+    }
+
+    /// Never more than one of the two is tried unless the first is certain not to be open.
+    private func launch(
+        _ message: LaunchMessage,
+        for caller: AppServiceCaller,
+        deadline: ContinuousClock.Instant
+    ) async -> LaunchAnswer {
+        let options = RemoteLauncherOptions(
+            fallbackURI: message.fallback?.description,
+            preferredApplicationIDs: message.applications
+        )
+        let first = await self.ask(
+            LaunchURIRequest(
+                uri: message.uri,
+                isFallback: false,
+                options: options,
+                inputData: message.input,
+                caller: caller,
+                deadline: deadline
+            )
+        )
+        guard first.status.leavesRoomForFallback, let fallback = message.fallback, !Task.isCancelled else {
+            return first
+        }
+        var second = await self.ask(
+            LaunchURIRequest(
+                uri: fallback,
+                isFallback: true,
+                options: options,
+                inputData: nil,
+                caller: caller,
+                deadline: deadline
+            )
+        )
+        if second.status != .success {
+            let texts = [first.text, second.text.map { "The fallback was not opened either: \($0)" }]
+            // What was asked for decides, unless the fallback may be open.
+            if second.status != .unknown { second = first }
+            second.text = texts.compactMap(\.self).joined(separator: " ")
+        }
+        return second
+    }
+
+    private func ask(_ request: LaunchURIRequest) async -> LaunchAnswer {
+        guard self.provider.judgesOtherSchemes || self.schemes.contains(request.uri.scheme) else {
+            return LaunchAnswer(
+                .protocolUnavailable,
+                "The application \(self.local.configuration.applicationID) opens no \(request.uri.scheme): URIs."
+            )
+        }
+        do {
+            let decision = try await Self.decide(self.provider, request)
+            return LaunchAnswer(
+                decision,
+                opened: request.isFallback ? .fallback : .uri,
+                application: self.local.configuration.applicationID
+            )
+        } catch let failure as AppServiceFailure {
+            return LaunchAnswer(.unknown, failure.message, canRetry: failure.canRetry)
+        } catch is CancellationError {
+            return LaunchAnswer(.unknown, "It was cancelled: whether it was opened is unknown.", canRetry: true)
+        } catch {
+            // The launcher is told only that there was one; whoever runs the provider must be able to find it.
+            self.local.logger.warning("A launch failed", metadata: ["error": "\(type(of: error))"])
+            return LaunchAnswer(
+                .unknown,
+                "The application failed while it opened the URI: whether it is open is unknown.",
+                canRetry: true
+            )
+        }
+    }
+
+    /// Providers start programs and look things up: not on the connection's event loop.
+    @concurrent
+    private static func decide(
+        _ provider: any LaunchURIProvider,
+        _ request: LaunchURIRequest
+    ) async throws -> LaunchURIDecision {
+        try await provider.launchURI(request)
+    }
+
+    private func begin() -> Bool {
+        self.underWay.withLock { count in
+            guard count < Self.mostUnderWay else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    private func end() {
+        self.underWay.withLock { $0 -= 1 }
+    }
+}
+
+extension RemoteLaunchURIStatus {
+    /// Certainly not open, and nobody has said that it must not be.
+    var leavesRoomForFallback: Bool { self == .appUnavailable || self == .protocolUnavailable }
+}

@@ -1,0 +1,194 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+
+/// Finds the system that a command line names, in the same way for every subcommand: by its name, by the beginning of its
+/// id, or by its address.
+struct SystemFinder: Sendable {
+    /// How a system can be named, for the help of a subcommand.
+    static let help = """
+        its name, at least four characters of the beginning of its id, or an address, with :PORT unless that is \
+        \(RemoteSystemHost.defaultPort)
+        """
+
+    /// What the user wrote; nil for any system.
+    let text: String?
+    let wait: Duration
+    let configuration: RemoteSystemsConfiguration
+
+    init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration) {
+        self.text = text
+        self.wait = wait
+        self.configuration = configuration
+    }
+
+    /// The first system of that name that suits: by address at once; otherwise as soon as a watcher tells of one.
+    ///
+    /// - Parameters:
+    ///   - suits: Whether a system, as it is known so far, has what is needed. Its applications become known one by one.
+    ///   - unsuitable: Why a system that is there does not do.
+    func find(
+        where suits: @Sendable (RemoteSystem) -> Bool = { _ in true },
+        unsuitable: @Sendable (RemoteSystem) -> Failure
+    ) async throws -> RemoteSystem {
+        if let system = try await self.addressed() {
+            guard suits(system) else { throw unsuitable(system) }
+            return system
+        }
+        var others: [SystemID: RemoteSystem] = [:]
+        let found = try await self.watch { event -> RemoteSystem? in
+            switch event {
+            case .added(let system), .updated(let system):
+                guard self.names(system) else { return nil }
+                if suits(system) { return system }
+                others[system.id] = system
+            case .removed(let system):
+                others[system.id] = nil
+            case .enumerationCompleted, .error:
+                break
+            }
+            return nil
+        }
+        if let found { return found }
+        // The one with the least id, so that the same situation is told in the same words.
+        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound
+    }
+
+    /// The system of that name with everything that is known of it once the watcher has told what is there.
+    ///
+    /// - Throws: ``Failure``, also when several systems have that name.
+    func findWhole() async throws -> RemoteSystem {
+        if let system = try await self.addressed() { return system }
+        var named: [SystemID: RemoteSystem] = [:]
+        let whole = try await self.watch { event -> [RemoteSystem]? in
+            switch event {
+            case .added(let system), .updated(let system):
+                if self.names(system) { named[system.id] = system }
+                return nil
+            case .removed(let system):
+                named[system.id] = nil
+                return nil
+            case .enumerationCompleted:
+                return named.isEmpty ? nil : Array(named.values)
+            case .error:
+                return nil
+            }
+        }
+        let systems = (whole ?? Array(named.values)).sorted { $0.id < $1.id }
+        guard let system = systems.first else { throw self.notFound }
+        guard systems.count == 1 || self.text == nil else { throw self.ambiguous(systems) }
+        return system
+    }
+
+    private func addressed() async throws -> RemoteSystem? {
+        guard let address = self.text.flatMap(SystemAddress.init) else { return nil }
+        return try await RemoteSystem.find(
+            host: address.host,
+            port: address.port ?? RemoteSystemHost.defaultPort,
+            configuration: self.configuration
+        )
+    }
+
+    /// What `pick` makes of the first event of which it makes anything; nil when the time is over.
+    private func watch<Picked>(_ pick: (RemoteSystemEvent) -> Picked?) async throws -> Picked? {
+        var options = RemoteSystemWatcher.Options()
+        options.enumerationTime = min(options.enumerationTime, self.wait)
+        let watcher = RemoteSystemWatcher(self.configuration, options: options)
+        let events = watcher.events
+        try await watcher.start()
+        let stop = Task {
+            try await Task.sleep(for: self.wait)
+            await watcher.stop()
+        }
+        defer { stop.cancel() }
+        for await event in events {
+            if let picked = pick(event) { return picked }
+        }
+        try Task.checkCancellation()
+        return nil
+    }
+
+    private func names(_ system: RemoteSystem) -> Bool {
+        guard let text else { return true }
+        return system.displayName == text || text.count >= 4 && system.id.description.hasPrefix(text)
+    }
+
+    private var notFound: Failure {
+        let name = self.text.map { " called \($0)" } ?? ""
+        return Failure(
+            "unreachable",
+            "No system\(name) of this account was found in \(self.wait.components.seconds) s. Is 'remotesystems serve' "
+                + "running there, on the same network and in the same account? 'remotesystems doctor' looks for "
+                + "causes here.",
+            canRetry: true
+        )
+    }
+
+    private func ambiguous(_ systems: [RemoteSystem]) -> Failure {
+        let ids = systems.prefix(8).map(\.id.short).joined(separator: ", ")
+        return Failure(
+            "misuse",
+            "\(systems.count) systems are called \(self.text ?? "so"). Name one by its id: \(ids)."
+        )
+    }
+}
+
+extension SystemFinder {
+    /// The first system of that name on which an application offers the service.
+    func find(offering service: String, by application: String? = nil) async throws -> RemoteSystem {
+        try await self.find { system in
+            system.applications.contains { candidate in
+                (application.map { $0 == candidate.id } ?? true)
+                    && candidate.services.contains { $0.name == service }
+            }
+        } unsuitable: { system in
+            let services = Set(system.applications.flatMap(\.services).map(\.name)).sorted()
+            let by = application.map { " by an application \($0)" } ?? ""
+            return Failure(
+                "refused",
+                "\(system.displayName) is there and offers no service \(service)\(by)"
+                    + (services.isEmpty ? "." : ", only \(services.joined(separator: ", ")).")
+                    + " Start the program that offers it there ('remotesystems serve' for pings), or name another "
+                    + "service.",
+                canRetry: true
+            )
+        }
+    }
+}
+
+/// `host:port`, `[ipv6]:port`, or an address alone.
+struct SystemAddress: Sendable, Hashable {
+    var host: String
+    var port: Int?
+
+    /// Nil for what is a name of a system, or the beginning of an id, rather than an address.
+    init?(_ text: String) {
+        if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
+            let rest = text[text.index(after: end)...]
+            guard rest.isEmpty || rest.hasPrefix(":") && Self.port(rest.dropFirst()) != nil else { return nil }
+            self.host = String(text[text.index(after: text.startIndex)..<end])
+            self.port = Self.port(rest.dropFirst())
+            return
+        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        if parts.count == 2, let port = Self.port(parts[1]), !parts[0].isEmpty {
+            self.host = String(parts[0])
+            self.port = port
+        } else if parts.count > 2 || Self.isIPv4(text) {
+            self.host = text
+        } else {
+            return nil
+        }
+    }
+
+    private static func port(_ text: Substring) -> Int? {
+        Int(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
+    }
+
+    private static func isIPv4(_ text: String) -> Bool {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
+    }
+}
