@@ -74,8 +74,17 @@ package final class Listener: Sendable {
         if let host { return try await bind(host) }
         do {
             return try await bind("::")
-        } catch let error as IOError where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL {
+        } catch where Self.meansNoIPv6(error) {
             return try await bind("0.0.0.0")
+        }
+    }
+
+    /// Where IPv6 is switched off the C library does not even understand the address.
+    private static func meansNoIPv6(_ error: any Error) -> Bool {
+        switch error {
+        case let error as IOError: error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL
+        case is SocketAddressError.UnknownHost: true
+        default: false
         }
     }
 
