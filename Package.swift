@@ -34,6 +34,8 @@ let package = Package(
     name: "remote-systems",
     products: [
         .library(name: "RemoteSystems", targets: ["RemoteSystems"]),
+        .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
+        .library(name: "RemoteSystemsTesting", targets: ["RemoteSystemsTesting"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
         .executable(name: "remotesystems", targets: ["remotesystems"]),
     ],
@@ -47,6 +49,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ],
     targets: [
         // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
@@ -85,12 +88,34 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // GLib's look-up of applications and its D-Bus client.
+        .systemLibrary(
+            name: "CRemoteSystemsGIO",
+            pkgConfig: "gio-unix-2.0",
+            providers: [.apt(["libglib2.0-dev"])]
+        ),
+        // What belongs to the machine rather than to an application: installed applications, the desktop. Knows no wire.
+        .target(
+            name: "RemoteSystemsDesktop",
+            dependencies: ["RemoteSystems", "CRemoteSystemsGIO", logging, lifecycle],
+            swiftSettings: settings
+        ),
+        // Scripted discovery, a network in memory and a clock moved by hand, for the tests of whoever uses the SDK.
+        .target(
+            name: "RemoteSystemsTesting",
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets",
+                nioCore, crypto, logging,
+            ],
+            swiftSettings: settings
+        ),
         // The command: argument parsing, printing, wiring; nothing another target could do.
         .executableTarget(
             name: "remotesystems",
             dependencies: [
-                "RemoteSystems",
+                "RemoteSystems", "RemoteSystemsDesktop",
                 logging, lifecycle, unixSignals,
+                .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/remotesystems-cli",
@@ -123,6 +148,11 @@ let package = Package(
                 "ValueSets",
                 nioCore, lifecycle, logging,
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RemoteSystemsTestingTests",
+            dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "ValueSets", nioCore],
             swiftSettings: settings
         ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.

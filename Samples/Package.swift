@@ -16,12 +16,17 @@ let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: 
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
 
 let package = Package(
     name: "remote-systems-samples",
     products: [
         .executable(name: "ping-service", targets: ["ping-service"]),
         .executable(name: "ping-client", targets: ["ping-client"]),
+        .executable(name: "watch-and-print", targets: ["watch-and-print"]),
+        .executable(name: "typed-service", targets: ["typed-service"]),
+        .executable(name: "typed-client", targets: ["typed-client"]),
+        .executable(name: "lifecycle-service", targets: ["lifecycle-service"]),
     ],
     dependencies: [
         // Named, because the folder of a checkout may be called anything.
@@ -29,18 +34,58 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     ],
     targets: [
         // Answers pings until it is stopped.
         .executableTarget(
             name: "ping-service",
             dependencies: [remoteSystems, arguments, lifecycle, logging],
+            path: "ping/Service",
             swiftSettings: settings
         ),
         // Finds the service, pings it, prints what `ping` prints.
         .executableTarget(
             name: "ping-client",
             dependencies: [remoteSystems, arguments, lifecycle, logging],
+            path: "ping/Client",
+            swiftSettings: settings
+        ),
+        // Tells who is there.
+        .executableTarget(
+            name: "watch-and-print",
+            dependencies: [remoteSystems],
+            path: "watch-and-print",
+            exclude: ["README.md"],
+            swiftSettings: settings
+        ),
+        // What the typed service and its client say to each other.
+        .target(
+            name: "Messages",
+            dependencies: [remoteSystems],
+            path: "typed-service/Messages",
+            swiftSettings: settings
+        ),
+        // Takes orders.
+        .executableTarget(
+            name: "typed-service",
+            dependencies: ["Messages", remoteSystems, lifecycle, logging],
+            path: "typed-service/Server",
+            swiftSettings: settings
+        ),
+        // Orders.
+        .executableTarget(
+            name: "typed-client",
+            dependencies: ["Messages", remoteSystems],
+            path: "typed-service/Client",
+            swiftSettings: settings
+        ),
+        // A host beside other services of a program, with metrics.
+        .executableTarget(
+            name: "lifecycle-service",
+            dependencies: [remoteSystems, lifecycle, logging, metrics],
+            path: "lifecycle-service",
+            exclude: ["README.md"],
             swiftSettings: settings
         ),
     ],

@@ -6,9 +6,9 @@
 #
 # Exits with 69 when something is missing that may not or cannot be installed, and with 75 when the network failed.
 
-# To build: Avahi's headers and libraries.
+# To build: the headers and libraries of Avahi and GLib.
 # shellcheck disable=SC2034 # read by the scripts that source this file
-readonly BUILD_PACKAGES=(libavahi-client-dev libavahi-core-dev)
+readonly BUILD_PACKAGES=(libavahi-client-dev libavahi-core-dev libglib2.0-dev)
 
 # To test with real parts: daemon and its tools, a bus of our own, network namespaces, captures, a Python for the
 # independent decoder and responder.

@@ -30,6 +30,9 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var requestTimeout = Duration.seconds(30)
     /// How long opening a connection may take, for each address tried. 5 s unless set.
     public var connectTimeout = Duration.seconds(5)
+    /// How much longer it may take when the other system has answered, and has to start the application first. 15 s unless
+    /// set.
+    public var startTimeout = Duration.seconds(15)
     /// Silence after which a connection counts as lost. 15 s unless set; between 1 s and 1 h.
     public var deadPeerTime = Duration.seconds(15)
     /// The largest message taken from others, in bytes on the wire. 1 MiB unless set; between 1 KiB and 16 MiB.

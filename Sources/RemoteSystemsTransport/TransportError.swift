@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import RemoteSystemsIdentity
+
 /// What went wrong below the app service: on the way to a system, in its identity, or in the protocol.
 package struct TransportError: Error, Sendable, CustomStringConvertible {
     package enum Code: Sendable, Hashable {
@@ -43,6 +45,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     package var openStatus: OpenStatus?
     /// Where the system that refused takes the connection instead.
     package var redirect: Int?
+    /// The system that refused.
+    package var peer: SystemID?
     package var closeStatus: CloseStatus?
     package var wasSent: Bool
     package var cause: (any Error)?
@@ -54,6 +58,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         canRetry: Bool = false,
         openStatus: OpenStatus? = nil,
         redirect: Int? = nil,
+        peer: SystemID? = nil,
         closeStatus: CloseStatus? = nil,
         wasSent: Bool = false,
         cause: (any Error)? = nil
@@ -64,6 +69,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         self.canRetry = canRetry
         self.openStatus = openStatus
         self.redirect = redirect
+        self.peer = peer
         self.closeStatus = closeStatus
         self.wasSent = wasSent
         self.cause = cause

@@ -21,8 +21,8 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             """,
         version: "remotesystems 0.1.0 (protocol 1.0)",
         subcommands: [
-            WatchCommand.self, ListCommand.self, PingCommand.self, ServeCommand.self, ValuesCommand.self,
-            AccountCommand.self, DoctorCommand.self,
+            WatchCommand.self, ListCommand.self, PingCommand.self, ServeCommand.self, LaunchCommand.self,
+            HostCommand.self, ValuesCommand.self, AccountCommand.self, DoctorCommand.self,
         ]
     )
 }

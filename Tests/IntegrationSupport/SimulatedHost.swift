@@ -27,8 +27,10 @@ package final class SimulatedHost: Sendable {
     /// The network namespace.
     package var namespace: String { "\(network.label)-\(name)" }
 
-    private var port: String { "port\(number)" }
-    private var directory: String { "\(network.directory)/\(name)" }
+    /// Where the host keeps its files. Anybody may look in.
+    package var directory: String { "\(network.directory)/\(name)" }
+
+    private func port(_ interface: Int) -> String { "port\(number)-\(interface)" }
     private var busAddress: String { "unix:path=\(directory)/bus" }
 
     func connect() async throws {
@@ -36,19 +38,33 @@ package final class SimulatedHost: Sendable {
         try FileManager.default.createDirectory(atPath: "\(directory)/run", withIntermediateDirectories: true)
         try await run(["ip", "netns", "add", namespace])
         try await run(["ip", "-n", namespace, "link", "set", "lo", "up"])
-        try await run([
-            "ip", "-n", network.bridge, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", namespace,
-        ])
-        try await run(["ip", "-n", network.bridge, "link", "set", port, "master", "br0", "up"])
-        // Addresses are good at once, without asking around for duplicates.
-        try await run(
-            inside(["sysctl", "-qw", "net.ipv6.conf.eth0.accept_dad=0", "net.ipv6.conf.eth0.dad_transmits=0"])
-        )
-        try await run(["ip", "-n", namespace, "addr", "add", "\(address)/24", "dev", "eth0"])
-        try await run(["ip", "-n", namespace, "link", "set", "eth0", "up"])
+        try await plug(into: 0, address: address)
     }
 
     // MARK: Cables
+
+    /// Plugs the host into the network's second Ethernet, as `eth1` with the address 10.78.0.*n*. Its number is 1.
+    package func connectToSecondEthernet() async throws -> String {
+        let address = "10.78.0.\(number)"
+        try await network.addSecondEthernet()
+        try await plug(into: 1, address: address)
+        return address
+    }
+
+    private func plug(into ethernet: Int, address: String) async throws {
+        let interface = "eth\(ethernet)"
+        let port = port(ethernet)
+        try await run([
+            "ip", "-n", network.bridge, "link", "add", port, "type", "veth", "peer", "name", interface, "netns",
+            namespace,
+        ])
+        try await run(["ip", "-n", network.bridge, "link", "set", port, "master", "br\(ethernet)", "up"])
+        // Addresses are good at once, without asking around for duplicates.
+        let settings = ["accept_dad", "dad_transmits"].map { "net.ipv6.conf.\(interface).\($0)=0" }
+        try await run(inside(["sysctl", "-qw"] + settings))
+        try await run(["ip", "-n", namespace, "addr", "add", "\(address)/24", "dev", interface])
+        try await run(["ip", "-n", namespace, "link", "set", interface, "up"])
+    }
 
     /// Takes the host's own interface up or down.
     package func setInterface(up: Bool) async throws {
@@ -58,9 +74,9 @@ package final class SimulatedHost: Sendable {
         _ = try? await run(["ip", "-n", namespace, "addr", "add", "\(address)/24", "dev", "eth0"])
     }
 
-    /// Plugs the host's cable in or out at the other end.
-    package func setCable(plugged: Bool) async throws {
-        try await run(["ip", "-n", network.bridge, "link", "set", port, plugged ? "up" : "down"])
+    /// Plugs one of the host's cables in or out at the other end.
+    package func setCable(plugged: Bool, ethernet: Int = 0) async throws {
+        try await run(["ip", "-n", network.bridge, "link", "set", port(ethernet), plugged ? "up" : "down"])
     }
 
     /// Runs `ip` with these arguments on the host.

@@ -73,15 +73,26 @@ package final class SimulatedNetwork: Sendable {
         }
     }
 
+    private let hasSecondEthernet = Atomic<Bool>(false)
+
+    func addSecondEthernet() async throws {
+        guard hasSecondEthernet.exchange(true, ordering: .relaxed) == false else { return }
+        try await addEthernet(1)
+    }
+
+    private func addEthernet(_ number: Int) async throws {
+        let name = "br\(number)"
+        try await run(["ip", "-n", bridge, "link", "add", name, "type", "bridge", "mcast_snooping", "0"])
+        try await run(["ip", "-n", bridge, "link", "set", name, "up"])
+    }
+
     private init() async throws {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         label = "\(Self.prefix)-\(getpid())-\(Self.startTime(of: getpid()) ?? "0")-\(number)"
         directory = "/tmp/\(label)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let bridge = "\(label)-bridge"
         try await run(["ip", "netns", "add", bridge])
-        try await run(["ip", "-n", bridge, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0"])
-        try await run(["ip", "-n", bridge, "link", "set", "br0", "up"])
+        try await addEthernet(0)
     }
 
     var bridge: String { "\(label)-bridge" }

@@ -80,7 +80,7 @@ extension SystemTests {
         }
 
         /// In MiB, since its start.
-        private static func peakMemory(of process: ChildProcess) throws -> Int {
+        static func peakMemory(of process: ChildProcess) throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(process.id)/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
             return (Int(line?.filter(\.isNumber) ?? "") ?? 0) / 1024

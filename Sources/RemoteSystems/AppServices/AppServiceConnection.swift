@@ -130,6 +130,7 @@ public final class AppServiceConnection: Sendable {
         let route = try request.resolve(self.service)
         var connector = try request.origin.connector()
         connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil
+        if route.mayHaveToStart { connector.answerTime = TimeAmount(request.origin.configuration.startTimeout) }
         let own = connector.security.identity.systemID
         let connection = try await connector.connect(
             to: route.endpoints,

@@ -44,6 +44,8 @@ public struct RemoteSystemConnectionRequest: Sendable {
         var systemID: SystemID?
         /// A system of another account; it must be the very one that a watcher has listed.
         var isAnonymous = false
+        /// Whether the other side may have to start the application before it answers.
+        var mayHaveToStart = true
     }
 
     /// Known without asking to lead nowhere.
@@ -66,7 +68,8 @@ public struct RemoteSystemConnectionRequest: Sendable {
             Route(
                 endpoints: application.endpoints,
                 systemID: application.systemID,
-                isAnonymous: application.isAnonymous
+                isAnonymous: application.isAnonymous,
+                mayHaveToStart: !application.isRunning
             )
         case .system(let system):
             try Self.resolve(service, on: system)
@@ -90,6 +93,11 @@ public struct RemoteSystemConnectionRequest: Sendable {
                 "No application on that system offers the service \(service.name)."
             )
         }
-        return Route(endpoints: offering.endpoints, systemID: system.id, isAnonymous: offering.isAnonymous)
+        return Route(
+            endpoints: offering.endpoints,
+            systemID: system.id,
+            isAnonymous: offering.isAnonymous,
+            mayHaveToStart: !offering.isRunning
+        )
     }
 }

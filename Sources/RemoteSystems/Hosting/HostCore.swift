@@ -24,17 +24,23 @@ actor HostCore {
     private var watchers: [ObjectIdentifier: Connection] = [:]
     /// Systems of other accounts; `nil` where none is let in.
     private let guests: AnonymousGuests?
-    private var isClosing = false
+    nonisolated let referral: ApplicationReferral?
+    private var installed: [InstalledApplication] = []
+    private var systemDisplayName: String?
+    private(set) var isClosing = false
     let port = OneShot<Int>()
 
     init(
         local: LocalSystem,
         services: [AppService],
         builtIns: [any BuiltInService] = [],
+        referral: ApplicationReferral? = nil,
         application: SystemDescription.Application,
         allowsAnonymous: Bool = false
     ) {
+        self.referral = referral
         self.guests = allowsAnonymous ? AnonymousGuests() : nil
+        self.systemDisplayName = local.configuration.systemDisplayName
         self.local = local
         self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
@@ -56,7 +62,7 @@ actor HostCore {
             guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
                 throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")
             }
-            guard name != Presence.service, self.builtIns[name] == nil else {
+            guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
         }
@@ -73,12 +79,18 @@ actor HostCore {
 
     // MARK: Taking connections
 
-    func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
+    func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
         guard !peer.isAnonymous else { return self.admitAnonymous(hello, peer: peer, own: own) }
         guard !self.isClosing else {
             return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
         }
         if let package = hello.package, package != self.application.id {
+            if let referral {
+                guard let application = self.installed.first(where: { $0.id == package }) else {
+                    return .refuse(referral.refer(to: package))
+                }
+                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+            }
             return .refuse(
                 Refusal(.appNotInstalled, "The application \(package) is not here; this is \(self.application.id).")
             )
@@ -86,6 +98,9 @@ actor HostCore {
         if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
         if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
         guard let service = self.services[hello.service] else {
+            if let referral, hello.package == nil, let application = self.installed.first(offering: hello.service) {
+                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+            }
             return .refuse(
                 Refusal(
                     .appServiceUnavailable,
@@ -199,16 +214,13 @@ actor HostCore {
     private func anonymousPresence() -> AcceptedConnection {
         var limits = self.local.limits.forAnonymous
         limits.window = 1
-        let description = self.description().forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))
         return AcceptedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
             handler: { _, _ in Reply(status: .failure, failure: WireFailure("This request is not known here.")) },
             opened: { connection in
                 self.track(connection)
-                Task(executorPreference: self.local.environment.taskExecutor) {
-                    await self.tell(connection, description)
-                }
+                Task(executorPreference: self.local.environment.taskExecutor) { await self.tell(connection) }
             }
         )
     }
@@ -219,16 +231,16 @@ actor HostCore {
         connection.onClose { _ in
             Task(executorPreference: self.local.environment.taskExecutor) { await self.unwatched(id) }
         }
-        await self.tell(connection, self.description())
+        await self.tell(connection)
     }
 
     private func unwatched(_ id: ObjectIdentifier) {
         self.watchers[id] = nil
     }
 
-    private func tell(_ connection: Connection, _ description: SystemDescription) async {
+    private func tell(_ connection: Connection) async {
         do {
-            _ = try await connection.send(description.valueSet, timeout: .seconds(10))
+            _ = try await connection.send(self.description(to: connection).valueSet, timeout: .seconds(10))
         } catch {
             self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
         }
@@ -257,20 +269,31 @@ actor HostCore {
         await self.tellWatchers()
     }
 
+    func update(systemDisplayName: String?) async {
+        guard systemDisplayName != self.systemDisplayName else { return }
+        self.systemDisplayName = systemDisplayName
+        await self.tellWatchers()
+    }
+
+    func update(installed: [InstalledApplication]) async {
+        guard installed != self.installed else { return }
+        self.installed = installed
+        await self.tellWatchers()
+    }
+
     /// Tells every watcher what this process is, since something in it changed.
     func tellWatchers() async {
-        let description = self.description()
         await withDiscardingTaskGroup { group in
             for watcher in self.watchers.values {
-                group.addTask { await self.tell(watcher, description) }
+                group.addTask { await self.tell(watcher) }
             }
         }
     }
 
-    private func description() -> SystemDescription {
+    private func description(to connection: Connection) -> SystemDescription {
         let identity = try? self.local.security().identity
-        return SystemDescription(
-            displayName: self.local.configuration.systemDisplayName ?? self.facts.displayName,
+        var description = SystemDescription(
+            displayName: self.systemDisplayName ?? self.facts.displayName,
             kind: self.facts.kind,
             platform: .linux,
             manufacturer: self.facts.manufacturer,
@@ -279,5 +302,24 @@ actor HostCore {
             application: self.application,
             expulsions: self.local.expulsions?.number ?? 0
         )
+        if connection.peer.isAnonymous {
+            return description.forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))
+        }
+        // As many as the watcher takes in one message: others must not cost it the description of the machine.
+        let isLocal = connection.peer.systemID == identity?.systemID
+        var room = connection.remote.limits.messageBytes / 2
+        for application in self.installed.prefix(SystemDescription.mostInstalled) {
+            let part = application.description(isLocal: isLocal)
+            room -= (try? part.valueSet.encoded().count) ?? room
+            guard room > 0 else { break }
+            description.installed.append(part)
+        }
+        return description
+    }
+}
+
+extension [InstalledApplication] {
+    fileprivate func first(offering service: String) -> InstalledApplication? {
+        self.first { $0.services.contains { $0.name == service } }
     }
 }

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import Glibc
 internal import Logging
+internal import NIOCore
+internal import NIOPosix
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
@@ -38,6 +41,14 @@ public final class RemoteSystemHost: Service {
         /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
         /// name and kind, and come in at addresses only that neighbours have: loopback, link-local, private.
         public var allowsAnyoneNearby = false
+        /// What this host speaks for beside itself: it lists these applications, and starts them when they are called. `nil`,
+        /// the default, for an application that speaks for itself only.
+        public var installedApplications: (any InstalledApplications)?
+        /// How long an installed application may take from its start until it can be reached. 10 s unless set; between 0.1 s
+        /// and 5 min.
+        public var startTimeout = Duration.seconds(10)
+        /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
+        package var listeningSocket: Int32?
         /// Opens URIs that other systems launch here; `nil`, the default, for none.
         public var launchURIProvider: (any LaunchURIProvider)?
 
@@ -53,6 +64,7 @@ public final class RemoteSystemHost: Service {
     private let options: Options
     private let local: LocalSystem
     private let core: HostCore
+    private let running: RunningApplications?
     let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
 
@@ -70,12 +82,15 @@ public final class RemoteSystemHost: Service {
         self.configuration = configuration
         self.options = options
         let local = LocalSystem(configuration)
+        let running = (try? local.store()).map { RunningApplications(stateDirectory: $0.directory) }
         let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
         self.local = local
+        self.running = running
         self.core = HostCore(
             local: local,
             services: services,
             builtIns: [DiagnosisService(local: local, announced: self.announced)] + (launching.map { [$0] } ?? []),
+            referral: ApplicationReferral(options, running: running, logger: configuration.logger),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
@@ -97,6 +112,16 @@ public final class RemoteSystemHost: Service {
     /// Changes what the application says of itself. Watchers are told at once.
     public func update(attributes: [String: String]) async {
         await self.core.update(attributes: attributes)
+    }
+
+    /// Changes the name that the system shows; `nil` for the machine's own. Watchers are told at once.
+    package func update(systemDisplayName: String?) async {
+        await self.core.update(systemDisplayName: systemDisplayName)
+    }
+
+    /// Changes how long an installed application may take to start. Starts under way keep what held when they began.
+    package func update(startTimeout: Duration) async {
+        await self.core.referral?.starter.update(timeout: startTimeout)
     }
 
     /// Runs the host until its task is cancelled or a graceful shutdown is asked for.
@@ -121,6 +146,9 @@ public final class RemoteSystemHost: Service {
             self.core.port.fail(error)
             throw error
         }
+        let note = self.noteRunning(port: listener.port)
+        defer { withExtendedLifetime(note) {} }
+        await self.takeInstalled()
         self.core.port.succeed(listener.port)
         self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
@@ -147,7 +175,8 @@ public final class RemoteSystemHost: Service {
                 security: security,
                 limits: self.local.limits,
                 logger: self.local.logger,
-                network: self.local.environment.network,
+                network: self.options.listeningSocket.map { SocketNetwork(listeningSocket: $0) }
+                    ?? self.local.environment.network,
                 allowsAnonymous: self.options.allowsAnyoneNearby
             ) { [core = self.core] hello, peer in
                 await core.admit(hello, peer: peer, own: security.identity.systemID)
@@ -155,6 +184,35 @@ public final class RemoteSystemHost: Service {
         } catch {
             throw RemoteSystemError(error)
         }
+    }
+
+    /// Others of this system that run here find this process by it. It serves without, too.
+    private func noteRunning(port: Int) -> RunningNote? {
+        guard let running else { return nil }
+        do {
+            return try running.note(
+                RunningApplication(application: self.configuration.applicationID, port: port, pid: getpid())
+            )
+        } catch {
+            self.local.logger.warning(
+                "That this application runs cannot be noted; the host daemon will not know that it does",
+                metadata: ["reason": "\(error)"]
+            )
+            return nil
+        }
+    }
+
+    private func takeInstalled() async {
+        guard let installed = self.options.installedApplications else { return }
+        await self.core.update(installed: installed.applications())
+    }
+
+    /// Returns once every event loop and the host itself have done something: proof that they live, for a watchdog.
+    package func proveAlive() async throws {
+        for eventLoop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
+            try await eventLoop.submit {}.get()
+        }
+        _ = await self.core.isClosing
     }
 
     private func stop(_ listener: Listener) async {
@@ -171,6 +229,14 @@ public final class RemoteSystemHost: Service {
                 }
             }
             group.addTask { await self.local.followAccount { await self.core.tellWatchers() } }
+            if let installed = self.options.installedApplications {
+                group.addTask {
+                    let changes = installed.changes()
+                    // What changed since they were read first, and before anybody listened.
+                    await self.takeInstalled()
+                    for await _ in changes { await self.takeInstalled() }
+                }
+            }
             group.addTask {
                 while true {
                     try await self.local.environment.time.sleep(for: .seconds(6 * 3600))

@@ -53,7 +53,9 @@ struct LaunchRun {
     ) async throws -> RemoteLaunchURIResult {
         let connection: Connection
         do {
-            let connector = try self.origin.connector()
+            var connector = try self.origin.connector()
+            // It may be installed only, and have to be started.
+            connector.answerTime = TimeAmount(self.origin.configuration.startTimeout)
             connection = try await connector.connect(
                 to: endpoints,
                 expecting: systemID,

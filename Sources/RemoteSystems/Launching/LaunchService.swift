@@ -36,17 +36,20 @@ final class LaunchService: BuiltInService {
         if let input = message.input, RemoteLauncher.isTooLarge(input) {
             return Reply(message: LaunchAnswer(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
         }
+        guard let identity = try? self.local.security().identity else {
+            return Reply(status: .failure, failure: WireFailure("The system's own identity cannot be used."))
+        }
+        let caller = AppServiceCaller(connection, own: identity.systemID)
+        // Whoever else a host may let in for services that are meant for everybody.
+        guard caller.accountID == identity.accountID else {
+            let text = "Only systems of the same account may open something on this one."
+            return Reply(message: LaunchAnswer(.deniedByRemoteSystem, text).valueSet)
+        }
         guard self.begin() else {
             let text = "The system is opening as much as it does at once; try again in a moment."
             return Reply(message: LaunchAnswer(.appUnavailable, text, canRetry: true).valueSet)
         }
         defer { self.end() }
-        let caller: AppServiceCaller
-        do {
-            caller = AppServiceCaller(connection, own: try self.local.security().identity.systemID)
-        } catch {
-            return Reply(status: .failure, failure: WireFailure("The system's own identity cannot be used."))
-        }
         let deadline = ContinuousClock.now + Duration(request.deadline - .now())
         return Reply(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
     }

@@ -96,7 +96,7 @@ extension SystemDescription {
 }
 
 extension SystemDescription.Application {
-    fileprivate var valueSet: ValueSet {
+    var valueSet: ValueSet {
         var map: ValueSet = [
             "Id": .string(self.id),
             "DisplayName": .string(self.displayName),

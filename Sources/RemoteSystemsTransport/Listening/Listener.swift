@@ -26,6 +26,7 @@ package final class Listener: Sendable {
     ///   - port: 0 lets the system choose.
     ///   - allowsAnonymous: whether callers of other accounts get as far as their hello, if their address is one that only
     ///     neighbours have. `admit` decides about them; it is told who they are.
+    ///   - inherited: a socket to listen on instead, bound by whoever started this process. It is closed with the listener.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
@@ -77,8 +78,17 @@ package final class Listener: Sendable {
         if let host { return try await bind(host) }
         do {
             return try await bind("::")
-        } catch let error as IOError where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL {
+        } catch  where Self.meansNoIPv6(error) {
             return try await bind("0.0.0.0")
+        }
+    }
+
+    /// Where IPv6 is switched off the C library does not even understand the address.
+    private static func meansNoIPv6(_ error: any Error) -> Bool {
+        switch error {
+        case let error as IOError: error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL
+        case is SocketAddressError.UnknownHost: true
+        default: false
         }
     }
 

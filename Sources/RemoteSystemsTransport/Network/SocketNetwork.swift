@@ -6,7 +6,13 @@ internal import NIOPosix
 
 /// The machine's own network: TCP.
 package struct SocketNetwork: TransportNetwork {
-    package init() {}
+    private let listeningSocket: CInt?
+
+    /// - Parameter listeningSocket: a socket that listens already, given to this process by whoever started it; it is used
+    ///   whatever host and port are asked for, and belongs to the network from then on.
+    package init(listeningSocket: CInt? = nil) {
+        self.listeningSocket = listeningSocket
+    }
 
     package var time: TimeSource { .system }
     package var taskExecutor: (any TaskExecutor)? { nil }
@@ -40,7 +46,12 @@ package struct SocketNetwork: TransportNetwork {
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer(initializer)
-        let channel = try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
+        let channel =
+            if let listeningSocket {
+                try await bootstrap.withBoundSocket(listeningSocket).get()
+            } else {
+                try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
+            }
         return BoundPort(port: channel.localAddress?.port ?? port) { try? await channel.close().get() }
     }
 }

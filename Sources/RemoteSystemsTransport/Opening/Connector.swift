@@ -24,6 +24,8 @@ package struct Connector: Sendable {
     package var limits: ConnectionLimits
     /// For each address: TCP, TLS and the host's answer together.
     package var timeout: TimeAmount
+    /// How much longer the host may take to answer once it has proved who it is: it may have to start an application first.
+    package var answerTime = TimeAmount.zero
     package var logger: Logger
     /// Whether a system of another account will do. Off unless set; whoever sets it looks at who answered.
     package var acceptsAnonymous = false
@@ -133,8 +135,13 @@ package struct Connector: Sendable {
             )
         } catch let error as TransportError {
             guard let port = error.redirect else { throw error }
-            let other = Endpoint(host: endpoint.host, port: port)
-            return try await self.connect(to: other, expecting: system, hello: hello, on: eventLoop, handler: handler)
+            return try await self.connect(
+                to: Endpoint(host: endpoint.host, port: port),
+                expecting: system ?? error.peer,
+                hello: hello,
+                on: eventLoop,
+                handler: handler
+            )
         }
     }
 
@@ -161,6 +168,7 @@ package struct Connector: Sendable {
                     role: .caller(CallerOpening(hello: hello, expecting: system), accepted, opened),
                     authorise: { try self.security.authorise($0, allowsAnonymous: self.acceptsAnonymous) },
                     deadline: deadline,
+                    answerTime: self.answerTime,
                     logger: self.logger
                 )
                 try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), opening)

@@ -63,7 +63,8 @@ struct CallerOpening {
                     side: .remote,
                     canRetry: failure.canRetry,
                     openStatus: status,
-                    redirect: failure.port
+                    redirect: failure.port,
+                    peer: self.peer?.systemID
                 )
             )
         default:

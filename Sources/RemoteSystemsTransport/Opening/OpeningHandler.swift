@@ -51,16 +51,25 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private var role: Role
     private let authorise: PeerAuthorization
-    private let deadline: NIODeadline
+    private var deadline: NIODeadline
+    private let answerTime: TimeAmount
     private let logger: Logger
     private var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
     private var timeout: Scheduled<Void>?
     private var isDone = false
+    private var hasLeft = false
 
-    init(role: Role, authorise: @escaping PeerAuthorization, deadline: NIODeadline, logger: Logger) {
+    init(
+        role: Role,
+        authorise: @escaping PeerAuthorization,
+        deadline: NIODeadline,
+        answerTime: TimeAmount = .zero,
+        logger: Logger
+    ) {
         self.role = role
         self.authorise = authorise
         self.deadline = deadline
+        self.answerTime = answerTime
         self.logger = logger
     }
 
@@ -90,6 +99,15 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
+    /// The host has proved who it is; what it does now may take longer.
+    private func extendTimer(context: ChannelHandlerContext) {
+        guard self.answerTime > .zero else { return }
+        self.timeout?.cancel()
+        self.timeout = nil
+        self.deadline = self.deadline + self.answerTime
+        self.startTimer(context: context)
+    }
+
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted(let alpn) = event as? TLSUserEvent {
             self.secured(alpn: alpn, context: context)
@@ -107,6 +125,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
                 switch action {
                 case .send(let hello):
                     try self.write(.hello(hello), context: context)
+                    self.extendTimer(context: context)
                 case .refuse(let refusal, let error):
                     // The host learns what is wrong with it.
                     try self.write(.refuse(refusal.status, refusal.failure), context: context)
@@ -169,6 +188,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
             case .decide(let peer, let hello):
                 // The peer has done its part in time; how long the application takes to decide is not its fault.
                 self.timeout?.cancel()
+                self.leave()
                 self.decide(hello, peer, admit, context: context)
             case .refuse(let refusal):
                 self.refuse(refusal, context: context)
@@ -279,9 +299,15 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.timeout?.cancel()
     }
 
-    /// The connection is open now or the channel closed; either way it is no more one of those that nobody knows.
     func handlerRemoved(context: ChannelHandlerContext) {
-        if case .host(_, _, let leave) = self.role { leave() }
+        self.leave()
+    }
+
+    /// The caller is known now or the channel closed; either way it is no more one of those that nobody knows.
+    private func leave() {
+        guard case .host(_, _, let leave) = self.role, !self.hasLeft else { return }
+        self.hasLeft = true
+        leave()
     }
 
     /// A schema that is too large for the opening is left out: it is advice, and the host's description has it too.

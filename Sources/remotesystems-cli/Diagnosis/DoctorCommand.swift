@@ -49,6 +49,7 @@ struct DoctorCommand: Subcommand {
             case .ok: output.style(.green, "ok      ")
             case .warning: output.style(.yellow, "warning ")
             case .problem: output.style(.red, "problem ")
+            case .unknown: output.style(.grey, "unknown ")
             }
         let indent = String(repeating: " ", count: 8)
         let what = "\(finding.code): \(finding.what)".printable.wrapped(indent: indent).dropFirst(indent.count)

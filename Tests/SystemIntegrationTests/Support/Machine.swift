@@ -47,6 +47,8 @@ struct Machine: Sendable {
     let host: SimulatedHost
     let name: String
     let state: String
+    /// What the command is started with, up to its own path; nil for the one that was built.
+    var launch: [String]?
 
     var address: String { host.address }
 
@@ -54,9 +56,9 @@ struct Machine: Sendable {
     func command(_ arguments: [String]) throws -> ChildProcess {
         // Its own host name, which is a property of a namespace, too; each step becomes the next, so the id stays.
         let named = ["unshare", "-u", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name]
-        let program = try builtProgram("remotesystems")
+        let launch = try self.launch ?? [builtProgram("remotesystems")]
         return try host.start(
-            named + [program] + arguments + ["--json", "--state-directory", state],
+            named + launch + arguments + ["--json", "--state-directory", state],
             readsErrors: true
         )
     }

@@ -1,0 +1,62 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Messages
+import RemoteSystems
+
+/// Orders from the first system of the account that takes orders, and shows what becomes of orders that are wrong.
+@main
+struct TypedClient {
+    static func main() async throws {
+        let configuration = RemoteSystemsConfiguration(
+            applicationID: "org.example.typed-client",
+            network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
+        )
+        guard let system = try await self.find(configuration) else {
+            print("Nobody of this account takes orders here. Is typed-service running?")
+            exit(2)
+        }
+        let service = AppServiceDescription(name: orderService)
+        try await AppServiceConnection.with(service, RemoteSystemConnectionRequest(system: system)) { connection in
+            // Types on both ends.
+            let order = Order(dish: "pancakes", portions: 3, notes: ["no sugar"], wanted: Date())
+            let receipt: Receipt = try await connection.send(order)
+            print("Ordered:", receipt.summary)
+
+            // Refused by the service, for a reason of its own.
+            await self.explain("The service refuses:") {
+                let _: Receipt = try await connection.send(Order(dish: "soup", portions: 99, wanted: Date()))
+            }
+            // Not even sent: the published schema says that it cannot be right.
+            await self.explain("The schema refuses:") {
+                _ = try await connection.send(["dish": "soup", "portions": "two", "wanted": .date(.now)]).get()
+            }
+        }
+    }
+
+    /// The first system found that offers the service, within five seconds.
+    static func find(_ configuration: RemoteSystemsConfiguration) async throws -> RemoteSystem? {
+        let watcher = RemoteSystemWatcher(configuration, filters: [.service(orderService)])
+        let events = watcher.events
+        try await watcher.start()
+        let limit = Task {
+            try await Task.sleep(for: .seconds(5))
+            await watcher.stop()
+        }
+        defer { limit.cancel() }
+        for await case .added(let system) in events { return system }
+        return nil
+    }
+
+    static func explain(_ title: String, _ body: () async throws -> Void) async {
+        do {
+            try await body()
+            print(title, "nothing")
+        } catch let error as RemoteSystemError {
+            print(title, error.message, "(\(error.code), \(error.side))")
+        } catch {
+            print(title, error)
+        }
+    }
+}

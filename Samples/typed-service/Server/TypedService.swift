@@ -1,0 +1,50 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Messages
+import RemoteSystems
+import ServiceLifecycle
+
+/// Takes orders from systems of the account until it is stopped.
+@main
+struct TypedService {
+    static func main() async throws {
+        let configuration = RemoteSystemsConfiguration(
+            applicationID: "org.example.typed-service",
+            network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
+        )
+        // What does not fit the schema never gets here: the caller is told before it sends, or refused.
+        let orders = AppService(orderService, schema: .order, responseSchema: .receipt) { request in
+            let order = try ValueSetDecoder().decode(Order.self, from: request.message)
+            guard (1...12).contains(order.portions) else {
+                // The only text of a handler's that the caller gets to see.
+                throw AppServiceFailure("The kitchen makes 1 to 12 portions at a time.")
+            }
+            let receipt = Receipt(
+                number: UUID(),
+                summary: "\(order.portions) × \(order.dish), ordered by system \(request.caller.systemID.short)",
+                ready: max(order.wanted, Date() + 600)
+            )
+            return try ValueSetEncoder().encode(receipt)
+        }
+        let host = RemoteSystemHost(configuration, services: [orders])
+        try await ServiceGroup(
+            services: [host, Ready(host: host)],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: configuration.logger
+        ).run()
+    }
+}
+
+/// Says when the host can be reached, for people and for scripts.
+struct Ready: Service {
+    let host: RemoteSystemHost
+
+    func run() async throws {
+        let line = "ready: taking orders on port \(try await self.host.port)\n"
+        FileHandle.standardOutput.write(Data(line.utf8))
+        try? await gracefulShutdown()
+    }
+}

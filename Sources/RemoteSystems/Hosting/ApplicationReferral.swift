@@ -1,0 +1,118 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Callers of other applications of this machine: sent to the port at which the application takes the connection itself,
+/// after it was started if it has to be (`Docs/decisions/0011-redirect-by-port.md`).
+struct ApplicationReferral: Sendable {
+    let running: RunningApplications
+    let starter: ApplicationStarter
+
+    /// Why a caller may not have the application started; `nil` when it may.
+    static func refusal(
+        of application: InstalledApplication,
+        to hello: Hello,
+        isLocal: Bool
+    ) -> Refusal? {
+        if hello.service == Launch.service, !application.uriSchemes.isEmpty { return nil }
+        guard let service = application.services.first(where: { $0.name == hello.service }) else {
+            return Refusal(
+                .appServiceUnavailable,
+                "The application \(application.id) offers no service \(hello.service)."
+            )
+        }
+        guard service.supportsRemote || isLocal else {
+            return Refusal(
+                .notSupportedByApp,
+                "The application \(application.id) offers the service \(service.name) to its own machine only."
+            )
+        }
+        guard service.callers.include(hello.application, of: application.id) else {
+            return Refusal(
+                .notSupportedByApp,
+                "The application \(application.id) offers the service \(service.name) to certain applications only, "
+                    + "and \(hello.application) is none of them."
+            )
+        }
+        return nil
+    }
+
+    /// Where a caller of a running application goes.
+    static func redirect(to application: String, port: Int) -> Refusal {
+        Refusal(
+            .appUnavailable,
+            "The application \(application) takes this connection at port \(port).",
+            canRetry: true,
+            port: port
+        )
+    }
+
+    /// Answers a hello for an installed application, once it runs or has failed to start.
+    func refer(_ hello: Hello, to application: InstalledApplication, isLocal: Bool) async -> Refusal {
+        // One that runs decides for itself.
+        if let port = self.running.port(of: application.id) {
+            return Self.redirect(to: application.id, port: port)
+        }
+        if let refusal = Self.refusal(of: application, to: hello, isLocal: isLocal) { return refusal }
+        return switch await self.starter.bringUp(application.id) {
+        case .running(let port): Self.redirect(to: application.id, port: port)
+        case .failed(let text): Refusal(.appUnavailable, text, canRetry: true)
+        }
+    }
+
+    /// Answers a hello for an application that is not installed: it may run nevertheless.
+    func refer(to application: String) -> Refusal {
+        if let port = self.running.port(of: application) { return Self.redirect(to: application, port: port) }
+        return Refusal(.appNotInstalled, "The application \(application) is neither installed nor running there.")
+    }
+}
+
+extension ApplicationReferral {
+    /// For a host that speaks for the machine; `nil` for one that speaks for itself.
+    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, logger: Logger) {
+        guard let installed = options.installedApplications, let running else { return nil }
+        self.init(
+            running: running,
+            starter: ApplicationStarter(
+                installed: installed,
+                running: running,
+                timeout: options.startTimeout,
+                logger: logger
+            )
+        )
+    }
+}
+
+extension AppServiceCallers {
+    fileprivate func include(_ caller: String, of application: String) -> Bool {
+        switch self {
+        case .sameApplication: caller == application
+        case .applications(let applications): applications.contains(caller)
+        case .account, .anyoneNearby: true
+        }
+    }
+}
+
+extension InstalledApplication {
+    /// What a system is told of it: to other machines, only what they may call.
+    func description(isLocal: Bool) -> SystemDescription.Application {
+        SystemDescription.Application(
+            id: self.id,
+            displayName: self.displayName,
+            attributes: self.attributes,
+            services: self.services.filter { $0.supportsRemote || isLocal }.map {
+                RemoteSystemApplication.Service(
+                    name: $0.name,
+                    schema: $0.schema,
+                    responseSchema: $0.responseSchema,
+                    version: $0.version,
+                    summary: $0.summary
+                )
+            },
+            uriSchemes: self.uriSchemes
+        )
+    }
+}

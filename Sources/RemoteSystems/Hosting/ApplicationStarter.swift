@@ -1,0 +1,117 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+
+/// Brings up applications that are installed and do not run, each once for however many callers want it.
+actor ApplicationStarter {
+    enum Outcome: Sendable, Hashable {
+        case running(port: Int)
+        /// Why not, in a sentence.
+        case failed(String)
+    }
+
+    private let installed: any InstalledApplications
+    private let running: RunningApplications
+    private var timeout: Duration
+    private let logger: Logger
+    private var starts: [String: Task<Outcome, Never>] = [:]
+    private var failures: [String: (text: String, until: ContinuousClock.Instant)] = [:]
+    private var waiting = 0
+
+    /// So many applications are started at the same time; what is wanted beyond is refused, to be asked for again.
+    static let mostStarts = 8
+    /// So many callers wait at the same time.
+    static let mostWaiting = 256
+    /// An application that failed to start is not started again for this long.
+    static let pause = Duration.seconds(2)
+    /// How often it is looked for the note of an application that is being started.
+    static let interval = Duration.milliseconds(20)
+
+    init(installed: any InstalledApplications, running: RunningApplications, timeout: Duration, logger: Logger) {
+        self.installed = installed
+        self.running = running
+        self.timeout = Self.bounded(timeout)
+        self.logger = logger
+    }
+
+    private static func bounded(_ timeout: Duration) -> Duration {
+        min(max(timeout, .milliseconds(100)), .seconds(300))
+    }
+
+    func update(timeout: Duration) {
+        self.timeout = Self.bounded(timeout)
+    }
+
+    /// Starts the application unless it runs, and waits until it can be reached.
+    func bringUp(_ id: String) async -> Outcome {
+        if let port = self.running.port(of: id) { return .running(port: port) }
+        if let failure = self.failures[id] {
+            guard failure.until < .now else { return .failed(failure.text) }
+            self.failures[id] = nil
+        }
+        guard self.waiting < Self.mostWaiting, self.starts[id] != nil || self.starts.count < Self.mostStarts else {
+            return .failed("Too many applications are being started on that system; try again in a moment.")
+        }
+        let start = self.starts[id] ?? Task { await self.start(id) }
+        self.starts[id] = start
+        self.waiting += 1
+        defer { self.waiting -= 1 }
+        return await start.value
+    }
+
+    private func start(_ id: String) async -> Outcome {
+        defer { self.starts[id] = nil }
+        let began = ContinuousClock.now
+        self.logger.debug("Starting an application", metadata: ["application": "\(id)"])
+        let outcome = await self.race(id)
+        switch outcome {
+        case .running:
+            self.logger.debug(
+                "An application was started",
+                metadata: ["application": "\(id)", "took": "\(ContinuousClock.now - began)"]
+            )
+        case .failed(let text):
+            self.failures[id] = (text, .now + Self.pause)
+            self.logger.warning(
+                "An application was not started",
+                metadata: ["application": "\(id)", "reason": "\(text)"]
+            )
+        }
+        return outcome
+    }
+
+    /// What comes first: the application's note, the failure of its start, or the deadline.
+    private func race(_ id: String) async -> Outcome {
+        let (installed, running, timeout) = (self.installed, self.running, self.timeout)
+        return await withTaskGroup(of: Outcome?.self) { group in
+            group.addTask {
+                do {
+                    try await installed.start(id)
+                    return nil
+                } catch is CancellationError {
+                    return nil
+                } catch {
+                    let reason = (error as? RemoteSystemError)?.message ?? "\(error)"
+                    return .failed("The application \(id) could not be started: \(reason)")
+                }
+            }
+            group.addTask {
+                let deadline = ContinuousClock.now + timeout
+                while ContinuousClock.now < deadline {
+                    if let port = running.port(of: id) { return .running(port: port) }
+                    guard (try? await Task.sleep(for: Self.interval)) != nil else { return nil }
+                }
+                return .failed(
+                    "The application \(id) was started and did not come up within \(timeout.components.seconds) s. "
+                        + "Does it run a RemoteSystemHost with that id and the same state directory?"
+                )
+            }
+            defer { group.cancelAll() }
+            for await outcome in group {
+                if let outcome { return outcome }
+            }
+            return .failed("The host is shutting down.")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+package import RemoteSystems
+
+/// What the file of an installed application says (`Docs/host-daemon.md`): what it offers and how it is started.
+package struct ApplicationManifest: Sendable, Hashable {
+    package var application: InstalledApplication
+    package var start: ApplicationStart
+
+    /// Files longer than this are not read.
+    static let largestFile = 64 << 10
+
+    /// Reads a manifest. It must have its application's id for a name, so that one directory can put another in the shade.
+    package init(_ file: ConfigurationFile) throws(ConfigurationFileError) {
+        self = try file.decode(Self.self)
+        let name = file.path.split(separator: "/").last.map(String.init) ?? ""
+        guard name == self.application.id + ".json" else {
+            throw file.error(at: ["id"], "The file must be called \(self.application.id).json, as its application's id.")
+        }
+    }
+}
+
+extension ApplicationManifest: Decodable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case id, displayName, attributes, services, schemes, start
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let id = try container.text(.id, bytes: 1...128)
+        guard !id.hasPrefix("."), id.utf8.allSatisfy(Self.isPartOfID) else {
+            throw container.invalid(.id, "is in reverse-DNS form: letters, digits, '.', '-' and '_'")
+        }
+        guard !id.hasPrefix("remote-systems.") else { throw container.invalid(.id, "must not begin with remote-systems.") }
+        var application = InstalledApplication(id: id, displayName: try container.textIfPresent(.displayName))
+        application.attributes = try container.decodeIfPresent([String: String].self, forKey: .attributes) ?? [:]
+        guard application.attributes.count <= 256,
+            application.attributes.allSatisfy({ $0.key.utf8.count <= 1024 && $0.value.utf8.count <= 1024 })
+        else {
+            throw container.invalid(.attributes, "takes 256 entries of at most 1024 bytes each")
+        }
+        application.services =
+            try container.decodeIfPresent([ServiceEntry].self, forKey: .services)?.map(\.service) ?? []
+        guard Set(application.services.map(\.name)).count == application.services.count,
+            application.services.count <= 256
+        else {
+            throw container.invalid(.services, "takes 256 services, each name once")
+        }
+        application.uriSchemes = Set(
+            (try container.decodeIfPresent([String].self, forKey: .schemes) ?? []).map { $0.lowercased() }
+        ).sorted()
+        guard application.uriSchemes.count <= 256, application.uriSchemes.allSatisfy(Self.isScheme) else {
+            throw container.invalid(.schemes, "takes 256 URI schemes such as \"player\", without a colon")
+        }
+        self.application = application
+        self.start = try container.decode(ApplicationStart.self, forKey: .start)
+    }
+
+    private static func isPartOfID(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    /// RFC 3986, section 3.1.
+    private static func isScheme(_ text: String) -> Bool {
+        guard let first = text.utf8.first, (0x61...0x7A).contains(first), text.utf8.count <= 64 else { return false }
+        return text.utf8.allSatisfy {
+            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
+        }
+    }
+}
+
+/// A service as a manifest describes it.
+private struct ServiceEntry: Decodable {
+    var service: InstalledApplication.Service
+
+    private enum Key: String, CodingKey, CaseIterable {
+        case name, supportsRemote, callers, schema, answers, version, summary
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let name = try container.text(.name, bytes: 1...256)
+        guard !name.hasPrefix("remote-systems.") || name == AppService.pingName else {
+            throw container.invalid(.name, "must not begin with remote-systems.")
+        }
+        self.service = InstalledApplication.Service(name)
+        self.service.supportsRemote = try container.decodeIfPresent(Bool.self, forKey: .supportsRemote) ?? false
+        self.service.callers = try Self.callers(container)
+        self.service.schema = try Self.schema(container, .schema)
+        self.service.responseSchema = try Self.schema(container, .answers)
+        self.service.version = try container.textIfPresent(.version)
+        self.service.summary = try container.textIfPresent(.summary)
+    }
+
+    private static func callers(_ container: KeyedDecodingContainer<Key>) throws -> AppServiceCallers {
+        guard container.contains(.callers) else { return .account }
+        if let applications = try? container.decode([String].self, forKey: .callers) {
+            guard applications.count <= 256, applications.allSatisfy({ (1...256).contains($0.utf8.count) }) else {
+                throw container.invalid(.callers, "takes up to 256 application ids")
+            }
+            return .applications(applications)
+        }
+        switch try? container.decode(String.self, forKey: .callers) {
+        case "account": return .account
+        case "sameApplication": return .sameApplication
+        default:
+            throw container.invalid(
+                .callers,
+                "is \"account\", \"sameApplication\", or an array of application ids"
+            )
+        }
+    }
+
+    private static func schema(
+        _ container: KeyedDecodingContainer<Key>,
+        _ key: Key
+    ) throws -> AllowedValueSchema? {
+        guard container.contains(key) else { return nil }
+        let set = try container.decode(ValueSet.self, forKey: key)
+        do {
+            return try AllowedValueSchema(set)
+        } catch {
+            throw container.invalid(key, "is no schema: \(error)")
+        }
+    }
+}

@@ -1,0 +1,206 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import Logging
+public import RemoteSystems
+public import ServiceLifecycle
+internal import Synchronization
+
+/// The applications of this machine as their manifests in the XDG data directories describe them, and the ways to start them
+/// (`Docs/host-daemon.md`; ).
+///
+/// A manifest is `remote-systems/applications/ID.json` in `$XDG_DATA_HOME` or one of `$XDG_DATA_DIRS`. Of two with one id the one in
+/// the earlier directory counts. One that is not understood is left out and told in ``problems``.
+///
+/// ``run()`` looks for changes every two seconds and buries programs that were started and have ended.
+public final class ApplicationRegistry: InstalledApplications, Service {
+    private struct State {
+        var manifests: [String: ApplicationManifest] = [:]
+        var problems: [ConfigurationFileError] = []
+        var stamp: [FileStamp] = []
+        var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
+        var nextListener: UInt64 = 0
+    }
+
+    /// Where manifests are looked for, the first first.
+    public let directories: [String]
+
+    private let environment: [String: String]
+    private let stateDirectory: String?
+    private let logger: Logger
+    private let children = ChildProcesses()
+    private let state = Mutex(State())
+
+    /// So many manifests are read.
+    private static let mostManifests = 256
+    private static let interval = Duration.seconds(2)
+
+    /// A registry of the manifests that are there now.
+    ///
+    /// - Parameters:
+    ///   - environment: where the XDG directories are, and what applications that are started get of it.
+    ///   - stateDirectory: the state directory of the host, so that what it starts is the same system; `nil` for the user's.
+    ///   - logger: told of manifests that are not understood.
+    public init(
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        stateDirectory: String? = nil,
+        logger: Logger = Logger(label: "RemoteSystems")
+    ) {
+        self.environment = environment
+        self.stateDirectory = stateDirectory
+        self.logger = logger
+        self.directories = Self.directories(environment)
+        self.reload()
+    }
+
+    /// The directories of the XDG Base Directory Specification, in their order.
+    package static func directories(_ environment: [String: String]) -> [String] {
+        func absolute(_ name: String) -> [String] {
+            (environment[name] ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+        }
+        let home = absolute("XDG_DATA_HOME").first ?? absolute("HOME").first.map { $0 + "/.local/share" }
+        var shared = absolute("XDG_DATA_DIRS")
+        if shared.isEmpty { shared = ["/usr/local/share", "/usr/share"] }
+        return (home.map { [$0] } ?? []) .map { $0 + "/remote-systems/applications" }
+            + shared.map { $0 + "/remote-systems/applications" }
+    }
+
+    /// What is wrong with manifests that were left out.
+    public var problems: [ConfigurationFileError] { self.state.withLock { $0.problems } }
+
+    // MARK: Reading
+
+    /// Reads all manifests again. Who listens to ``changes()`` is told when something is different.
+    public func reload() {
+        let stamp = self.stamp()
+        var manifests: [String: ApplicationManifest] = [:]
+        var problems: [ConfigurationFileError] = []
+        // One that is not understood puts others of its name in the shade, too: it was meant to replace them.
+        var seen: Set<String> = []
+        for directory in self.directories {
+            for name in Self.names(in: directory) where seen.insert(name).inserted {
+                do throws(ConfigurationFileError) {
+                    let path = "\(directory)/\(name)"
+                    guard seen.count <= Self.mostManifests else {
+                        throw ConfigurationFileError(
+                            path: path,
+                            "It is left out: there are more than \(Self.mostManifests) manifests."
+                        )
+                    }
+                    guard let file = try ConfigurationFile(path: path, limit: ApplicationManifest.largestFile) else {
+                        continue
+                    }
+                    let manifest = try ApplicationManifest(file)
+                    manifests[manifest.application.id] = manifest
+                } catch {
+                    problems.append(error)
+                }
+            }
+        }
+        let (new, listeners) = self.state.withLock { state in
+            let listeners = state.manifests == manifests ? [] : Array(state.listeners.values)
+            let new = problems.filter { !state.problems.contains($0) }
+            state.manifests = manifests
+            state.problems = problems
+            state.stamp = stamp
+            return (new, listeners)
+        }
+        for problem in new {
+            self.logger.warning("An application's manifest is left out", metadata: ["reason": "\(problem)"])
+        }
+        for listener in listeners { listener.yield() }
+    }
+
+    private static func names(in directory: String) -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.filter { $0.hasSuffix(".json") && !$0.hasPrefix(".") }.sorted()
+    }
+
+    /// What tells that files were changed, without reading them.
+    private struct FileStamp: Hashable {
+        var path: String
+        var changed: Date?
+        var size: UInt64?
+    }
+
+    private func stamp() -> [FileStamp] {
+        self.directories.flatMap { directory in
+            Self.names(in: directory).prefix(Self.mostManifests + 1).map { name in
+                let path = "\(directory)/\(name)"
+                let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+                return FileStamp(
+                    path: path,
+                    changed: attributes?[.modificationDate] as? Date,
+                    size: attributes?[.size] as? UInt64
+                )
+            }
+        }
+    }
+
+    // MARK: InstalledApplications
+
+    /// What is installed, by id in ascending order.
+    public func applications() async -> [InstalledApplication] {
+        self.state.withLock { $0.manifests.values.map(\.application) }.sorted { $0.id < $1.id }
+    }
+
+    /// An element whenever manifests were read that say something else than before.
+    public func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let id = self.state.withLock { state in
+            defer { state.nextListener += 1 }
+            state.listeners[state.nextListener] = continuation
+            return state.nextListener
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { state in _ = state.listeners.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    /// Starts an application as its manifest says.
+    public func start(_ id: String) async throws {
+        guard let manifest = self.state.withLock({ $0.manifests[id] }) else {
+            throw StartFailure("It is no longer installed.")
+        }
+        let bus = BusActivation(environment: self.environment)
+        switch manifest.start {
+        case .dbus(let name): try await bus.activate(name)
+        case .systemd(let unit): try await bus.startUnit(unit)
+        case .desktop(let id): try await bus.launchEntry(id)
+        case .exec(let arguments): try await self.run(arguments)
+        }
+    }
+
+    /// Runs a program, and watches it for as long as the host waits: one that fails is told at once.
+    private func run(_ arguments: [String]) async throws {
+        let pid = try self.children.start(
+            arguments,
+            environment: ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory),
+            keepsOutput: self.environment["JOURNAL_STREAM"] != nil
+        )
+        while true {
+            if let status = self.children.end(of: pid) {
+                // One that puts itself into the background ends well, and may still come up.
+                guard status != 0 else { return }
+                throw StartFailure("\(arguments[0]): \(ChildProcesses.describe(status)) before it could be reached.")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    // MARK: Service
+
+    /// Keeps up with the directories, until its task is cancelled or a graceful shutdown is asked for.
+    public func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                try await Task.sleep(for: Self.interval)
+                self.children.reap()
+                let stamp = self.stamp()
+                if self.state.withLock({ $0.stamp != stamp }) { self.reload() }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// How an application is started that does not run.
+package enum ApplicationStart: Sendable, Hashable {
+    /// By owning a well-known name on the session bus: D-Bus activation.
+    case dbus(name: String)
+    /// As a unit of the user's service manager.
+    case systemd(unit: String)
+    /// By running a program: its absolute path and its arguments. No shell.
+    case exec([String])
+    /// By the desktop entry with this id.
+    case desktop(id: String)
+}
+
+extension ApplicationStart: Decodable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case dbus, systemd, exec, desktop
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        guard container.allKeys.count == 1, let key = container.allKeys.first else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "'start' takes exactly one of: dbus, systemd, exec, desktop."
+                )
+            )
+        }
+        switch key {
+        case .dbus:
+            let name = try container.text(key, bytes: 3...255)
+            guard Self.isBusName(name) else {
+                throw container.invalid(key, "is a well-known bus name, such as com.example.Player")
+            }
+            self = .dbus(name: name)
+        case .systemd:
+            let unit = try container.text(key, bytes: 9...255)
+            guard unit.hasSuffix(".service"), unit.utf8.allSatisfy(Self.isPartOfUnit) else {
+                throw container.invalid(key, "is the name of a service unit, such as player.service")
+            }
+            self = .systemd(unit: unit)
+        case .exec:
+            let arguments = try container.decode([String].self, forKey: key)
+            guard (1...64).contains(arguments.count), arguments.allSatisfy({ $0.utf8.count <= 4096 }),
+                !arguments.contains(where: { $0.utf8.contains(0) })
+            else {
+                throw container.invalid(key, "takes a program and up to 63 arguments, each at most 4096 bytes")
+            }
+            guard arguments[0].hasPrefix("/") else {
+                throw container.invalid(key, "begins with the absolute path of a program; it is not searched for")
+            }
+            self = .exec(arguments)
+        case .desktop:
+            let id = try container.text(key, bytes: 9...255)
+            guard id.hasSuffix(".desktop"), !id.contains("/") else {
+                throw container.invalid(key, "is the id of a desktop entry, such as com.example.Player.desktop")
+            }
+            self = .desktop(id: id)
+        }
+    }
+
+    /// A well-known name (D-Bus Specification, "Bus names").
+    private static func isBusName(_ name: String) -> Bool {
+        let elements = name.split(separator: ".", omittingEmptySubsequences: false)
+        return elements.count >= 2
+            && elements.allSatisfy { element in
+                guard let first = element.utf8.first, !(0x30...0x39).contains(first) else { return false }
+                return element.utf8.allSatisfy { Self.isLetterOrDigit($0) || $0 == 0x2D || $0 == 0x5F }
+            }
+    }
+
+    /// systemd.unit(5): no slash, and nothing that a command line would make something else of.
+    private static func isPartOfUnit(_ byte: UInt8) -> Bool {
+        Self.isLetterOrDigit(byte) || ":-_.\\@".utf8.contains(byte)
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+}

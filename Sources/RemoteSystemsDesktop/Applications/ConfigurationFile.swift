@@ -1,0 +1,162 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// A JSON file that a person has written. Whatever is wrong in it is told with its line.
+package struct ConfigurationFile: Sendable {
+    package let path: String
+    package let bytes: [UInt8]
+
+    /// Reads a file of at most so many bytes; `nil` when there is none.
+    package init?(path: String, limit: Int = 64 << 10) throws(ConfigurationFileError) {
+        func failed(_ reason: String) -> ConfigurationFileError {
+            ConfigurationFileError(path: path, "It cannot be read: \(reason).")
+        }
+        // Not blocking: a named pipe put there must not hang us.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw failed(unsafe String(cString: strerror(errno)))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw failed("it is not a plain file")
+        }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 14)
+        while true {
+            let count = unsafe read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failed(unsafe String(cString: strerror(errno))) }
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+            guard bytes.count <= limit else {
+                throw ConfigurationFileError(path: path, "It is longer than the \(limit) bytes that are read.")
+            }
+        }
+        self.init(path: path, bytes: bytes)
+    }
+
+    package init(path: String, bytes: [UInt8]) {
+        self.path = path
+        self.bytes = bytes
+    }
+
+    /// Decodes it.
+    package func decode<Content: Decodable>(_ type: Content.Type) throws(ConfigurationFileError) -> Content {
+        let lines = JSONLines(self.bytes)
+        if let line = lines.brokenLine {
+            throw ConfigurationFileError(path: self.path, line: line, "This is not JSON (RFC 8259).")
+        }
+        if let duplicate = lines.duplicate {
+            throw ConfigurationFileError(
+                path: self.path,
+                line: lines.line(of: duplicate),
+                "'\(duplicate.last ?? "")' is there twice."
+            )
+        }
+        do {
+            return try JSONDecoder().decode(type, from: Data(self.bytes))
+        } catch let error as DecodingError {
+            let (path, message) = Self.explain(error)
+            throw ConfigurationFileError(path: self.path, line: lines.line(of: path), message)
+        } catch {
+            throw ConfigurationFileError(path: self.path, "It cannot be read: \(error)")
+        }
+    }
+
+    /// An error about the value at a path.
+    package func error(at path: [String], _ message: String) -> ConfigurationFileError {
+        ConfigurationFileError(path: self.path, line: JSONLines(self.bytes).line(of: path), message)
+    }
+
+    private static func explain(_ error: DecodingError) -> (path: [String], message: String) {
+        func names(_ path: [any CodingKey]) -> [String] {
+            path.map { $0.intValue.map { "\($0)" } ?? $0.stringValue }
+        }
+        func place(_ path: [String]) -> String { path.isEmpty ? "The whole" : "'\(path.joined(separator: "."))'" }
+        switch error {
+        case .keyNotFound(let key, let context):
+            return (names(context.codingPath), "'\(key.stringValue)' is missing.")
+        case .typeMismatch(let type, let context):
+            let path = names(context.codingPath)
+            return (path, "\(place(path)) must be \(Self.name(of: type)).")
+        case .valueNotFound(let type, let context):
+            let path = names(context.codingPath)
+            return (path, "\(place(path)) must be \(Self.name(of: type)), and not null.")
+        case .dataCorrupted(let context):
+            return (names(context.codingPath), context.debugDescription)
+        @unknown default:
+            return ([], "It cannot be read: \(error)")
+        }
+    }
+
+    private static func name(of type: any Any.Type) -> String {
+        switch type {
+        case is String.Type: "a string"
+        case is Bool.Type: "true or false"
+        case is Int.Type, is Double.Type: "a number"
+        case is any Sequence.Type where "\(type)".hasPrefix("Dictionary"): "an object"
+        case is any Sequence.Type: "an array"
+        default: "an object"
+        }
+    }
+}
+
+// MARK: - For types that are decoded from such files
+
+/// A key as it stands in the file.
+private struct AnyKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+extension Decoder {
+    /// A container in which every key must be known: one that is misspelt is told, and not passed over.
+    package func strictContainer<Key: CodingKey & CaseIterable>(
+        keyedBy type: Key.Type
+    ) throws -> KeyedDecodingContainer<Key> {
+        let known = Key.allCases.map(\.stringValue)
+        for key in try self.container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: self.codingPath + [key],
+                    debugDescription: "'\(key.stringValue)' is not known here. Known are: "
+                        + "\(known.joined(separator: ", "))."
+                )
+            )
+        }
+        return try self.container(keyedBy: type)
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A string of so many bytes.
+    package func text(_ key: Key, bytes: ClosedRange<Int> = 1...1024) throws -> String {
+        let text = try self.decode(String.self, forKey: key)
+        guard bytes.contains(text.utf8.count), !text.utf8.contains(0) else {
+            throw self.invalid(key, "takes \(bytes.lowerBound) to \(bytes.upperBound) bytes")
+        }
+        return text
+    }
+
+    /// A string of so many bytes, if the key is there.
+    package func textIfPresent(_ key: Key) throws -> String? {
+        self.contains(key) ? try self.text(key) : nil
+    }
+
+    /// An error about the value under the key.
+    package func invalid(_ key: Key, _ message: String) -> DecodingError {
+        DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "'\(key.stringValue)' \(message).")
+    }
+}

@@ -1,0 +1,119 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// On which lines of a JSON text its values are: a decoder tells the path to what it does not like, people look for a line.
+///
+/// It reads what the decoder reads and makes no values of it; what is no JSON it follows as far as it can.
+package struct JSONLines {
+    /// The line of each value, by its keys and indices from the top.
+    private var lines: [[String]: Int] = [:]
+    /// A path that is there twice, of which a decoder silently takes one.
+    package private(set) var duplicate: [String]?
+    /// Where the text stops being JSON; `nil` if it does not.
+    package private(set) var brokenLine: Int?
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var line = 1
+
+    private static let mostDepth = 64
+    private struct Broken: Error {}
+
+    package init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        do {
+            try self.value(at: [])
+            self.skipSpace()
+            if self.position < bytes.count { self.brokenLine = self.line }
+        } catch {
+            self.brokenLine = self.line
+        }
+    }
+
+    /// The line of the value at the path, or of the nearest that it is in.
+    package func line(of path: [String]) -> Int {
+        for count in stride(from: path.count, through: 0, by: -1) {
+            if let line = self.lines[Array(path.prefix(count))] { return line }
+        }
+        return 1
+    }
+
+    private mutating func value(at path: [String]) throws(Broken) {
+        guard path.count <= Self.mostDepth else { throw Broken() }
+        self.skipSpace()
+        if self.lines[path] == nil { self.lines[path] = self.line }
+        switch self.peek {
+        case UInt8(ascii: "{"):
+            try self.members(until: UInt8(ascii: "}")) { (lines: inout Self, _) throws(Broken) in
+                lines.skipSpace()
+                let line = lines.line
+                let member = path + [try lines.string()]
+                if lines.lines.updateValue(line, forKey: member) != nil { lines.duplicate = member }
+                lines.skipSpace()
+                try lines.take(UInt8(ascii: ":"))
+                try lines.value(at: member)
+            }
+        case UInt8(ascii: "["):
+            try self.members(until: UInt8(ascii: "]")) { (lines: inout Self, index) throws(Broken) in
+                try lines.value(at: path + ["\(index)"])
+            }
+        case UInt8(ascii: "\""):
+            _ = try self.string()
+        default:
+            let start = self.position
+            while let byte = self.peek, Self.isPartOfWord(byte) { self.position += 1 }
+            guard self.position > start else { throw Broken() }
+        }
+    }
+
+    private mutating func members(
+        until end: UInt8,
+        _ member: (inout Self, Int) throws(Broken) -> Void
+    ) throws(Broken) {
+        self.position += 1
+        self.skipSpace()
+        if self.peek == end { return self.position += 1 }
+        for index in 0... {
+            try member(&self, index)
+            self.skipSpace()
+            if self.peek == end { return self.position += 1 }
+            try self.take(UInt8(ascii: ","))
+        }
+    }
+
+    /// As it is written: a key with an escape in it is not found again, and what is in it counts for the whole.
+    private mutating func string() throws(Broken) -> String {
+        try self.take(UInt8(ascii: "\""))
+        let start = self.position
+        while let byte = self.peek, byte != UInt8(ascii: "\"") {
+            guard byte >= 0x20 else { throw Broken() }
+            self.position += byte == UInt8(ascii: "\\") ? 2 : 1
+        }
+        let end = min(self.position, self.bytes.count)
+        try self.take(UInt8(ascii: "\""))
+        return String(decoding: self.bytes[start..<end], as: UTF8.self)
+    }
+
+    private var peek: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
+
+    private mutating func take(_ byte: UInt8) throws(Broken) {
+        guard self.peek == byte else { throw Broken() }
+        self.position += 1
+    }
+
+    private mutating func skipSpace() {
+        while let byte = self.peek, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
+            if byte == 0x0A { self.line += 1 }
+            self.position += 1
+        }
+    }
+
+    private static func isPartOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+
+/// Programs that show a terminal and run in it what their further arguments say, each argument as it is.
+enum Terminal {
+    private static let known = [
+        ["xdg-terminal-exec"], ["gnome-terminal", "--"], ["konsole", "-e"], ["xfce4-terminal", "-x"], ["xterm", "-e"],
+    ]
+
+    /// The first that is installed.
+    static func find() -> [String]? {
+        Self.known.first { command in
+            guard let program = command.first, let path = unsafe g_find_program_in_path(program) else { return false }
+            unsafe g_free(path)
+            return true
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Glibc
+public import RemoteSystems
+
+/// Opens URIs with the applications of this machine's desktop: the user's default handler of each scheme, as GIO finds it
+///
+///
+/// ```swift
+/// var options = RemoteSystemHost.Options()
+/// options.launchURIProvider = await DesktopURILauncher()
+/// ```
+///
+/// A handler is started by itself, over the session's bus if it is D-Bus activatable, and never through a shell. What may
+/// be opened is decided by a ``URISchemePolicy``. It cannot pass on input data: a launch that has some is refused, since
+/// desktop applications have no way to be given it.
+public struct DesktopURILauncher: LaunchURIProvider {
+    /// The schemes that the policy lets through and that something was installed for when this launcher was made.
+    public let supportedURISchemes: [String]
+    /// What may be opened.
+    public let policy: URISchemePolicy
+
+    /// It says why it does not open what it does not open.
+    public var judgesOtherSchemes: Bool { true }
+
+    /// An application that is started over the bus may take this long to answer.
+    private static let mostActivationTime = Duration.seconds(25)
+
+    /// Creates a launcher. Looks up which schemes have a handler now; what is installed later is opened too.
+    public init(policy: URISchemePolicy = .standard) async {
+        self.policy = policy
+        self.supportedURISchemes = await Self.onQueue {
+            policy.offeredSchemes.filter { DesktopEntries.defaultHandler(for: $0) != nil }
+        }
+    }
+
+    /// Opens a URI with this machine's handler for it, if the policy lets it.
+    public func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
+        let uri = request.uri
+        let rule = self.policy.rule(for: uri.scheme)
+        let isNamed = self.policy.rules[uri.scheme] != nil || URISchemePolicy.dangerous.contains(uri.scheme)
+        if rule == .deny, isNamed { return Self.denied(uri) }
+        let preferred = request.options.preferredApplicationIDs
+        guard let entry = await Self.onQueue({ Self.handler(for: uri.scheme, preferred: preferred) }) else {
+            return .unsupported("Nothing is installed there that opens \(uri.scheme): URIs.")
+        }
+        if rule == .deny { return Self.denied(uri) }
+        guard !MailtoURI.wantsAttachment(uri) else {
+            return .denied("The mailto: URI asks for a file to be attached, which is not done for others.")
+        }
+        guard request.inputData == nil else {
+            return .unavailable("\(entry.applicationID) is a desktop application and cannot be given input data.")
+        }
+        if rule == .ask {
+            guard let ask = self.policy.ask else {
+                return .denied(
+                    "Somebody has to be asked there before \(uri.scheme): URIs are opened, and nobody can be."
+                )
+            }
+            guard await ask(request) else { return .denied("Somebody was asked there, and said no.") }
+        }
+        // Nobody waits any more: what would open now would surprise.
+        try Task.checkCancellation()
+        let timeout = min(Self.mostActivationTime, request.deadline - .now)
+        return await Self.onQueue { Self.start(entry, uri, timeout: timeout) }
+    }
+
+    private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
+        .denied("This system opens no \(uri.scheme): URIs for others. Its owner can allow the scheme.")
+    }
+
+    // MARK: Blocking
+
+    /// The first of the preferred applications that open the scheme; the default one if none does.
+    private static func handler(for scheme: String, preferred: [String]) -> DesktopEntry? {
+        if !preferred.isEmpty {
+            let handlers = DesktopEntries.handlers(for: scheme)
+            for id in preferred {
+                if let entry = handlers.first(where: { $0.id == id || $0.applicationID == id }) { return entry }
+            }
+        }
+        return DesktopEntries.defaultHandler(for: scheme)
+    }
+
+    private static func start(_ entry: DesktopEntry, _ uri: LaunchURI, timeout: Duration) -> LaunchURIDecision {
+        let session = DesktopStart.Session(
+            hasDisplay: Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"),
+            hasBus: entry.isDBusActivatable && SessionBus.isThere,
+            terminal: entry.needsTerminal ? Terminal.find() : nil
+        )
+        switch DesktopStart(entry, uri: uri, session: session) {
+        case .refuse(let decision):
+            return decision
+        case .activate(let busName, let objectPath):
+            do throws(ActivationFailure) {
+                try SessionBus.open(uri.description, busName: busName, objectPath: objectPath, timeout: timeout)
+            } catch {
+                return error.decision(entry.applicationID)
+            }
+        case .spawn(let arguments):
+            do throws(DetachedProgram.StartError) {
+                try DetachedProgram(arguments, directory: entry.directory).start()
+            } catch {
+                return .unavailable("\(entry.applicationID) could not be started: \(error).")
+            }
+        }
+        return .opened(by: entry.applicationID)
+    }
+
+    private static func isSet(_ name: String) -> Bool {
+        guard let value = unsafe getenv(name) else { return false }
+        return unsafe value.pointee != 0
+    }
+
+    private static let queue = DispatchQueue(label: "remote-systems.desktop", attributes: .concurrent)
+
+    /// Runs what blocks on threads that may be blocked. A host has no more than a few launches under way at once.
+    private static func onQueue<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            Self.queue.async { continuation.resume(returning: body()) }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Sockets that a service manager has opened and hands over: `$LISTEN_FDS` (sd_listen_fds(3)).
+package struct ActivationSockets: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The first descriptor that is handed over, by convention.
+    package static let firstDescriptor: Int32 = 3
+
+    /// Their descriptors. Programs that this process starts do not inherit them.
+    package let descriptors: [Int32]
+
+    /// Takes what was handed to this very process; nothing when it was to another, from which the variables were inherited.
+    package init(environment: [String: String], pid: Int32) throws(Failure) {
+        guard environment["LISTEN_PID"] == "\(pid)", let text = environment["LISTEN_FDS"] else {
+            self.descriptors = []
+            return
+        }
+        guard let count = Int32(text), (0...64).contains(count) else {
+            throw Failure(description: "LISTEN_FDS is '\(text)', which is no number of sockets.")
+        }
+        self.descriptors = (0..<count).map { Self.firstDescriptor + $0 }
+        for descriptor in self.descriptors {
+            guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
+                throw Failure(description: "LISTEN_FDS says that descriptor \(descriptor) is a socket; it is not open.")
+            }
+        }
+    }
+
+    /// The one socket on which connections are taken; `nil` when none was handed over.
+    package func listeningSocket() throws(Failure) -> Int32? {
+        guard let descriptor = self.descriptors.first else { return nil }
+        guard self.descriptors.count == 1 else {
+            throw Failure(
+                description: "\(self.descriptors.count) sockets were handed over, and one is used. "
+                    + "Give the socket unit one ListenStream=; 'ListenStream=47474' takes IPv6 and IPv4."
+            )
+        }
+        guard Self.option(SO_TYPE, of: descriptor) == Int32(SOCK_STREAM.rawValue),
+            Self.option(SO_ACCEPTCONN, of: descriptor) == 1,
+            [AF_INET, AF_INET6].contains(Self.option(SO_DOMAIN, of: descriptor))
+        else {
+            throw Failure(description: "The socket that was handed over does not listen for TCP connections.")
+        }
+        return descriptor
+    }
+
+    private static func option(_ option: Int32, of descriptor: Int32) -> Int32? {
+        var value: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        return unsafe getsockopt(descriptor, SOL_SOCKET, option, &value, &length) == 0 ? value : nil
+    }
+}
+
+/// The variables by which a service manager talks to a process. They are about that process and no other: taken away before
+/// anything is started.
+package enum ServiceManagerEnvironment {
+    package static func clear() {
+        for name in [
+            "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
+        ] {
+            unsafe unsetenv(name)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The service manager that has started this process, if one has: `$NOTIFY_SOCKET` and `$WATCHDOG_USEC` (sd_notify(3),
+/// sd_watchdog_enabled(3)).
+///
+/// One datagram to a socket: too little to link libsystemd for, which musl systems do not have.
+package struct ServiceNotifier: Sendable {
+    private let socketName: String?
+    /// How often the manager expects to hear from us at the latest; `nil` when it does not watch.
+    package let watchdogTimeout: Duration?
+
+    package init(environment: [String: String], pid: Int32) {
+        self.socketName = environment["NOTIFY_SOCKET"].flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? $0 : nil }
+        let isOurs = environment["WATCHDOG_PID"].map { $0 == "\(pid)" } ?? true
+        self.watchdogTimeout =
+            isOurs
+            ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
+    }
+
+    /// Whether anybody listens.
+    package var isManaged: Bool { self.socketName != nil }
+
+    /// Sends messages in one datagram. Nothing happens without a manager, or when it does not take them: a service does its
+    /// work whether or not somebody wants to hear of it.
+    package func send(_ messages: ServiceMessage...) {
+        guard let socketName, var address = Self.address(socketName) else { return }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let text = Array(messages.map(\.lines).joined(separator: "\n").utf8)
+        let length = socklen_t(MemoryLayout<sa_family_t>.size + socketName.utf8.count)
+        _ = unsafe withUnsafePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL), address, length)
+            }
+        }
+    }
+
+    /// A path, or a name in the abstract namespace that is written with an @.
+    private static func address(_ name: String) -> sockaddr_un? {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        var bytes = Array(name.utf8)
+        if bytes.first == UInt8(ascii: "@") { bytes[0] = 0 }
+        let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { path in
+            guard bytes.count <= path.count else { return false }
+            unsafe path.copyBytes(from: bytes)
+            return true
+        }
+        return fits ? address : nil
+    }
+
+    /// The time that goes with ``ServiceMessage/reloading(monotonic:)``.
+    package static func monotonicMicroseconds() -> UInt64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
+    }
+}

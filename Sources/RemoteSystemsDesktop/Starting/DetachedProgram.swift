@@ -1,0 +1,116 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import Dispatch
+internal import FoundationEssentials
+internal import Glibc
+
+/// A program to be started that then lives by itself: in a session of its own, with nothing to read, nowhere to write, none
+/// of this process's open files, and no signals blocked. No shell is involved.
+package struct DetachedProgram: Sendable {
+    /// The program, by path or by name on `PATH`, and its arguments.
+    package var arguments: [String]
+    package var environment: [String: String]
+    /// Where it is started; here unless given.
+    package var directory: String?
+
+    /// The number of the error with which the program could not be started (`errno`).
+    package struct StartError: Error, Hashable, CustomStringConvertible {
+        package var number: Int32
+        package var description: String { unsafe String(cString: strerror(self.number)) }
+    }
+
+    package init(
+        _ arguments: [String],
+        environment: [String: String] = Self.inheritedEnvironment,
+        directory: String? = nil
+    ) {
+        self.arguments = arguments
+        self.environment = environment
+        self.directory = directory
+    }
+
+    /// This process's environment without what is meant for it alone: what systemd tells a service, and our own settings.
+    package static var inheritedEnvironment: [String: String] {
+        ProcessInfo.processInfo.environment.filter { !Self.isPrivate($0.key) }
+    }
+
+    static func isPrivate(_ name: String) -> Bool {
+        name.hasPrefix("REMOTE_SYSTEMS_") || name.hasPrefix("LISTEN_") || name.hasPrefix("WATCHDOG_")
+            || [
+                "NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "MAINPID", "SYSTEMD_EXEC_PID", "MANAGERPID",
+                "CREDENTIALS_DIRECTORY", "GIO_LAUNCHED_DESKTOP_FILE_PID",
+            ].contains(name)
+    }
+
+    /// Starts it.
+    ///
+    /// - Returns: its process id, once the program runs: a file that cannot be executed is an error.
+    @discardableResult
+    package func start() throws(StartError) -> Int32 {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, 0, 1)
+        unsafe posix_spawn_file_actions_adddup2(&actions, 0, 2)
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        if let directory { unsafe posix_spawn_file_actions_addchdir_np(&actions, directory) }
+
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        var all = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        unsafe posix_spawnattr_setflags(
+            &attributes,
+            Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF) | Int16(REMOTE_SYSTEMS_SPAWN_SETSID)
+        )
+
+        guard let program = self.arguments.first,
+            !self.arguments.contains(where: { $0.utf8.contains(0) }),
+            !self.environment.contains(where: { $0.key.utf8.contains(0) || $0.value.utf8.contains(0) })
+        else { throw StartError(number: EINVAL) }
+        var argv = unsafe self.arguments.map { unsafe strdup($0) } + [nil]
+        var envp = unsafe self.environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
+        defer {
+            unsafe (argv + envp).forEach { unsafe free($0) }
+        }
+        var process: pid_t = 0
+        let result = unsafe posix_spawnp(&process, program, &actions, &attributes, &argv, &envp)
+        guard result == 0 else { throw StartError(number: result) }
+        Self.reap(process)
+        return process
+    }
+
+    // MARK: The end of it
+
+    private static let queue = DispatchQueue(label: "remote-systems.reaping")
+
+    /// Takes notice of its end, whenever that is, so that it does not stay in the process table.
+    private static func reap(_ process: pid_t) {
+        let descriptor = remote_systems_pidfd_open(process)
+        guard descriptor >= 0 else {
+            // A kernel before 5.3.
+            DispatchQueue.global().async { Self.wait(process) }
+            return
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Self.queue)
+        // The handler holds the source until it is cancelled.
+        source.setEventHandler {
+            Self.wait(process)
+            source.cancel()
+        }
+        source.setCancelHandler { close(descriptor) }
+        source.resume()
+    }
+
+    private static func wait(_ process: pid_t) {
+        while waitpid(process, nil, 0) < 0, errno == EINTR {}
+    }
+}

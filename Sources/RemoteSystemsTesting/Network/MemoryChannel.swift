@@ -1,0 +1,197 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import NIOCore
+internal import Synchronization
+
+/// One end of a connection in memory.
+///
+/// To its pipeline it is a TCP socket: bytes come in order or not at all, writing more than the other end takes makes it
+/// unwritable, and it ends by the other side's closing or by a reset.
+final class MemoryChannel: Channel {
+    private struct State {
+        var pipeline: ChannelPipeline?
+        var isOpen = true
+        var isActive = false
+        var isWritable = true
+        /// Written, not flushed.
+        var pending: [(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
+        var wire: Wire?
+    }
+
+    /// As a socket's: above the one mark a channel is not writable, below the other it is again.
+    private static let highWater = 64 * 1024
+    private static let lowWater = 32 * 1024
+
+    let eventLoop: any EventLoop
+    let localAddress: SocketAddress?
+    let remoteAddress: SocketAddress?
+    private let side: Wire.Side
+    private let closePromise: EventLoopPromise<Void>
+    private let state = Mutex(State())
+
+    init(eventLoop: any EventLoop, side: Wire.Side, local: SocketAddress?, remote: SocketAddress?) {
+        self.eventLoop = eventLoop
+        self.side = side
+        self.localAddress = local
+        self.remoteAddress = remote
+        self.closePromise = eventLoop.makePromise()
+    }
+
+    var allocator: ByteBufferAllocator { ByteBufferAllocator() }
+    var closeFuture: EventLoopFuture<Void> { self.closePromise.futureResult }
+    var parent: (any Channel)? { nil }
+    var isWritable: Bool { self.state.withLock { $0.isWritable } }
+    var isActive: Bool { self.state.withLock { $0.isActive } }
+    var _channelCore: any ChannelCore { self }
+
+    var pipeline: ChannelPipeline {
+        self.state.withLock { state in
+            if let pipeline = state.pipeline { return pipeline }
+            let new = ChannelPipeline(channel: self)
+            state.pipeline = new
+            return new
+        }
+    }
+
+    /// There are no options: nothing of a socket is there to set.
+    func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
+        self.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+    }
+
+    func getOption<Option: ChannelOption>(_ option: Option) -> EventLoopFuture<Option.Value> {
+        self.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+    }
+
+    // MARK: What the wire does
+
+    /// The connection is there.
+    func activate(_ wire: Wire) {
+        let isOpen = self.state.withLock { state in
+            guard state.isOpen else { return false }
+            state.wire = wire
+            state.isActive = true
+            return true
+        }
+        guard isOpen else { return wire.send(.end, from: self.side) }
+        self.pipeline.syncOperations.fireChannelRegistered()
+        self.pipeline.syncOperations.fireChannelActive()
+    }
+
+    func receive(_ piece: Lane.Piece) {
+        guard self.isActive else { return }
+        switch piece {
+        case .bytes(let bytes):
+            self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
+            self.pipeline.syncOperations.fireChannelReadComplete()
+        case .end:
+            self.close0(error: ChannelError.eof, mode: .all, promise: nil)
+        case .reset:
+            let error = IOError(errnoCode: ECONNRESET, reason: "The connection was cut by the test.")
+            self.pipeline.syncOperations.fireErrorCaught(error)
+            self.close0(error: error, mode: .all, promise: nil)
+        }
+    }
+
+    /// Compares what is under way with the marks.
+    func updateWritability() {
+        let hasChanged = self.state.withLock { state in
+            guard state.isActive, let wire = state.wire else { return false }
+            let bytes = state.pending.reduce(wire.bytesUnderWay(from: self.side)) { $0 + $1.bytes.readableBytes }
+            let isWritable = state.isWritable ? bytes <= Self.highWater : bytes < Self.lowWater
+            defer { state.isWritable = isWritable }
+            return state.isWritable != isWritable
+        }
+        if hasChanged { self.pipeline.syncOperations.fireChannelWritabilityChanged() }
+    }
+}
+
+// MARK: - What the pipeline does
+
+extension MemoryChannel: ChannelCore {
+    func localAddress0() throws -> SocketAddress { try Self.known(self.localAddress) }
+    func remoteAddress0() throws -> SocketAddress { try Self.known(self.remoteAddress) }
+
+    private static func known(_ address: SocketAddress?) throws -> SocketAddress {
+        guard let address else { throw ChannelError.unknownLocalAddress }
+        return address
+    }
+
+    func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let bytes = self.unwrapData(data, as: ByteBuffer.self)
+        let isOpen = self.state.withLock { state in
+            if state.isOpen { state.pending.append((bytes, promise)) }
+            return state.isOpen
+        }
+        guard isOpen else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        self.updateWritability()
+    }
+
+    func flush0() {
+        let (pending, wire) = self.state.withLock { state -> ([(ByteBuffer, EventLoopPromise<Void>?)], Wire?) in
+            guard let wire = state.wire else { return ([], nil) }
+            defer { state.pending = [] }
+            return (state.pending, wire)
+        }
+        for (bytes, promise) in pending {
+            wire?.send(.bytes(bytes), from: self.side)
+            promise?.succeed(())
+        }
+    }
+
+    func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .all else {
+            promise?.fail(ChannelError.operationUnsupported)
+            return
+        }
+        enum Before { case closed, opening, active(Wire?) }
+        let (before, pending) = self.state.withLock { state in
+            let before: Before = !state.isOpen ? .closed : state.isActive ? .active(state.wire) : .opening
+            let pending = state.pending
+            state.pending = []
+            state.isOpen = false
+            state.isActive = false
+            state.isWritable = false
+            return (before, pending)
+        }
+        for (_, promise) in pending { promise?.fail(error) }
+        switch before {
+        case .closed:
+            promise?.fail(ChannelError.alreadyClosed)
+            return
+        case .opening:
+            promise?.succeed(())
+        case .active(let wire):
+            promise?.succeed(())
+            wire?.send(.end, from: self.side)
+            self.pipeline.syncOperations.fireChannelInactive()
+            self.pipeline.syncOperations.fireChannelUnregistered()
+        }
+        // Whoever closed it may still be on its way through the pipeline.
+        self.eventLoop.execute {
+            self.removeHandlers(pipeline: self.pipeline)
+            self.closePromise.succeed(())
+        }
+    }
+
+    func triggerUserOutboundEvent0(_ event: Any, promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.operationUnsupported)
+    }
+
+    /// It is registered from the beginning, and connected by its network.
+    func register0(promise: EventLoopPromise<Void>?) { promise?.succeed(()) }
+    func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) { promise?.succeed(()) }
+    func bind0(to: SocketAddress, promise: EventLoopPromise<Void>?) { promise?.fail(ChannelError.operationUnsupported) }
+    func connect0(to: SocketAddress, promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.operationUnsupported)
+    }
+
+    /// It always reads.
+    func read0() {}
+    func channelRead0(_ data: NIOAny) {}
+    func errorCaught0(error: any Error) {}
+}

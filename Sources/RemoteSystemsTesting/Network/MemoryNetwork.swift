@@ -1,0 +1,38 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// A network in memory: sites with addresses of their own, joined by links.
+final class MemoryNetwork: Sendable {
+    let loop: StageEventLoop
+    private let sites = Mutex<[String: MemorySite]>([:])
+
+    init(loop: StageEventLoop) {
+        self.loop = loop
+    }
+
+    /// A new site. Its address is one of those that are kept for examples (RFC 3849), so that nobody has it.
+    func makeSite() -> MemorySite {
+        self.sites.withLock { sites in
+            let address = "2001:db8::\(String(sites.count + 1, radix: 16))"
+            let site = MemorySite(address: address, network: self)
+            sites[address] = site
+            return site
+        }
+    }
+
+    func site(at address: String) -> MemorySite? {
+        self.sites.withLock { $0[address] }
+    }
+
+    /// Breaks every connection.
+    func cutAll() {
+        for site in self.sites.withLock({ Array($0.values) }) { site.cut() }
+    }
+
+    /// Lets go of the sites, which hold the network in turn.
+    func removeAll() {
+        self.sites.withLock { $0 = [:] }
+    }
+}

@@ -1,0 +1,172 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import NIOCore
+internal import RemoteSystemsTransport
+internal import Synchronization
+
+/// One system's place on a network in memory: its address, its ports, and the link that leads to it.
+final class MemorySite: TransportNetwork {
+    enum Direction: Hashable { case toSystem, fromSystem }
+
+    private struct State {
+        var conditions = LinkConditions()
+        var faults: [Direction: LinkFaults] = [:]
+        var ports: [Int: ChannelInitializer] = [:]
+        var lastPort = 49_151
+        var wires: [ObjectIdentifier: Wire] = [:]
+        var isCrashed = false
+    }
+
+    let address: String
+    let loop: StageEventLoop
+    private let network: MemoryNetwork
+    private let state = Mutex(State())
+
+    init(address: String, network: MemoryNetwork) {
+        self.address = address
+        self.network = network
+        self.loop = network.loop
+    }
+
+    var time: TimeSource { self.loop.time }
+    var taskExecutor: (any TaskExecutor)? { self.loop }
+    func anyEventLoop() -> any EventLoop { self.loop }
+
+    // MARK: Connecting
+
+    func connect(
+        to endpoint: Endpoint,
+        on eventLoop: any EventLoop,
+        timeout: TimeAmount,
+        initializer: @escaping ChannelInitializer
+    ) -> EventLoopFuture<any Channel> {
+        let promise = self.loop.makePromise(of: (any Channel).self)
+        let patience = self.loop.scheduleTask(in: timeout) { promise.fail(ChannelError.connectTimeout(timeout)) }
+        promise.futureResult.whenComplete { _ in patience.cancel() }
+        let target = self.network.site(at: endpoint.host)
+        let conditions = target.map { self.conditions.joined(with: $0.conditions) } ?? self.conditions
+        // One that nothing gets through to never answers.
+        guard !conditions.isSilent else { return promise.futureResult }
+        self.loop.scheduleTask(in: TimeAmount(conditions.latency * 2)) {
+            guard let target, let accept = target.state.withLock({ $0.ports[endpoint.port] }) else {
+                promise.fail(IOError(errnoCode: ECONNREFUSED, reason: "Nobody listens there."))
+                return
+            }
+            self.join(target, port: endpoint.port, promise, initializer, accept)
+        }
+        return promise.futureResult
+    }
+
+    private func join(
+        _ target: MemorySite,
+        port: Int,
+        _ promise: EventLoopPromise<any Channel>,
+        _ prepareCaller: @escaping ChannelInitializer,
+        _ prepareHost: @escaping ChannelInitializer
+    ) {
+        let here = self.makeAddress(port: self.takePort())
+        let there = target.makeAddress(port: port)
+        let caller = MemoryChannel(eventLoop: self.loop, side: .caller, local: here, remote: there)
+        let host = MemoryChannel(eventLoop: self.loop, side: .host, local: there, remote: here)
+        let wire = Wire(caller: (self, caller), host: (target, host), loop: self.loop)
+        prepareHost(host).and(prepareCaller(caller)).whenComplete { result in
+            switch result {
+            case .success:
+                self.remember(wire)
+                target.remember(wire)
+                host.activate(wire)
+                promise.succeed(caller)
+                caller.activate(wire)
+            case .failure(let error):
+                host.close(promise: nil)
+                caller.close(promise: nil)
+                promise.fail(error)
+            }
+        }
+    }
+
+    private func makeAddress(port: Int) -> SocketAddress? {
+        try? SocketAddress(ipAddress: self.address, port: port)
+    }
+
+    // MARK: Listening
+
+    func listen(host: String?, port: Int, initializer: @escaping ChannelInitializer) async throws -> BoundPort {
+        let taken = port == 0 ? self.takePort() : port
+        let isFree = self.state.withLock { state in
+            guard state.ports[taken] == nil else { return false }
+            state.ports[taken] = initializer
+            return true
+        }
+        guard isFree else { throw IOError(errnoCode: EADDRINUSE, reason: "Another host of the stage listens there.") }
+        return BoundPort(port: taken) { self.stopListening(at: taken) }
+    }
+
+    private func takePort() -> Int {
+        self.state.withLock { state in
+            state.lastPort += 1
+            return state.lastPort
+        }
+    }
+
+    private func stopListening(at port: Int) {
+        self.state.withLock { $0.ports[port] = nil }
+    }
+
+    // MARK: The link
+
+    var conditions: LinkConditions { self.state.withLock { $0.conditions } }
+
+    func change(_ body: (inout LinkConditions) -> Void) {
+        let wires = self.state.withLock { state in
+            body(&state.conditions)
+            return Array(state.wires.values)
+        }
+        for wire in wires { wire.conditionsChanged() }
+    }
+
+    func change(_ direction: Direction, _ body: (inout LinkFaults) -> Void) {
+        self.state.withLock { body(&$0.faults[direction, default: LinkFaults()]) }
+    }
+
+    /// What the link does to bytes that pass it.
+    ///
+    /// - Returns: how many of them get through before the connection breaks; `nil` for all, without its breaking.
+    func pass(_ bytes: inout ByteBuffer, _ direction: Direction) -> Int? {
+        let result = self.state.withLock { $0.faults[direction]?.pass(&bytes) }
+        guard case .cut(let count)? = result else { return nil }
+        return count
+    }
+
+    /// Breaks every connection with this system.
+    func cut() {
+        for wire in self.state.withLock({ Array($0.wires.values) }) { wire.cut() }
+    }
+
+    /// What becomes of a machine that loses its power: nobody listens any more, and every connection is broken.
+    func crash() {
+        self.state.withLock { state in
+            state.isCrashed = true
+            state.ports = [:]
+        }
+        self.cut()
+    }
+
+    var isCrashed: Bool { self.state.withLock { $0.isCrashed } }
+
+    /// It is switched on again, and its cable is where it belongs.
+    func revive() {
+        self.state.withLock { $0.isCrashed = false }
+        self.change { $0.isSilent = false }
+    }
+
+    private func remember(_ wire: Wire) {
+        self.state.withLock { $0.wires[ObjectIdentifier(wire)] = wire }
+    }
+
+    func forget(_ wire: Wire) {
+        self.state.withLock { $0.wires[ObjectIdentifier(wire)] = nil }
+    }
+}

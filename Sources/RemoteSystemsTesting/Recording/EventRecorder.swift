@@ -1,0 +1,179 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+public import RemoteSystems
+internal import RemoteSystemsTransport
+internal import Synchronization
+
+/// Everything that a watcher tells, to look at and to wait for.
+///
+/// ```swift
+/// let recorder = stage.record(watcher)
+/// let speaker = try await recorder.added("Living room")
+/// _ = try await recorder.removed("Living room")
+/// #expect(recorder.story == ["added Living room", "removed Living room"])
+/// ```
+///
+/// What was waited for once is not waited for again: each call goes on behind the event that the one before it found.
+public final class EventRecorder: Sendable {
+    private struct State {
+        var events: [RemoteSystemEvent] = []
+        /// How many of them have been asked for.
+        var taken = 0
+        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter: UInt64 = 0
+        /// Waiters whose patience is at its end.
+        var given: Set<UInt64> = []
+    }
+
+    private let state = Mutex(State())
+    private let patience: Duration
+
+    /// Records what the watcher tells from now on.
+    ///
+    /// - Parameter patience: how long, in real time, to wait for an event before that fails.
+    public init(_ watcher: RemoteSystemWatcher, patience: Duration = .seconds(10)) {
+        self.patience = patience
+        watcher.onAdded { [weak self] in self?.record(.added($0)) }
+        watcher.onUpdated { [weak self] in self?.record(.updated($0)) }
+        watcher.onRemoved { [weak self] in self?.record(.removed($0)) }
+        watcher.onEnumerationCompleted { [weak self] in self?.record(.enumerationCompleted) }
+        watcher.onError { [weak self] in self?.record(.error($0)) }
+    }
+
+    /// Everything that has been told, in order.
+    public var events: [RemoteSystemEvent] { self.state.withLock { $0.events } }
+
+    /// Everything that has been told, a few words for each, for comparing: `added NAME`, `updated NAME`, `removed NAME`,
+    /// `enumeration completed`, `error`.
+    public var story: [String] { self.events.map(\.inWords) }
+
+    private func record(_ event: RemoteSystemEvent) {
+        let waiters = self.state.withLock { state in
+            state.events.append(event)
+            defer { state.waiters = [:] }
+            return state.waiters.values
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: Waiting
+
+    /// The next event; waits for it. The stage's clock is not moved meanwhile.
+    ///
+    /// - Throws: ``StageError`` when there is none for as long as the recorder's patience lasts; `CancellationError`.
+    public func next() async throws -> RemoteSystemEvent {
+        try await self.next("event") { $0 }
+    }
+
+    /// The next system that is added, with this name if one is given; passes over other events.
+    ///
+    /// - Throws: as ``next()``.
+    @discardableResult
+    public func added(_ displayName: String? = nil) async throws -> RemoteSystem {
+        try await self.next("added \(displayName ?? "")") {
+            if case .added(let system) = $0, system.isNamed(displayName) { system } else { nil }
+        }
+    }
+
+    /// The next system that changes; see ``added(_:)``.
+    @discardableResult
+    public func updated(_ displayName: String? = nil) async throws -> RemoteSystem {
+        try await self.next("updated \(displayName ?? "")") {
+            if case .updated(let system) = $0, system.isNamed(displayName) { system } else { nil }
+        }
+    }
+
+    /// The next system that is removed; see ``added(_:)``.
+    @discardableResult
+    public func removed(_ displayName: String? = nil) async throws -> RemoteSystem {
+        try await self.next("removed \(displayName ?? "")") {
+            if case .removed(let system) = $0, system.isNamed(displayName) { system } else { nil }
+        }
+    }
+
+    /// The next error; see ``added(_:)``.
+    @discardableResult
+    public func error() async throws -> RemoteSystemWatcherError {
+        try await self.next("error") { if case .error(let error) = $0 { error } else { nil } }
+    }
+
+    private func next<Picked>(_ what: String, _ pick: (RemoteSystemEvent) -> Picked?) async throws -> Picked {
+        let id = self.state.withLock { state -> UInt64 in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let alarm = SocketNetwork().anyEventLoop().scheduleTask(in: TimeAmount(self.patience)) { self.giveUp(id) }
+        defer {
+            alarm.cancel()
+            self.state.withLock { _ = $0.given.remove(id) }
+        }
+        while true {
+            let known = self.events.count
+            if let picked = self.take(pick) { return picked }
+            try Task.checkCancellation()
+            guard !self.state.withLock({ $0.given.contains(id) }) else { throw self.nothing(what) }
+            await self.wait(id, known: known)
+        }
+    }
+
+    private func take<Picked>(_ pick: (RemoteSystemEvent) -> Picked?) -> Picked? {
+        let (events, taken) = self.state.withLock { ($0.events, $0.taken) }
+        for (index, event) in events.enumerated().dropFirst(taken) {
+            if let picked = pick(event) {
+                self.state.withLock { $0.taken = max($0.taken, index + 1) }
+                return picked
+            }
+        }
+        return nil
+    }
+
+    /// Returns when there is a new event, the patience is at its end, or the task is cancelled.
+    private func wait(_ id: UInt64, known: Int) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = self.state.withLock { state in
+                    let waits = state.events.count == known && !state.given.contains(id) && !Task.isCancelled
+                    if waits { state.waiters[id] = continuation }
+                    return waits
+                }
+                if !waits { continuation.resume() }
+            }
+        } onCancel: {
+            self.giveUp(id)
+        }
+    }
+
+    private func giveUp(_ id: UInt64) {
+        let waiter = self.state.withLock { state in
+            state.given.insert(id)
+            return state.waiters.removeValue(forKey: id)
+        }
+        waiter?.resume()
+    }
+
+    private func nothing(_ what: String) -> StageError {
+        let story = self.story.isEmpty ? "nothing" : self.story.joined(separator: ", ")
+        return StageError(
+            "The watcher did not tell '\(what)' within \(self.patience). It told \(story). Is the watcher started? Does "
+                + "the stage's clock have to be moved for it (advance(by:))?"
+        )
+    }
+}
+
+extension RemoteSystem {
+    fileprivate func isNamed(_ name: String?) -> Bool { name.map { $0 == self.displayName } ?? true }
+}
+
+extension RemoteSystemEvent {
+    fileprivate var inWords: String {
+        switch self {
+        case .added(let system): "added \(system.displayName)"
+        case .updated(let system): "updated \(system.displayName)"
+        case .removed(let system): "removed \(system.displayName)"
+        case .enumerationCompleted: "enumeration completed"
+        case .error: "error"
+        }
+    }
+}

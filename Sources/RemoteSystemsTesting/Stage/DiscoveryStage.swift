@@ -1,0 +1,302 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+public import RemoteSystems
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// A network, a clock and a household of systems for one test: what appears, changes, vanishes and fails there is what the
+/// test says, when it says so.
+///
+/// ```swift
+/// try await DiscoveryStage.with { stage in
+///     let speaker = try stage.system("Living room", services: [pingService])
+///     let player = Player(stage.watcher())
+///     try await stage.appears(speaker)
+///     try await stage.vanishes(speaker, .silent)
+///     try await stage.advance(by: .seconds(15))
+///     #expect(player.state == .paused)
+/// }
+/// ```
+///
+/// Nothing of it touches a socket, a file or another process, yet all but the network is real: TLS 1.3 between systems of a
+/// throw-away account, the wire protocol, hosts, watchers and connections. Each stage is a world of its own, so tests run at
+/// the same time. Time stands still until advance(by:).
+///
+/// What a method of the stage sets going has been done when it returns, with all that follows from it at the same moment:
+/// after appears(_:after:) a watcher of the stage has told its listeners. What the code under test does next in tasks of its
+/// own is another matter: wait for it with eventually(_:_:), or let it run on taskExecutor.
+public final class DiscoveryStage: Sendable {
+    /// The time of everything on the stage.
+    public let clock: ManualClock
+    /// How long, in real time, a test waits for something before it fails.
+    public let patience: Duration
+
+    let network: MemoryNetwork
+    private let discovery = StageDiscovery()
+    /// The machine that the code under test runs on.
+    private let here: MemorySite
+    private let lastSystem = Mutex(0)
+    private let systems = Mutex<[StagedSystem]>([])
+
+    /// An empty stage. Call stop() when it is over, or use with(patience:_:).
+    ///
+    /// - Parameter patience: how long, in real time, a test waits for something before it fails.
+    public init(patience: Duration = .seconds(10)) {
+        self.clock = ManualClock(patience: patience)
+        self.patience = patience
+        self.network = MemoryNetwork(loop: self.clock.loop)
+        self.here = self.network.makeSite()
+    }
+
+    /// Runs the body with a stage of its own, on taskExecutor, and stops the stage afterwards.
+    ///
+    /// - Throws: what the body throws.
+    public static func with<Result>(
+        patience: Duration = .seconds(10),
+        _ body: (DiscoveryStage) async throws -> Result
+    ) async throws -> Result {
+        let stage = DiscoveryStage(patience: patience)
+        do {
+            let result = try await withTaskExecutorPreference(stage.taskExecutor) { try await body(stage) }
+            await stage.stop()
+            return result
+        } catch {
+            await stage.stop()
+            throw error
+        }
+    }
+
+    /// Runs tasks so that the stage knows of them: time does not move while one of them has something to do.
+    /// For `Task(executorPreference:)` in code under test; the body of with(patience:_:) and its child tasks run there.
+    public var taskExecutor: any TaskExecutor { self.clock.loop }
+
+    /// Ends everything on the stage. What still waits for something is cancelled.
+    public func stop() async {
+        self.network.cutAll()
+        for system in self.systems.withLock({ $0 }) { system.leave(.crash) }
+        try? await self.clock.settle()
+        self.clock.scheduler.abandonAll()
+        try? await self.clock.settle()
+        self.network.removeAll()
+    }
+
+    // MARK: The code under test
+
+    /// For the code under test: makes its watchers, hosts and connections part of the stage. They run on a system of the
+    /// account that is not one of system(_:kind:applications:ofStranger:).
+    public var configuration: RemoteSystemsConfiguration { self.configuration(applicationID: "test.application") }
+
+    /// configuration, for an application with an id of its own.
+    public func configuration(applicationID: String) -> RemoteSystemsConfiguration {
+        self.makeConfiguration(
+            applicationID,
+            at: self.here,
+            facts: MachineFacts(displayName: "Here", kind: .desktop),
+            identity: { try ThrowAwayAccount.shared.system(0) }
+        )
+    }
+
+    private func makeConfiguration(
+        _ application: String,
+        at site: MemorySite,
+        facts: MachineFacts,
+        identity: @escaping @Sendable () throws -> SystemIdentity
+    ) -> RemoteSystemsConfiguration {
+        var configuration = RemoteSystemsConfiguration(
+            applicationID: application,
+            discovery: [SiteDiscovery(stage: self.discovery, site: site)],
+            logger: Logger(label: "RemoteSystemsTesting") { _ in SwiftLogNoOpLogHandler() }
+        )
+        configuration.environment.network = site
+        configuration.environment.identity = identity
+        configuration.environment.facts = facts
+        return configuration
+    }
+
+    /// A watcher with configuration, for the code under test or for record(_:). It is not started.
+    public func watcher(
+        filters: [RemoteSystemFilter] = [],
+        options: RemoteSystemWatcher.Options = RemoteSystemWatcher.Options()
+    ) -> RemoteSystemWatcher {
+        RemoteSystemWatcher(self.configuration, filters: filters, options: options)
+    }
+
+    /// Records what a watcher tells from now on.
+    public func record(_ watcher: RemoteSystemWatcher) -> EventRecorder {
+        EventRecorder(watcher, patience: self.patience)
+    }
+
+    // MARK: Systems
+
+    /// A system with one application. It is not there before appears(_:after:).
+    public func system(
+        _ displayName: String,
+        kind: RemoteSystemKind = .desktop,
+        application: String = "test.host",
+        attributes: [String: String] = [:],
+        services: [AppService] = []
+    ) throws -> StagedSystem {
+        try self.system(
+            displayName,
+            kind: kind,
+            applications: [StagedApplication(application, attributes: attributes, services: services)]
+        )
+    }
+
+    /// A system. It is not there before appears(_:after:).
+    ///
+    /// - Parameters:
+    ///   - displayName: its name for people.
+    ///   - kind: what sort of machine it is.
+    ///   - applications: what runs on it.
+    ///   - isStranger: whether it belongs to another account but claims to be of ours, as an attacker might.
+    /// - Throws: what keeps its keys from being made.
+    public func system(
+        _ displayName: String,
+        kind: RemoteSystemKind = .desktop,
+        applications: [StagedApplication],
+        isStranger: Bool = false
+    ) throws -> StagedSystem {
+        let number = self.lastSystem.withLock { last in
+            last += 1
+            return last
+        }
+        let identity = try self.identity(number, isStranger: isStranger)
+        let site = self.network.makeSite()
+        let facts = MachineFacts(displayName: displayName, kind: kind)
+        let system = StagedSystem(
+            displayName: displayName,
+            kind: kind,
+            id: identity.systemID,
+            applications: applications,
+            site: site,
+            configurations: applications.map {
+                self.makeConfiguration($0.id, at: site, facts: facts) { identity }
+            }
+        )
+        self.systems.withLock { $0.append(system) }
+        return system
+    }
+
+    /// A stranger that knows how to look like ours has our account's discovery key, and keys of its own.
+    private func identity(_ number: Int, isStranger: Bool) throws -> SystemIdentity {
+        let ours = try ThrowAwayAccount.shared.system(number)
+        guard isStranger else { return ours }
+        let theirs = try ThrowAwayAccount.stranger.system(number)
+        return try SystemIdentity(
+            rootCertificate: theirs.rootCertificate,
+            certificate: theirs.certificate,
+            systemKey: theirs.systemKey,
+            discoveryKey: ours.discoveryKey,
+            isAuthority: false
+        )
+    }
+
+    // MARK: The script
+
+    /// The system starts its hosts and announces them; one that went silent is heard again.
+    ///
+    /// - Parameter after: when, by the clock, from now. What is to happen later happens while advance(by:) gets there.
+    public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
+        try await self.perform(after: delay) { [discovery = self.discovery] in
+            discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
+            system.start()
+        }
+    }
+
+    /// One of the system's applications says something else of itself.
+    ///
+    /// - Parameters:
+    ///   - system: the system.
+    ///   - application: which of its applications; the first unless given.
+    ///   - attributes: what it says from then on.
+    ///   - after: when, by the clock, from now.
+    public func changes(
+        _ system: StagedSystem,
+        application: String? = nil,
+        attributes: [String: String],
+        after delay: Duration = .zero
+    ) async throws(StageError) {
+        guard let application = application ?? system.applications.first?.id else { return }
+        try await self.perform(after: delay) { await system.change(attributes, application: application) }
+    }
+
+    /// The system goes.
+    ///
+    /// - Parameters:
+    ///   - system: the system.
+    ///   - departure: how it goes. One that goes orderly finishes what is under way first, which may need time to move.
+    ///   - after: when, by the clock, from now.
+    public func vanishes(
+        _ system: StagedSystem,
+        _ departure: StagedSystem.Departure = .orderly,
+        after delay: Duration = .zero
+    ) async throws(StageError) {
+        try await self.perform(after: delay) { [discovery = self.discovery] in
+            system.leave(departure)
+            if departure != .orderly { discovery.silence(address: system.site.address) }
+        }
+    }
+
+    /// Discovery tells of trouble, to every watcher there is and to those that start later, until recovers(from:after:).
+    public func fails(with code: DiscoveryTrouble.Code, after delay: Duration = .zero) async throws(StageError) {
+        let trouble = DiscoveryTrouble(
+            code: code,
+            message: "The test's script says that discovery is hampered.",
+            advice: "Nothing needs to be done.",
+            recoversByItself: true
+        )
+        try await self.perform(after: delay) { [discovery = self.discovery] in discovery.fail(trouble) }
+    }
+
+    /// The trouble is over.
+    public func recovers(from code: DiscoveryTrouble.Code, after delay: Duration = .zero) async throws(StageError) {
+        try await self.perform(after: delay) { [discovery = self.discovery] in discovery.recover(code) }
+    }
+
+    private func perform(
+        after delay: Duration,
+        _ action: @escaping @Sendable () async -> Void
+    ) async throws(StageError) {
+        let loop = self.clock.loop
+        loop.scheduleTask(in: TimeAmount(delay)) {
+            Task(executorPreference: loop) { await action() }
+        }
+        try await self.clock.settle()
+    }
+
+    // MARK: Time
+
+    /// Moves the stage's clock on; see ManualClock/advance(by:).
+    public func advance(by duration: Duration) async throws(StageError) {
+        try await self.clock.advance(by: duration)
+    }
+
+    /// Waits until nothing is left to do on the stage before time moves on.
+    public func settle() async throws(StageError) {
+        try await self.clock.settle()
+    }
+
+    /// Waits, without moving the stage's clock, until the code under test has come so far.
+    ///
+    /// - Parameters:
+    ///   - what: what is waited for, for the message.
+    ///   - condition: whether it is so. Asked again and again.
+    /// - Throws: StageError when it is not so within patience; what the condition throws.
+    public func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
+        let end = ContinuousClock.now + self.patience
+        var pause = Duration.microseconds(50)
+        while true {
+            try await self.clock.settle()
+            if try await condition() { return }
+            guard ContinuousClock.now < end else { break }
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(5))
+        }
+        throw StageError("It did not come about within \(self.patience): \(what).")
+    }
+}

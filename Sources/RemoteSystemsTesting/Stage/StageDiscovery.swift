@@ -1,0 +1,133 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import Synchronization
+
+/// What is announced on a stage, seen by whoever browses it.
+final class StageDiscovery: Sendable {
+    fileprivate struct State {
+        var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
+        var troubles: [DiscoveryTrouble] = []
+        var feeds: [Int: DiscoveryEvents.Feed] = [:]
+        var lastFeed = 0
+        /// Where nothing can be heard from: whoever begins to browse now does not see what was announced there.
+        var unheard: Set<String> = []
+        var lastRenewal = 0
+    }
+
+    private let state = Mutex(State())
+
+    func browse() -> DiscoveryEvents {
+        let (events, feed) = DiscoveryEvents.makeStream()
+        let number = self.state.withLock { state in
+            for trouble in state.troubles { feed.yield(.trouble(trouble)) }
+            for hint in state.hints.values.sorted(by: { $0.id < $1.id }) where !state.isUnheard(hint) {
+                feed.yield(.appeared(hint))
+            }
+            feed.yield(.settled)
+            state.lastFeed += 1
+            state.feeds[state.lastFeed] = feed
+            return state.lastFeed
+        }
+        feed.onEnd { [weak self] in
+            self?.state.withLock { $0.feeds[number] = nil }
+        }
+        return events
+    }
+
+    func appear(_ hint: DiscoveryHint) {
+        self.state.withLock { $0.appear(hint) }
+    }
+
+    func vanish(instance: String) {
+        self.state.withLock { state in
+            for hint in state.hints.values where hint.instance == instance { state.vanish(hint) }
+        }
+    }
+
+    /// Nothing is heard from there any more. Who browses already still believes in what was announced there.
+    func silence(address: String) {
+        self.state.withLock { _ = $0.unheard.insert(address) }
+    }
+
+    /// Something is heard from there again. What was announced there is seen anew, unless whoever announced it is gone.
+    func hear(address: String, isGone: Bool) {
+        self.state.withLock { state in
+            guard state.unheard.remove(address) != nil else { return }
+            for hint in state.hints.values where hint.isAt(address) {
+                state.vanish(hint)
+                guard !isGone else { continue }
+                state.lastRenewal += 1
+                state.appear(
+                    DiscoveryHint(
+                        id: "\(hint.instance) \(state.lastRenewal)",
+                        instance: hint.instance,
+                        endpoints: hint.endpoints,
+                        properties: hint.properties
+                    )
+                )
+            }
+        }
+    }
+
+    func fail(_ trouble: DiscoveryTrouble) {
+        self.state.withLock { state in
+            state.troubles.removeAll { $0.code == trouble.code }
+            state.troubles.append(trouble)
+            for feed in state.feeds.values { feed.yield(.trouble(trouble)) }
+        }
+    }
+
+    func recover(_ code: DiscoveryTrouble.Code) {
+        self.state.withLock { state in
+            state.troubles.removeAll { $0.code == code }
+            for feed in state.feeds.values { feed.yield(.recovered(code)) }
+        }
+    }
+}
+
+extension StageDiscovery.State {
+    fileprivate mutating func appear(_ hint: DiscoveryHint) {
+        self.hints[hint.id] = hint
+        for feed in self.feeds.values { feed.yield(.appeared(hint)) }
+    }
+
+    fileprivate mutating func vanish(_ hint: DiscoveryHint) {
+        self.hints[hint.id] = nil
+        for feed in self.feeds.values { feed.yield(.vanished(hint.id)) }
+    }
+
+    fileprivate func isUnheard(_ hint: DiscoveryHint) -> Bool {
+        self.unheard.contains { hint.isAt($0) }
+    }
+}
+
+extension DiscoveryHint {
+    fileprivate func isAt(_ address: String) -> Bool { self.endpoints.first?.address == address }
+}
+
+/// A stage's discovery as one of its systems uses it.
+struct SiteDiscovery: DiscoverySource {
+    let stage: StageDiscovery
+    let site: MemorySite
+
+    var name: String { "scripted" }
+
+    func browse() -> DiscoveryEvents { self.stage.browse() }
+
+    func announce(_ announcement: DiscoveryAnnouncement) async throws {
+        self.stage.appear(
+            DiscoveryHint(
+                id: announcement.instance,
+                instance: announcement.instance,
+                endpoints: [DiscoveryEndpoint(address: self.site.address, port: announcement.port)],
+                properties: announcement.properties
+            )
+        )
+        // Nothing is ever told here: it ends when the task is cancelled.
+        for await _ in AsyncStream<Never>.makeStream().stream {}
+        // One that crashed says no goodbye.
+        if !self.site.isCrashed { self.stage.vanish(instance: announcement.instance) }
+    }
+}

@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystems
+
+/// An application on a system of a stage: what a ``RemoteSystemHost`` there would offer.
+public struct StagedApplication: Sendable {
+    /// Its id, in reverse-DNS form.
+    public var id: String
+    /// Its name for people; its id unless set.
+    public var displayName: String?
+    /// What it says of itself.
+    public var attributes: [String: String]
+    /// The services that it offers. They are answered by a real host, in this process.
+    public var services: [AppService]
+
+    /// An application.
+    public init(
+        _ id: String,
+        displayName: String? = nil,
+        attributes: [String: String] = [:],
+        services: [AppService] = []
+    ) {
+        self.id = id
+        self.displayName = displayName
+        self.attributes = attributes
+        self.services = services
+    }
+}

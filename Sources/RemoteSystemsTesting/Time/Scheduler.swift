@@ -1,0 +1,122 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import Synchronization
+
+/// Knows the time of a stage, what is due when, and whether anything is left to do now.
+final class Scheduler: Sendable {
+    struct Action: Sendable {
+        /// Its time has come.
+        var fire: @Sendable () -> Void
+        /// It never will.
+        var abandon: @Sendable () -> Void
+    }
+
+    private struct State {
+        var timetable = Timetable<Action>()
+        /// What was given to the event loop and is not done.
+        var unfinished = 0
+        var idleWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
+        var lastWaiter: UInt64 = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    private let beginning = ContinuousClock.now
+    private let firstDeadline = NIODeadline.now()
+
+    var elapsed: Duration { self.state.withLock { $0.timetable.now } }
+    var now: ContinuousClock.Instant { self.beginning + self.elapsed }
+    var deadline: NIODeadline { self.firstDeadline + TimeAmount(self.elapsed) }
+
+    // MARK: What is due
+
+    typealias ID = Timetable<Action>.ID
+
+    func makeID() -> ID { self.state.withLock { $0.timetable.makeID() } }
+
+    func add(_ action: Action, id: ID, at instant: ContinuousClock.Instant) {
+        self.add(action, id: id, due: self.beginning.duration(to: instant))
+    }
+
+    func add(_ action: Action, id: ID, at deadline: NIODeadline) {
+        self.add(action, id: id, due: Duration(deadline - self.firstDeadline))
+    }
+
+    private func add(_ action: Action, id: ID, due: Duration) {
+        enum Fate { case waits, due, over }
+        let fate = self.state.withLock { state -> Fate in
+            if state.isOver { return .over }
+            if due <= state.timetable.now { return .due }
+            state.timetable.add(action, id: id, due: due)
+            return .waits
+        }
+        switch fate {
+        case .waits: break
+        case .due: action.fire()
+        case .over: action.abandon()
+        }
+    }
+
+    /// Takes it back, and abandons it unless its time has come already.
+    func remove(_ id: ID) {
+        self.state.withLock { $0.timetable.remove(id) }?.abandon()
+    }
+
+    /// Moves time to the next moment at which something is due and fires that; to `limit` if there is none before.
+    ///
+    /// - Returns: whether anything was fired.
+    func step(to limit: Duration) -> Bool {
+        let due = self.state.withLock { $0.timetable.step(to: limit) }
+        for action in due { action.fire() }
+        return !due.isEmpty
+    }
+
+    /// Nothing is waited for any more.
+    func abandonAll() {
+        let left = self.state.withLock { state in
+            state.isOver = true
+            return state.timetable.removeAll()
+        }
+        for action in left { action.abandon() }
+    }
+
+    // MARK: What is left to do
+
+    func begin() { self.state.withLock { $0.unfinished += 1 } }
+
+    func end() {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Bool, Never>] in
+            state.unfinished -= 1
+            guard state.unfinished == 0 else { return [] }
+            defer { state.idleWaiters = [:] }
+            return Array(state.idleWaiters.values)
+        }
+        for waiter in waiters { waiter.resume(returning: true) }
+    }
+
+    /// Returns when everything that the event loop was given is done, or `patience` is at its end.
+    ///
+    /// - Returns: whether everything is done.
+    func waitUntilIdle(patience: TimeAmount, watch: any EventLoop) async -> Bool {
+        let id = self.state.withLock { state -> UInt64 in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let alarm = watch.scheduleTask(in: patience) { self.giveUp(id) }
+        defer { alarm.cancel() }
+        return await withCheckedContinuation { continuation in
+            let isIdle = self.state.withLock { state in
+                if state.unfinished == 0 { return true }
+                state.idleWaiters[id] = continuation
+                return false
+            }
+            if isIdle { continuation.resume(returning: true) }
+        }
+    }
+
+    private func giveUp(_ id: UInt64) {
+        self.state.withLock { $0.idleWaiters.removeValue(forKey: id) }?.resume(returning: false)
+    }
+}

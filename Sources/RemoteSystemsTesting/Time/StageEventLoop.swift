@@ -1,0 +1,114 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import NIOCore
+internal import RemoteSystemsTransport
+
+/// An event loop whose time is a ManualClock's and whose thread is a real event loop's.
+///
+/// Everything of a stage runs on one: connections, hosts, watchers and the tasks that they start. So it is known when
+/// nothing is left to do, which is when time may move on.
+final class StageEventLoop: SteeredEventLoop, NIOSerialEventLoopExecutor, TaskExecutor {
+    let scheduler: Scheduler
+    /// Lends its thread. Never told anything else.
+    let base: any EventLoop
+
+    init(scheduler: Scheduler) {
+        self.scheduler = scheduler
+        self.base = SocketNetwork().anyEventLoop()
+    }
+
+    // MARK: Time
+
+    var now: NIODeadline { self.scheduler.deadline }
+    var time: TimeSource { TimeSource(manual: self.scheduler) }
+
+    @discardableResult
+    func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        let promise = self.makePromise(of: T.self)
+        let id = self.scheduler.makeID()
+        let action = Scheduler.Action(
+            fire: { self.execute { Self.complete(promise, task) } },
+            abandon: { promise.fail(EventLoopError.cancelled) }
+        )
+        self.scheduler.add(action, id: id, at: deadline)
+        return Scheduled(promise: promise) { [scheduler = self.scheduler] in scheduler.remove(id) }
+    }
+
+    @discardableResult
+    func scheduleTask<T>(in amount: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        self.scheduleTask(deadline: self.now + amount, task)
+    }
+
+    // MARK: Work
+
+    var inEventLoop: Bool { self.base.inEventLoop }
+
+    func execute(_ task: @escaping @Sendable () -> Void) {
+        self.scheduler.begin()
+        self.base.execute {
+            task()
+            self.scheduler.end()
+        }
+    }
+
+    func submit<T>(_ task: @escaping @Sendable () throws -> T) -> EventLoopFuture<T> {
+        let promise = self.makePromise(of: T.self)
+        self.execute { Self.complete(promise, task) }
+        return promise.futureResult
+    }
+
+    /// The result need not be sendable: this is the event loop that its future belongs to.
+    private static func complete<T>(_ promise: EventLoopPromise<T>, _ task: () throws -> T) {
+        do {
+            promise.assumeIsolated().succeed(try task())
+        } catch {
+            promise.fail(error)
+        }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        self.execute {
+            unsafe job.runSynchronously(
+                isolatedTo: self.asUnownedSerialExecutor(),
+                taskExecutor: self.asUnownedTaskExecutor()
+            )
+        }
+    }
+
+    var taskExecutor: any TaskExecutor { self }
+
+    // MARK: Group of one
+
+    func makeIterator() -> EventLoopIterator { EventLoopIterator([self]) }
+    func next() -> any EventLoop { self }
+    func any() -> any EventLoop { self }
+
+    /// There is nothing to shut down: the thread is the process's.
+    func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        queue.async { callback(nil) }
+    }
+}
+
+extension Scheduler: ManualTime {
+    func sleep(until instant: ContinuousClock.Instant) async throws {
+        let id = self.makeID()
+        let continuation = SleepingTask()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                continuation.hold($0)
+                self.add(
+                    Action(fire: { continuation.wake() }, abandon: { continuation.cancel() }),
+                    id: id,
+                    at: instant
+                )
+                // A cancellation that came before it was put down found nothing to take back.
+                if Task.isCancelled { self.remove(id) }
+            }
+        } onCancel: {
+            self.remove(id)
+        }
+    }
+}

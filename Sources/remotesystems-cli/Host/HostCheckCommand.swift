@@ -1,0 +1,74 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Logging
+import RemoteSystems
+import RemoteSystemsDesktop
+
+/// `remotesystems host check`
+struct HostCheckCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Read the host's configuration and the manifests, and say what is wrong with them.",
+        discussion: """
+            Starts nothing. Exits with 0 when everything is understood, 1 when a manifest is not, 2 when the configuration is             not.
+            """
+    )
+
+    @OptionGroup var options: HostOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let settings = try await self.options.settings()
+        var logger = self.common.logger()
+        logger.logLevel = .critical
+        let registry = ApplicationRegistry(stateDirectory: settings.stateDirectory, logger: logger)
+        let applications = await registry.applications()
+        let problems = registry.problems
+        for application in applications {
+            try output.json(HostApplicationOutput(application))
+            try output.line("\(application.id.printable)  \(application.displayName.printable)")
+        }
+        for problem in problems {
+            try output.json(HostProblemOutput(problem))
+            try output.line("\(problem)".printable)
+        }
+        if applications.isEmpty, problems.isEmpty {
+            output.note("No application is installed. Manifests are looked for in:")
+            for directory in registry.directories { output.note("  \(directory)") }
+        }
+        return problems.isEmpty
+    }
+}
+
+private struct HostApplicationOutput: Encodable {
+    let event = "application"
+    let time = Date.now
+    var id: String
+    var name: String
+    var services: [String]
+    var schemes: [String]
+
+    init(_ application: InstalledApplication) {
+        self.id = application.id
+        self.name = application.displayName
+        self.services = application.services.map(\.name)
+        self.schemes = application.uriSchemes
+    }
+}
+
+private struct HostProblemOutput: Encodable {
+    let event = "problem"
+    let time = Date.now
+    var file: String
+    var line: Int?
+    var message: String
+
+    init(_ problem: ConfigurationFileError) {
+        self.file = problem.path
+        self.line = problem.line
+        self.message = problem.message
+    }
+}

@@ -1,0 +1,170 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import RemoteSystemsDesktop
+
+/// Where the unit files go.
+struct HostUnitOptions: ParsableArguments {
+    @Flag(help: "For the machine, in /etc/systemd/system, instead of for this user.")
+    var system = false
+
+    @Flag(help: "Only show what would be done.")
+    var dryRun = false
+
+    @Option(
+        help: ArgumentHelp("Put the files there instead of where systemd looks for them.", valueName: "directory"),
+        completion: .directory
+    )
+    var directory: String?
+
+    func place(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Failure) -> String {
+        if let directory { return directory }
+        if self.system { return "/etc/systemd/system" }
+        func absolute(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+        guard let config = absolute("XDG_CONFIG_HOME") ?? absolute("HOME").map({ $0 + "/.config" }) else {
+            throw Failure("misuse", "Neither XDG_CONFIG_HOME nor HOME is set. Say where to with --directory.")
+        }
+        return config + "/systemd/user"
+    }
+
+    var systemctl: String { self.system ? "systemctl" : "systemctl --user" }
+}
+
+/// `remotesystems host install`
+struct HostInstallCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "install",
+        abstract: "Write systemd units for the host daemon.",
+        discussion: """
+            Shows the files it writes and the commands that take them into use; it runs none of them. A file that it did not             write is not overwritten.
+            """
+    )
+
+    @Option(help: ArgumentHelp("The port of the socket unit.", valueName: "port"))
+    var port = RemoteSystemHost.defaultPort
+
+    @Option(help: ArgumentHelp("The absolute path of remotesystems, if not this one.", valueName: "file"))
+    var program: String?
+
+    @OptionGroup var units: HostUnitOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (1...65_535).contains(self.port) else { throw ValidationError("--port is 1 to 65535.") }
+        guard self.program?.hasPrefix("/") ?? true else { throw ValidationError("--program is an absolute path.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let place = try self.units.place()
+        let program = try self.program ?? Self.ownPath()
+        let files = HostUnits(program: program, isSystem: self.units.system, port: self.port).files
+        for file in files {
+            guard UnitFile.isOurs("\(place)/\(file.name)") else {
+                throw Failure("misuse", "\(place)/\(file.name) was not written by this command. It was left as it is.")
+            }
+        }
+        for file in files {
+            let path = "\(place)/\(file.name)"
+            if !self.units.dryRun { try UnitFile.write(file.text, to: path) }
+            try output.json(UnitOutput(event: self.units.dryRun ? "would-write" : "wrote", file: path, text: file.text))
+            try output.line("\(self.units.dryRun ? "would write" : "wrote") \(path):\n\n\(file.text)")
+        }
+        try output.line("To take them into use:")
+        try output.line("    \(self.units.systemctl) daemon-reload")
+        try output.line("    \(self.units.systemctl) enable --now \(HostUnits.name).socket \(HostUnits.name).service")
+        if !self.units.system { try output.line("To keep it running when you are not logged in: loginctl enable-linger") }
+        return true
+    }
+
+    private static func ownPath() throws(Failure) -> String {
+        do {
+            return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        } catch {
+            throw Failure("localResources", "Where this program is cannot be found out. Say it with --program.")
+        }
+    }
+}
+
+/// `remotesystems host uninstall`
+struct HostUninstallCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "uninstall",
+        abstract: "Remove the systemd units that 'host install' has written.",
+        discussion: "Files that it did not write are left as they are. Stop the daemon first; it says how."
+    )
+
+    @OptionGroup var units: HostUnitOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let place = try self.units.place()
+        try output.line("To stop it, before or afterwards:")
+        try output.line("    \(self.units.systemctl) disable --now \(HostUnits.name).socket \(HostUnits.name).service")
+        var removed = false
+        for name in ["\(HostUnits.name).service", "\(HostUnits.name).socket"] {
+            let path = "\(place)/\(name)"
+            guard FileManager.default.fileExists(atPath: path) else { continue }
+            guard UnitFile.isOurs(path) else {
+                output.complain("\(path) was not written by this command. It was left as it is.")
+                continue
+            }
+            if !self.units.dryRun { try UnitFile.remove(path) }
+            removed = true
+            try output.json(UnitOutput(event: self.units.dryRun ? "would-remove" : "removed", file: path))
+            try output.line("\(self.units.dryRun ? "would remove" : "removed") \(path)")
+        }
+        if !removed { output.note("There is nothing to remove in \(place).") }
+        return removed
+    }
+}
+
+/// A unit file on the disk.
+private enum UnitFile {
+    /// Whether it is not there, or was written by us.
+    static func isOurs(_ path: String) -> Bool {
+        guard FileManager.default.fileExists(atPath: path) else { return true }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return false }
+        return text.hasPrefix(HostUnits.mark)
+    }
+
+    static func write(_ text: String, to path: String) throws(Failure) {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]),
+                withIntermediateDirectories: true
+            )
+            try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
+        } catch {
+            throw Failure("localResources", "\(path) cannot be written: \(error.localizedReason)")
+        }
+    }
+
+    static func remove(_ path: String) throws(Failure) {
+        do {
+            try FileManager.default.removeItem(atPath: path)
+        } catch {
+            throw Failure("localResources", "\(path) cannot be removed: \(error.localizedReason)")
+        }
+    }
+}
+
+extension Error {
+    fileprivate var localizedReason: String {
+        switch (self as? CocoaError)?.code {
+        case .fileWriteNoPermission?, .fileReadNoPermission?: "this user may not. For --system, run it as root."
+        case .fileWriteOutOfSpace?: "the disk is full."
+        case .fileWriteVolumeReadOnly?: "the file system is read-only."
+        default: "\(self)"
+        }
+    }
+}
+
+private struct UnitOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var file: String
+    var text: String?
+}

@@ -1,0 +1,68 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import RemoteSystemsDesktop
+
+/// Where the host's configuration is, and what overrides it.
+struct HostOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The configuration file; $XDG_CONFIG_HOME/remote-systems/host.json unless given.",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["json"])
+    )
+    var config: String?
+
+    @Option(
+        name: .customLong("config-if-present"),
+        help: ArgumentHelp("The same, and nothing is wrong when there is none.", valueName: "file")
+    )
+    var configIfPresent: String?
+
+    @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
+    var port: Int?
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var state: StateOptions
+
+    func validate() throws {
+        guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port is 0 to 65535.") }
+        guard self.config == nil || self.configIfPresent == nil else {
+            throw ValidationError("--config and --config-if-present exclude each other.")
+        }
+    }
+
+    /// What the flags say, by the names of the configuration.
+    private var flags: [HostSetting: HostSetting.Value] {
+        var flags: [HostSetting: HostSetting.Value] = [:]
+        flags[.port] = self.port.map { .int($0) }
+        flags[.stateDirectory] = self.state.directory.map { .string($0) }
+        switch self.network.network {
+        case .all: break
+        case .loopback: flags[.network] = .string("loopback")
+        case .interfaces(let names): flags[.network] = .string(names.joined(separator: ","))
+        }
+        return flags
+    }
+
+    /// The settings in force: flags before the environment before the file.
+    func settings(_ environment: [String: String] = ProcessInfo.processInfo.environment) async throws -> HostSettings {
+        let file = self.config ?? self.configIfPresent ?? Self.usualFile(environment)
+        return try await HostSettings.read(
+            flags: self.flags,
+            environment: environment,
+            file: file,
+            mustExist: self.config != nil
+        )
+    }
+
+    private static func usualFile(_ environment: [String: String]) -> String? {
+        func absolute(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+        let directory = absolute("XDG_CONFIG_HOME") ?? absolute("HOME").map { $0 + "/.config" }
+        return directory.map { $0 + "/remote-systems/host.json" }
+    }
+}

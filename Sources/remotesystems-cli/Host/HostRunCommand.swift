@@ -1,0 +1,131 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Logging
+import RemoteSystems
+import RemoteSystemsDesktop
+import ServiceLifecycle
+import UnixSignals
+
+/// `remotesystems host run`
+struct HostRunCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Run the host daemon until stopped.",
+        discussion: """
+            Prints a line when it is ready. SIGHUP reads configuration and manifests again and drops no connection; Ctrl-C             and SIGTERM stop it once the requests under way are answered. Applications that it has started go on.
+
+            Under systemd it takes its port from a socket unit (LISTEN_FDS), tells when it is ready (NOTIFY_SOCKET) and             answers the watchdog (WATCHDOG_USEC).
+            """
+    )
+
+    @OptionGroup var options: HostOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let environment = ProcessInfo.processInfo.environment
+        let notifier = ServiceNotifier(environment: environment, pid: getpid())
+        let settings = try await self.options.settings(environment)
+        let socket: Int32?
+        do {
+            socket = try ActivationSockets(environment: environment, pid: getpid()).listeningSocket()
+        } catch {
+            throw Failure("\(RemoteSystemError.Code.cannotListen)", "\(error)")
+        }
+        ServiceManagerEnvironment.clear()
+
+        let logger = self.common.logger(quietly: settings.logLevel)
+        var configuration = RemoteSystemsConfiguration(
+            applicationID: RemoteSystemHost.machineApplicationID,
+            network: settings.network,
+            stateDirectory: settings.stateDirectory,
+            logger: logger
+        )
+        configuration.systemDisplayName = settings.displayName
+        let registry = ApplicationRegistry(
+            environment: environment,
+            stateDirectory: settings.stateDirectory,
+            logger: logger
+        )
+        let host = RemoteSystemHost(
+            configuration,
+            services: [.ping],
+            options: await Self.hostOptions(settings, registry: registry, socket: socket)
+        )
+        let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
+        let reload = HostReload(
+            host: host,
+            registry: registry,
+            notifier: notifier,
+            supervision: supervision,
+            options: self.options,
+            settings: settings,
+            logger: logger,
+            output: output
+        )
+        try await ServiceGroup(
+            services: [registry, host, supervision, reload, Ready(host: host, configuration: configuration, output: output)],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        ).run()
+        try output.json(HostOutput(event: "stopped"))
+        return true
+    }
+
+    private static func hostOptions(
+        _ settings: HostSettings,
+        registry: ApplicationRegistry,
+        socket: Int32?
+    ) async -> RemoteSystemHost.Options {
+        var options = RemoteSystemHost.Options()
+        options.port = settings.port
+        options.displayName = "Host daemon"
+        options.isDiscoverable = settings.announce
+        options.installedApplications = registry
+        options.startTimeout = settings.startTimeout
+        options.listeningSocket = socket
+        var policy = URISchemePolicy.standard
+        for scheme in settings.uriSchemes ?? [] { policy.rules[scheme] = .allow }
+        options.launchURIProvider = await DesktopURILauncher(policy: policy)
+        return options
+    }
+
+    /// Says on standard output when the host can be reached.
+    private struct Ready: Service {
+        let host: RemoteSystemHost
+        let configuration: RemoteSystemsConfiguration
+        let output: Output
+
+        func run() async throws {
+            guard let port = try? await self.host.port else {
+                // The host has ended, and says why.
+                try? await gracefulShutdown()
+                return
+            }
+            let identity = try RemoteSystemsAccount(self.configuration).identity()
+            try self.output.json(
+                HostOutput(event: "ready", port: port, systemID: identity.systemID, accountID: identity.accountID)
+            )
+            try self.output.line(
+                "ready: speaking for this machine on port \(port) as system \(identity.systemID.short) of account "
+                    + "\(identity.accountID.short)"
+            )
+            try? await gracefulShutdown()
+        }
+    }
+}
+
+/// What `host run --json` prints.
+struct HostOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var port: Int?
+    var systemID: SystemID?
+    var accountID: AccountID?
+    var applications: Int?
+    var problems: [String]?
+    var needsRestart: [String]?
+}

@@ -1,0 +1,90 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import RemoteSystemsDesktop
+
+/// What can be set for the host daemon: a key of its file, and a variable of its environment.
+enum HostSetting: String, CodingKey, CaseIterable {
+    case port, network, stateDirectory, displayName, announce, startTimeout, logLevel, uriSchemes
+
+    enum Value: Sendable, Hashable {
+        case int(Int)
+        case double(Double)
+        case bool(Bool)
+        case string(String)
+        case strings([String])
+    }
+
+    private enum Kind { case int, double, bool, string, strings }
+
+    private var kind: Kind {
+        switch self {
+        case .port: .int
+        case .startTimeout: .double
+        case .announce: .bool
+        case .network, .stateDirectory, .displayName, .logLevel: .string
+        case .uriSchemes: .strings
+        }
+    }
+
+    /// The variable that sets it.
+    var variable: String {
+        Self.variablePrefix
+            + self.rawValue.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
+    }
+
+    static let variablePrefix = "REMOTE_SYSTEMS_HOST_"
+
+    // MARK: Reading
+
+    /// As the file has it; a key of the wrong type is told with its line.
+    func decode(_ container: KeyedDecodingContainer<HostSetting>) throws -> Value {
+        switch self.kind {
+        case .int: .int(try container.decode(Int.self, forKey: self))
+        case .double: .double(try container.decode(Double.self, forKey: self))
+        case .bool: .bool(try container.decode(Bool.self, forKey: self))
+        case .string: .string(try container.decode(String.self, forKey: self))
+        case .strings: .strings(try container.decode([String].self, forKey: self))
+        }
+    }
+
+    /// As the first source that has it says.
+    func fetch(_ reader: ConfigReader) async throws -> Value? {
+        let key = ConfigKey([self.rawValue])
+        switch self.kind {
+        case .int: return try await reader.fetchInt(forKey: key).map { .int($0) }
+        case .double: return try await reader.fetchDouble(forKey: key).map { .double($0) }
+        case .bool: return try await reader.fetchBool(forKey: key).map { .bool($0) }
+        case .string: return try await reader.fetchString(forKey: key).map { .string($0) }
+        case .strings: return try await reader.fetchStringArray(forKey: key).map { .strings($0) }
+        }
+    }
+
+    /// What it takes, for a person.
+    var takes: String {
+        switch self {
+        case .port: "a port from 0 to 65535"
+        case .network: "\"all\", \"loopback\", or names of interfaces with commas between them"
+        case .stateDirectory: "the absolute path of a directory"
+        case .displayName: "a name of 1 to 256 bytes"
+        case .announce: "true or false"
+        case .startTimeout: "seconds from 0.1 to 300"
+        case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
+        case .uriSchemes: "URI schemes such as \"https\", without a colon"
+        }
+    }
+}
+
+extension HostSetting.Value {
+    /// For swift-configuration.
+    var content: ConfigValue {
+        switch self {
+        case .int(let value): ConfigValue(.int(value), isSecret: false)
+        case .double(let value): ConfigValue(.double(value), isSecret: false)
+        case .bool(let value): ConfigValue(.bool(value), isSecret: false)
+        case .string(let value): ConfigValue(.string(value), isSecret: false)
+        case .strings(let value): ConfigValue(.stringArray(value), isSecret: false)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems launch`
+struct LaunchCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "launch",
+        abstract: "Open a URI on another system of the account.",
+        discussion: """
+            The system's host daemon opens it with the desktop's handler for its scheme, if its policy lets it; an \
+            application that runs there and takes the scheme does otherwise. It is told what opened it.
+
+            Exits with 0 when it was opened, 1 when the other system did not open it (nothing there opens it, it may \
+            not be, somebody said no), 2 when that system could not be reached or it is not known what became of it.
+            """
+    )
+
+    @Argument(help: "The system: \(SystemFinder.help).")
+    var system: String
+
+    @Argument(help: "What to open: an absolute URI, such as https://example.com/album/42.")
+    var uri: String
+
+    @Option(help: ArgumentHelp("Open this if nothing there opens the other.", valueName: "uri"))
+    var fallback: String?
+
+    @Option(
+        name: .customLong("application"),
+        help: ArgumentHelp(
+            "Open it with this application, if it can; may be given several times, the first that can does.",
+            valueName: "id"
+        )
+    )
+    var applications: [String] = []
+
+    @Option(
+        name: .customLong("input"),
+        help: ArgumentHelp(
+            "Send this along for the application; may be given several times. KEY:=JSON for what is no string.",
+            valueName: "key=value"
+        )
+    )
+    var input: [String] = []
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var waiting: WaitOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard !self.system.isEmpty else { throw ValidationError("The system's name is empty.") }
+        do {
+            _ = try LaunchURI(self.uri)
+            if let fallback { _ = try LaunchURI(fallback) }
+            _ = try LaunchInput.parse(self.input)
+        } catch let error as RemoteSystemError {
+            throw ValidationError(error.message)
+        }
+        for id in self.applications where !(1...256).contains(id.utf8.count) {
+            throw ValidationError("--application is 1 to 256 bytes.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = RemoteSystemsConfiguration(
+            "launch",
+            self.network,
+            self.state,
+            logger: self.common.logger()
+        )
+        let input = try LaunchInput.parse(self.input)
+        let finished = try await untilInterrupted {
+            let system = try await SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
+                .findWhole()
+            let result = try await RemoteLauncher().launchURI(
+                self.uri,
+                with: .system(system),
+                options: RemoteLauncherOptions(
+                    fallbackURI: self.fallback,
+                    preferredApplicationIDs: self.applications
+                ),
+                inputData: input
+            )
+            return (system, result)
+        }
+        guard let (system, result) = finished else { throw CancellationError() }
+        try output.json(LaunchOutput(system, result))
+        guard result.status == .success else {
+            let message = result.error?.message ?? "It was not opened (\(result.status))."
+            switch result.status {
+            case .appUnavailable, .protocolUnavailable, .deniedByRemoteSystem:
+                if !output.isJSON { output.complain(message.printable) }
+                return false
+            default:
+                var failure = result.error.map { Failure($0) } ?? Failure("unknown", message)
+                failure.reason = "\(result.status)"
+                throw failure
+            }
+        }
+        let what = result.opened == .fallback ? self.fallback ?? self.uri : self.uri
+        let with = result.applicationID.map { " with \($0)" } ?? ""
+        try output.line("opened \(what) on \(system.displayName)\(with)".printable)
+        return true
+    }
+}
+
+/// What `launch --json` prints.
+private struct LaunchOutput: Encodable {
+    let event = "launch"
+    let time = Date.now
+    var name: String
+    var systemID: SystemID
+    var status: String
+    var statusNumber: Int
+    var opened: RemoteLaunchURIResult.Opened?
+    var application: String?
+    var message: String?
+    var side: RemoteSystemError.Side?
+    var canRetry: Bool?
+
+    init(_ system: RemoteSystem, _ result: RemoteLaunchURIResult) {
+        self.name = system.displayName
+        self.systemID = system.id
+        self.status = "\(result.status)"
+        self.statusNumber = result.status.rawValue
+        self.opened = result.opened
+        self.application = result.applicationID
+        self.message = result.error?.message
+        self.side = result.error?.side
+        self.canRetry = result.error?.canRetry
+    }
+}
+
+/// `key=value` and `key:=json` arguments as a value set.
+enum LaunchInput {
+    /// Nil when there are none.
+    static func parse(_ arguments: [String]) throws -> ValueSet? {
+        guard !arguments.isEmpty else { return nil }
+        var input: ValueSet = [:]
+        for argument in arguments {
+            guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
+                throw ValidationError("--input is KEY=VALUE, or KEY:=JSON.")
+            }
+            let text = String(argument[argument.index(after: equals)...])
+            var key = argument[..<equals]
+            let value: Value
+            if key.last == ":" {
+                key = key.dropLast()
+                do {
+                    value = try Value(json: Data(text.utf8))
+                } catch {
+                    throw ValidationError("--input \(key): the value is no JSON that can be sent: \(error)")
+                }
+            } else {
+                value = .string(text)
+            }
+            guard !key.isEmpty, input[String(key)] == nil else {
+                throw ValidationError("--input names the key \(key) twice, or an empty one.")
+            }
+            input[String(key)] = value
+        }
+        return input
+    }
+}

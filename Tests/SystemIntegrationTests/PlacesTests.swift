@@ -1,0 +1,110 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// Issue 3 §7: where programs run that have less than a desktop has.
+    @Suite struct Places {
+        /// Its own mounts, processes and network; a file system with the program, its libraries and an empty /run: no /etc, no
+        /// /sys, no bus, no environment.
+        @Test func `a container without D-Bus serves and watches, and ends as it is told to`() async throws {
+            try await SimulatedNetwork.with { network in
+                let states = try await Accounts.shared.states(3)
+                let a = try await network.addContainer("alpha", state: states[0])
+                let b = try await network.addMachine("beta", state: states[1])
+                let c = try await network.addContainer("gamma", state: states[2])
+                try await b.host.startDaemon()
+                let onB = try b.watch()
+                let onC = try c.watch()
+                let serving = try await a.serve()
+                try await onB.told("added", a)
+                try await onC.told("added", a)
+                #expect(try await c.ping("alpha").answered == 3)
+                #expect(try await b.ping(a.address).answered == 3)
+
+                // As `docker stop` does: the program is process 1 there, which no signal ends that it does not handle.
+                let end = Date()
+                try serving.sendInside(SIGTERM)
+                #expect(try await onB.told("removed", a).seconds(since: end) < 1)
+                _ = try await serving.exit(within: .seconds(8))
+                #expect(serving.hasTold("stopped"))
+                try await onC.told("removed", a)
+            }
+        }
+
+        @Test(arguments: Way.allCases)
+        func `a user that is not root makes an account, joins, serves and watches`(_ way: Way) async throws {
+            try await SimulatedNetwork.with { network in
+                let a = try await network.addMachineOfNobody("alpha")
+                let b = try await network.addMachineOfNobody("beta")
+                for machine in [a, b] { try await way.prepare(machine.host) }
+                try await a.invite(b)
+                let onB = try b.watch()
+                let onA = try a.watch()
+                let serving = try await a.serve()
+                _ = try await b.serve()
+                try await onB.told("added", a)
+                try await onA.told("added", b)
+                #expect(try await b.ping("alpha").answered == 3)
+                await serving.stop()
+                try await onB.told("removed", a)
+                let owner = try FileManager.default.attributesOfItem(atPath: "\(a.state)")[.ownerAccountID] as? Int
+                #expect(owner == 65534)
+            }
+        }
+    }
+}
+
+extension SimulatedNetwork {
+    /// Adds a host on which programs run in a container.
+    fileprivate func addContainer(_ name: String, state: String) async throws -> Machine {
+        let host = try await addHost(name)
+        let root = "\(host.directory)/root"
+        for directory in ["bin", "proc", "dev", "run", "tmp"] {
+            try FileManager.default.createDirectory(atPath: "\(root)/\(directory)", withIntermediateDirectories: true)
+        }
+        try await run(["cp", "-a", state, "\(root)/state"])
+        let program = try builtProgram("remotesystems")
+        try await run(["cp", program, "\(root)/bin/remotesystems"])
+        // Opened while it runs, so not among what it is linked with. Nothing of D-Bus, and nothing that talks to a daemon.
+        let opened = try await run(["ldconfig", "-p"]).split(whereSeparator: \.isWhitespace)
+            .first { $0.hasSuffix("/libavahi-core.so.7") }
+        guard let avahi = opened.map(String.init) else { throw IntegrationError("libavahi-core7 is not installed") }
+        let libraries = try await run(["ldd", program, avahi]).split(whereSeparator: \.isWhitespace)
+            .filter { $0.hasPrefix("/") && !$0.hasSuffix(":") }.map(String.init)
+        try await run(["cp", "--parents", "--dereference"] + Set(libraries + [avahi]) + [root])
+        let script =
+            "mount -t proc proc \"$0/proc\" && mount -t tmpfs tmpfs \"$0/run\" && exec env -i \"$(command -v chroot)\" \"$0\" \"$@\""
+        let isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, root]
+        return Machine(host: host, name: name, state: "/state", launch: isolated + ["/bin/remotesystems"])
+    }
+
+    /// Adds a host on which programs run as the user `nobody`, with a state directory of that user's.
+    fileprivate func addMachineOfNobody(_ name: String) async throws -> Machine {
+        let host = try await addHost(name)
+        // Where the tests are built nobody else need be able to read.
+        let program = "\(host.directory)/remotesystems"
+        try await run(["cp", try builtProgram("remotesystems"), program])
+        let state = "\(host.directory)/state"
+        try await run(["install", "--directory", "--owner=65534", "--group=65534", "--mode=700", state])
+        let nobody = [
+            "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs",
+        ]
+        return Machine(host: host, name: name, state: state, launch: nobody + [program])
+    }
+}
+
+extension ChildProcess {
+    /// Sends a signal to the program that runs in a process namespace of its own, below this process.
+    fileprivate func sendInside(_ signal: Int32) throws {
+        let children = try String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)
+        guard let inside = children.split(separator: " ").first.flatMap({ Int32($0) }) else {
+            throw IntegrationError("process \(id) has no child: \(lines)")
+        }
+        kill(inside, signal)
+    }
+}
