@@ -4,16 +4,19 @@
 import Foundation
 import RemoteSystems
 
-/// Keeps a long-lived connection to the ping service of a system, pings over it until it is stopped, and prints what
-/// happens, a line of JSON each: `long-lived-probe STATE-DIRECTORY DISPLAY-NAME`.
+/// Says what happens, a line of JSON each.
+enum Output {
+    static func tell(_ event: String, _ message: String) {
+        let time = Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        let line = ["event": event, "message": message, "time": time]
+        if let data = try? JSONEncoder().encode(line) { FileHandle.standardOutput.write(data + Data("\n".utf8)) }
+    }
+}
+
+// Keeps a long-lived connection to the ping service of a system, pings over it until it is stopped, and prints what
+// happens: `long-lived-probe STATE-DIRECTORY DISPLAY-NAME`.
 let arguments = CommandLine.arguments
 guard arguments.count == 3 else { fatalError("usage: long-lived-probe STATE-DIRECTORY DISPLAY-NAME") }
-
-func tell(_ event: String, _ message: String) {
-    let time = Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    let line = ["event": event, "message": message, "time": time]
-    if let data = try? JSONEncoder().encode(line) { FileHandle.standardOutput.write(data + Data("\n".utf8)) }
-}
 
 var configuration = RemoteSystemsConfiguration(applicationID: "org.example.probe", stateDirectory: arguments[1])
 configuration.deadPeerTime = .seconds(3)
@@ -39,9 +42,9 @@ let connection = LongLivedConnection(
 )
 connection.onChange { state in
     if case .connected(let info) = state {
-        tell("connected", info.address)
+        Output.tell("connected", info.address)
     } else {
-        tell("state", "\(state)")
+        Output.tell("state", "\(state)")
     }
 }
 try connection.start()
@@ -49,6 +52,6 @@ try connection.start()
 for number in 0..<3000 {
     let request: ValueSet = ["Type": "ping", "Number": .integer(Int64(number))]
     let response = try await connection.send(request, timeout: .seconds(60), retry: .idempotent)
-    if response.status != .success { tell("failed", "\(response.status)") }
+    if response.status != .success { Output.tell("failed", "\(response.status)") }
     try await Task.sleep(for: .milliseconds(50))
 }

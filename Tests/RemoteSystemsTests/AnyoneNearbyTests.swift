@@ -201,6 +201,25 @@ import Testing
         }
     }
 
+    @Test func `a long-lived connection to somebody else's system is one to an anonymous one`() async throws {
+        try await Self.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            var policy = ReconnectionPolicy()
+            policy.firstDelay = .milliseconds(10)
+            let connection = LongLivedConnection(
+                to: AppServiceDescription(name: "test.open"),
+                RemoteSystemConnectionRequest(system: system),
+                policy: policy
+            )
+            try connection.start()
+            let answer = try await connection.send([:]).get()
+            #expect(answer["kind"] == 1)
+            #expect(connection.info?.peer.authorizationKind == .anonymous)
+            await connection.close()
+            await watcher.stop()
+        }
+    }
+
     @Test func `a service for the same machine alone is not offered to strangers`() async throws {
         let local = AppService("test.open", options: .init(callers: .anyoneNearby, supportsRemote: false)) {
             $0.message

@@ -274,7 +274,7 @@ import Testing
             guard let next = machine.nextWakeUp else { break }
             #expect(next > now)
             now = next
-            _ = machine.tick(now: now)
+            guard machine.tick(now: now).texts.contains(where: { $0.hasPrefix("connect") }) else { break }
         }
         #expect(connections == 3)
     }

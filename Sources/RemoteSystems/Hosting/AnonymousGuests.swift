@@ -43,7 +43,7 @@ final class AnonymousGuests: Sendable {
 
     static let full = Refusal(
         .remoteSystemUnavailable,
-        "Too many systems of other accounts are connected. Try again later.",
+        "There is no room for another system of another account now. Try again later.",
         canRetry: true
     )
 }

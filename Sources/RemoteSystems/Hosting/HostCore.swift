@@ -118,7 +118,7 @@ actor HostCore {
 
     /// A system of another account gets what is offered to anyone, and learns nothing of what else there is.
     private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
-        guard let guests, !self.isClosing, hello.package == nil || hello.package == self.application.id else {
+        guard let guests, hello.package == nil || hello.package == self.application.id else {
             return .refuse(AnonymousGuests.refusal)
         }
         let accepted: AcceptedConnection
@@ -129,7 +129,7 @@ actor HostCore {
         } else {
             return .refuse(AnonymousGuests.refusal)
         }
-        guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
+        guard !self.isClosing, guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
         return .accept(accepted.counted(in: guests))
     }
 

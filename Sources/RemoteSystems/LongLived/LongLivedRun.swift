@@ -228,8 +228,11 @@ final class LongLivedRun: Sendable {
     /// Looks for the system while there is no connection, since hints are of no use without one and cost each host of the
     /// account a connection (Docs/decisions/0010).
     private func makeWatcher() async -> RemoteSystemWatcher? {
-        guard self.guarded.withLock({ $0.request.canBeFound }), self.hasFailedOnce else { return nil }
-        let watcher = RemoteSystemWatcher(self.origin)
+        let request = self.guarded.withLock { $0.request }
+        guard request.canBeFound, self.hasFailedOnce else { return nil }
+        // Systems of others are looked for only if it is one of those.
+        let isAnonymous = (try? request.resolve(self.service))?.isAnonymous ?? false
+        let watcher = RemoteSystemWatcher(self.origin, filters: isAnonymous ? [.authorizationKind(.anonymous)] : [])
         watcher.onAdded { [weak self] in self?.found($0, isNew: true) }
         watcher.onUpdated { [weak self] in self?.found($0, isNew: false) }
         do {
