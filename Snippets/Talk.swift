@@ -17,6 +17,21 @@ func turnDown(_ player: RemoteSystemApplication) async throws -> Double {
 }
 // snippet.end
 
+// A connection that comes back.
+// snippet.longLived
+func keepTalking(to player: RemoteSystemApplication) async throws {
+    let connection = LongLivedConnection(
+        to: AppServiceDescription(name: "com.example.volume"),
+        RemoteSystemConnectionRequest(application: player)
+    )
+    connection.onChange { print($0) }
+    try connection.start()
+    let response = try await connection.send(["Volume": 0.3], retry: .idempotent)
+    print(response.status)
+    await connection.close()
+}
+// snippet.end
+
 // Project Rome's shape: statuses.
 // snippet.statuses
 func ask(_ player: RemoteSystemApplication) async throws {
