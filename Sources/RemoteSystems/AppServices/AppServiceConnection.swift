@@ -34,7 +34,8 @@ public final class AppServiceConnection: Sendable {
     private struct Guarded {
         var state = State.idle
         var openError: RemoteSystemError?
-        var closedListeners: [@Sendable (AppServiceClosedStatus) -> Void] = []
+        var closedListeners: [(id: Int, listener: @Sendable (AppServiceClosedStatus) -> Void)] = []
+        var nextListener = 0
     }
 
     /// The service that it is, or is to be, connected to.
@@ -44,6 +45,7 @@ public final class AppServiceConnection: Sendable {
     private let guarded: Mutex<Guarded>
     /// Set when the connection is open, for requests that come along with the host's answer.
     private let isOpen = OneShot<Void>()
+    private let closedStatus = OneShot<AppServiceClosedStatus>()
 
     /// Why the last attempt to open it did not end in success; `nil` if it did.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
@@ -307,20 +309,25 @@ public final class AppServiceConnection: Sendable {
     }
 
     /// Calls back once when the connection has ended; at once if it has.
-    public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) {
-        let status = self.guarded.withLock { guarded -> AppServiceClosedStatus? in
-            if case .closed(let status) = guarded.state { return status }
-            guarded.closedListeners.append(listener)
-            return nil
+    @discardableResult
+    public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
+        let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in
+            if case .closed(let status) = guarded.state { return (0, status) }
+            guarded.nextListener += 1
+            guarded.closedListeners.append((guarded.nextListener, listener))
+            return (guarded.nextListener, nil)
         }
         if let status { listener(status) }
+        return ListenerRegistration { [weak self] in
+            self?.guarded.withLock { $0.closedListeners.removeAll { $0.id == id } }
+        }
     }
 
     /// Waits until the connection has ended, and says how.
-    public func waitUntilClosed() async -> AppServiceClosedStatus {
-        await withCheckedContinuation { continuation in
-            self.onClosed { continuation.resume(returning: $0) }
-        }
+    ///
+    /// - Throws: `CancellationError` when the waiting task is cancelled; the connection goes on.
+    public func waitUntilClosed() async throws -> AppServiceClosedStatus {
+        try await self.closedStatus.value
     }
 
     func ended(_ status: AppServiceClosedStatus) {
@@ -329,7 +336,8 @@ public final class AppServiceConnection: Sendable {
             defer { guarded.closedListeners = [] }
             return guarded.closedListeners
         }
-        for listener in listeners { listener(status) }
+        for (_, listener) in listeners { listener(status) }
+        self.closedStatus.succeed(status)
     }
 }
 

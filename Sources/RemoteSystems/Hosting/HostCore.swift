@@ -119,15 +119,23 @@ actor HostCore {
         connection.onClose { _ in self.connections.withLock { $0[id] = nil } }
     }
 
-    /// Closes every connection gracefully and returns when all are closed.
+    /// Closes every connection gracefully, or at once when the task is cancelled, and returns when all are closed.
     func closeAll() async {
         self.isClosing = true
-        // What was admitted just before may open while the others close.
-        while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {
-            await withDiscardingTaskGroup { group in
-                for connection in open {
-                    group.addTask { await connection.close() }
+        await withTaskCancellationHandler {
+            // What was admitted just before may open while the others close.
+            while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {
+                await withDiscardingTaskGroup { group in
+                    for connection in open {
+                        group.addTask {
+                            if Task.isCancelled { await connection.abort() } else { await connection.close() }
+                        }
+                    }
                 }
+            }
+        } onCancel: {
+            for connection in self.connections.withLock({ Array($0.values) }) {
+                Task { await connection.abort() }
             }
         }
     }

@@ -22,7 +22,8 @@ internal import ValueSets
 /// ```
 ///
 /// It runs inside ``run()`` and nowhere else: it listens, announces itself, tells watchers of its services, and answers.
-/// On graceful shutdown it withdraws the announcement, takes no more connections, and lets requests under way finish.
+/// On graceful shutdown it withdraws the announcement, takes no more connections, and lets requests under way finish. When
+/// its task is cancelled it ends its connections at once; what is under way fails on both sides.
 public final class RemoteSystemHost: Service {
     /// How the host appears and what it listens on.
     public struct Options: Sendable {
@@ -89,7 +90,10 @@ public final class RemoteSystemHost: Service {
         await self.core.update(attributes: attributes)
     }
 
-    /// Runs the host until its task is cancelled or a graceful shutdown is asked for.
+    /// Runs the host until its task is cancelled, or a graceful shutdown is asked for (as `ServiceGroup` does on a signal).
+    ///
+    /// A graceful shutdown finishes requests under way first, for at most the configuration's `drainTimeout`; cancelling,
+    /// also in the middle of a graceful shutdown, waits for nothing. It returns normally after either.
     ///
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
