@@ -208,14 +208,15 @@ public final class AppServiceConnection: Sendable {
     /// Sends a request and waits for its answer.
     ///
     /// Requests reach the service in the order in which they are sent; answers may come in any order. Any number may be
-    /// under way: beyond what the other side takes at once they wait their turn.
+    /// under way: beyond what the other side takes at once they wait their turn, at most 65 536 of them.
     ///
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's schema.
     ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then.
     /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
     ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
-    ///   the other side had no room before its deadline ends in ``AppServiceResponseStatus/resourceLimitsExceeded``.
+    ///   the other side had no room before its deadline, or for which there was no room to wait, ends in
+    ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
     ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened; `CancellationError`. Nothing
     ///   has been sent then, or the service has been told to stop.
@@ -280,6 +281,7 @@ public final class AppServiceConnection: Sendable {
         switch error.code {
         case .connectionClosed: return AppServiceResponse(status: .connectionClosed, error: failure)
         case .messageTooLarge: return AppServiceResponse(status: .messageTooLarge, error: failure)
+        case .localResources: return AppServiceResponse(status: .resourceLimitsExceeded, error: failure)
         case .deadlineExceeded where !error.wasSent:
             return AppServiceResponse(status: .resourceLimitsExceeded, error: failure)
         case .invalidMessage: throw failure

@@ -21,6 +21,8 @@ actor HostCore {
     private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
     private var watchers: [ObjectIdentifier: Connection] = [:]
     private var isClosing = false
+    /// Whether a description was found too large for a watcher, which is said aloud once.
+    private var hasOutgrownWatchers = false
     let port = OneShot<Int>()
 
     init(
@@ -171,7 +173,12 @@ actor HostCore {
         do {
             _ = try await connection.send(self.description().valueSet, timeout: .seconds(10))
         } catch {
-            self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
+            var level = Logger.Level.debug
+            if (error as? TransportError)?.code == .messageTooLarge, !self.hasOutgrownWatchers {
+                self.hasOutgrownWatchers = true
+                level = .warning
+            }
+            self.local.logger.log(level: level, "A watcher could not be told", metadata: ["reason": "\(error)"])
         }
     }
 

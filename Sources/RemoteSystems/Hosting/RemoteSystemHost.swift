@@ -29,7 +29,8 @@ public final class RemoteSystemHost: Service {
     public struct Options: Sendable {
         /// The application's name for people; its id unless set.
         public var displayName: String?
-        /// What the application says of itself to systems of its account; at most 256 entries, 1 KiB each.
+        /// What the application says of itself to systems of its account; at most 256 entries, with names and texts of at
+        /// most 1 KiB each.
         public var attributes: [String: String] = [:]
         /// The port to listen on; 0, the default, lets the system choose: callers learn it by discovery.
         public var port = 0
@@ -86,7 +87,11 @@ public final class RemoteSystemHost: Service {
     }
 
     /// Changes what the application says of itself. Watchers are told at once.
-    public func update(attributes: [String: String]) async {
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when there are more than 256 attributes, or one
+    ///   has a name or a text of more than 1 KiB; nothing has changed then.
+    public func update(attributes: [String: String]) async throws(RemoteSystemError) {
+        try SystemDescription.check(attributes: attributes)
         await self.core.update(attributes: attributes)
     }
 
@@ -110,6 +115,7 @@ public final class RemoteSystemHost: Service {
         let listener: Listener
         do {
             try self.core.validate()
+            try SystemDescription.check(attributes: self.options.attributes)
             listener = try await self.listen()
         } catch {
             self.core.port.fail(error)
