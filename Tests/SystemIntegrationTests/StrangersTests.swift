@@ -17,7 +17,7 @@ extension SystemTests {
                 let c = try await network.addHost("c")
                 try await way.prepare(a.host)
                 try await c.startDaemon()
-                let capture = try b.host.start(Python.script("capture.py", "eth0"))
+                let capture = try b.host.start(Python.capture(interface: "eth0"))
                 try await capture.told("capturing")
                 let python = try b.host.start(Python.script("resolve.py"))
                 try await python.told("browsing")
