@@ -156,12 +156,16 @@ let package = Package(
             swiftSettings: settings
         ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
-        .target(name: "IntegrationSupport", path: "Tests/IntegrationSupport", swiftSettings: settings),
+        .target(
+            name: "IntegrationSupport",
+            path: "Tests/IntegrationSupport",
+            exclude: ["Scripts"],
+            swiftSettings: settings
+        ),
         // The command, run as its users run it.
         .testTarget(
             name: "CommandTests",
             dependencies: ["IntegrationSupport", "remotesystems"],
-            exclude: ["Scripts"],
             swiftSettings: settings
         ),
         .executableTarget(

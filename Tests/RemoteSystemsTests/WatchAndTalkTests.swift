@@ -39,11 +39,35 @@ import Testing
             try await household.withHost([Self.echo], attributes: ["room": "kitchen"]) { host in
                 let system = try await recorder.added()
                 #expect(system.application("test.host")?.attributes == ["room": "kitchen"])
-                await host.update(attributes: ["room": "attic"])
+                try await host.update(attributes: ["room": "attic"])
                 let updated = try await recorder.updated()
                 #expect(updated.application("test.host")?.attributes == ["room": "attic"])
             }
             await watcher.stop()
+        }
+    }
+
+    static let excessive: [[String: String]] = [
+        Dictionary((0...256).map { ("\($0)", "") }) { $1 },
+        ["long": String(repeating: "é", count: 513)], [String(repeating: "é", count: 513): "long"],
+    ]
+
+    @Test(arguments: excessive)
+    func `attributes that watchers would leave out are refused where they are set`(
+        _ attributes: [String: String]
+    ) async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let error = await #expect(throws: RemoteSystemError.self) {
+                    try await host.update(attributes: attributes)
+                }
+                #expect(error?.code == .misuse)
+            }
+            var options = RemoteSystemHost.Options()
+            options.attributes = attributes
+            let host = RemoteSystemHost(household.configuration("test.host"), services: [], options: options)
+            let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
+            #expect(error?.code == .misuse)
         }
     }
 
