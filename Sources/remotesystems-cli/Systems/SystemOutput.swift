@@ -56,12 +56,14 @@ struct MarkOutput: Encodable {
     let time = Date.now
     /// How many systems are listed.
     var systems: Int?
+    /// How many are there and left out by the filters.
+    var excluded: Int?
     var code: Int?
     var message: String?
     var recoversByItself: Bool?
 
-    static func enumerationCompleted(systems: Int) -> MarkOutput {
-        MarkOutput(event: "enumeration-completed", systems: systems)
+    static func enumerationCompleted(systems: Int, excluded: Int) -> MarkOutput {
+        MarkOutput(event: "enumeration-completed", systems: systems, excluded: excluded)
     }
 
     static func error(_ error: RemoteSystemWatcherError) -> MarkOutput {
