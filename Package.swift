@@ -130,7 +130,7 @@ let package = Package(
         // The command, run as its users run it.
         .testTarget(
             name: "CommandTests",
-            dependencies: ["IntegrationSupport", "remotesystems"],
+            dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems"],
             exclude: ["Scripts"],
             swiftSettings: settings
         ),

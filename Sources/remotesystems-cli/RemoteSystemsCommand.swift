@@ -22,7 +22,8 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             """,
         version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
-            WatchCommand.self, ListCommand.self, PingCommand.self, ServeCommand.self, ValuesCommand.self,
+            WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self,
+            PingCommand.self, ServeCommand.self, ValuesCommand.self,
             AccountCommand.self, DoctorCommand.self,
         ]
     )

@@ -108,7 +108,7 @@ def check(value, depth):
 # Frames [4]
 
 # How many elements each kind needs, and how many there can be before newer ones are passed over.
-ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 4), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
+ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 5), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
             PONG: (2, 2), CLOSE: (2, 3)}
 # The keys of a hello, an accept and a failure; what is required has no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
@@ -150,6 +150,11 @@ def read_frame(body):
     for element in array[1:1 + numbers]:
         if type(element) is not int or element < 0:
             raise Broken("not an unsigned integer")
+    keys = [array.pop()] if kind == REQUEST and len(array) > 4 else []
+    if keys == [None]:
+        keys = []
+    elif keys and not (isinstance(keys[0], bytes) and 1 <= len(keys[0]) <= 64):
+        raise Broken("a key that is no data of 1 to 64 bytes")
     for element in array[1 + numbers:]:
         if not isinstance(element, dict):
             raise Broken("not a dictionary")
@@ -161,7 +166,7 @@ def read_frame(body):
     failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2}.get(kind)
     if failure and len(array) > failure:
         array[failure] = read_keys(array[failure], FAILURE)
-    return array
+    return array + keys
 
 
 def read_keys(map, keys):

@@ -352,8 +352,23 @@ def _(place):
         for element in ("f7", "a2020a0101", "81" * 32 + "00"):
             connection.send_bytes(frame(None, bytes.fromhex("830603" + element)))
             check_that(connection.receive() == [PONG, 3], f"another answer to a ping, with {element}")
-        connection.send([REQUEST, 1, 5000, place.ping(), "new", [1]])
+        connection.send([REQUEST, 1, 5000, place.ping(), None, "new", [1]])
         check_that(connection.answer(1)[0] == 0, "not answered with success")
+
+
+@promise("a request with a key is answered as the first one was, a key of another form fails its request alone", "[6] Keys")
+def _(place):
+    with place.connect(PING_SERVICE) as connection:
+        for number in (1, 2):
+            connection.send([REQUEST, number, 5000, place.ping(b"first"), b"a key"])
+            check_that(connection.answer(number)[0] == 0, "not answered with success")
+        connection.send([REQUEST, 3, 5000, place.ping(b"second"), b"a key"])
+        check_that(connection.answer(3)[0] == 1, "a key was taken for two messages")
+        for number, key in enumerate(("text", b"", bytes(65), 7), 4):
+            connection.send([REQUEST, number, 5000, place.ping(), key])
+            check_that(connection.answer(number)[0] == 1, f"the key {key!r} was taken")
+        connection.send([REQUEST, 8, 5000, place.ping(), bytes(64)])
+        check_that(connection.answer(8)[0] == 0, "not answered with success")
 
 
 @promise("another major version gets the refusal that says which", "[5] 4, with a text that says which versions the two speak")

@@ -10,7 +10,8 @@ extension AppServiceConnection {
     public func send<Message: Encodable, Answer: Decodable>(
         _ message: Message,
         expecting answer: Answer.Type = Answer.self,
-        timeout: Duration? = nil
+        timeout: Duration? = nil,
+        idempotencyKey: IdempotencyKey? = nil
     ) async throws -> Answer {
         let set: ValueSet
         do {
@@ -23,7 +24,7 @@ extension AppServiceConnection {
                 cause: error
             )
         }
-        let response = try await self.send(set, timeout: timeout).get()
+        let response = try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).get()
         do {
             return try ValueSetDecoder().decode(Answer.self, from: response)
         } catch {

@@ -133,13 +133,13 @@ public final class AppServiceConnection: Sendable {
             expecting: route.systemID,
             hello: request.origin.hello(
                 service: self.service.name,
-                package: self.service.packageID,
+                package: route.packageID,
                 limits: connector.limits
             ),
             on: self.eventLoop,
             handler: self.handler(own: own)
         )
-        guard let schema = self.publishedSchema(of: connection) else {
+        guard let schema = self.publishedSchema(of: connection, route) else {
             await connection.abort()
             throw TransportError(
                 .protocolViolation,
@@ -168,8 +168,11 @@ public final class AppServiceConnection: Sendable {
     }
 
     /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.
-    private func publishedSchema(of connection: Connection) -> AllowedValueSchema? {
-        guard let published = connection.remote.schema else { return self.service.schema }
+    private func publishedSchema(
+        of connection: Connection,
+        _ route: RemoteSystemConnectionRequest.Route
+    ) -> AllowedValueSchema? {
+        guard let published = connection.remote.schema else { return route.schema ?? self.service.schema }
         return try? AllowedValueSchema(published)
     }
 
@@ -211,13 +214,22 @@ public final class AppServiceConnection: Sendable {
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's schema.
     ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then.
+    ///   - idempotencyKey: names what is asked for, so that it may be asked for again when no answer came: a host carries out
+    ///     requests of one system to one service with one key once, and gives every one the first one's answer, over other
+    ///     connections too, while it remembers (five minutes, unless it is short of room). Such a request goes on
+    ///     when it is cancelled or its connection is lost, until its deadline. An answer that says that trying again may
+    ///     help is not remembered. Needs a host that knows keys; an older one carries out each request.
     /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
     ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
     ///   the other side had no room before its deadline ends in ``AppServiceResponseStatus/resourceLimitsExceeded``.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
     ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened; `CancellationError`. Nothing
     ///   has been sent then, or the service has been told to stop.
-    public func send(_ message: ValueSet, timeout: Duration? = nil) async throws -> AppServiceResponse {
+    public func send(
+        _ message: ValueSet,
+        timeout: Duration? = nil,
+        idempotencyKey: IdempotencyKey? = nil
+    ) async throws -> AppServiceResponse {
         let open: Open
         switch self.guarded.withLock({ $0.state }) {
         case .open(let now): open = now
@@ -233,7 +245,8 @@ public final class AppServiceConnection: Sendable {
         do {
             let reply = try await open.connection.send(
                 message,
-                timeout: timeout.map { TimeAmount($0) } ?? open.requestTimeout
+                timeout: timeout.map { TimeAmount($0) } ?? open.requestTimeout,
+                key: idempotencyKey?.bytes
             )
             return Self.response(reply, schema: open.responseSchema)
         } catch let error as TransportError {

@@ -12,6 +12,9 @@ public struct AppServiceRequest: Sendable {
     public let caller: AppServiceCaller
     /// When the caller stops waiting. The handler's task is cancelled then.
     public let deadline: ContinuousClock.Instant
+    /// By which the caller names what it wants done, if it means to ask again should no answer come. A host has seen to it
+    /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:)``).
+    public let idempotencyKey: IdempotencyKey?
     /// The connection it came over, for requests in the other direction.
     public let connection: AppServiceConnection
 }
@@ -34,11 +37,15 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     public var message: String
     /// Whether the same request may succeed later.
     public var canRetry: Bool
+    /// What the caller gets as status: ``AppServiceResponseStatus/failure`` unless it is over a limit of the service's own,
+    /// or another system that the service needs cannot be reached.
+    public var status: AppServiceResponseStatus
 
-    /// Creates a failure.
-    public init(_ message: String, canRetry: Bool = false) {
+    /// Creates a failure. A status of success counts as ``AppServiceResponseStatus/failure``.
+    public init(_ message: String, canRetry: Bool = false, status: AppServiceResponseStatus = .failure) {
         self.message = message
         self.canRetry = canRetry
+        self.status = status == .success ? .failure : status
     }
 
     /// The sentence.

@@ -14,6 +14,7 @@ actor HostCore {
     private let local: LocalSystem
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
+    private let answers = RememberedAnswers()
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
     private let facts = MachineFacts.read()
@@ -91,6 +92,7 @@ actor HostCore {
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
+            answers: self.answers,
             metrics: self.metrics[service.name],
             own: own,
             logger: self.local.logger,
@@ -139,6 +141,7 @@ actor HostCore {
                 }
             }
         }
+        self.answers.stop()
     }
 
     // MARK: Presence

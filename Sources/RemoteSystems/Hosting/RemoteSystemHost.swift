@@ -22,7 +22,7 @@ internal import ValueSets
 /// ```
 ///
 /// It runs inside ``run()`` and nowhere else: it listens, announces itself, tells watchers of its services, and answers.
-/// On graceful shutdown it withdraws the announcement, takes no more connections, and lets requests under way finish.
+/// On graceful shutdown it withdraws the announcement, refuses new connections (status 2), and lets requests under way finish.
 public final class RemoteSystemHost: Service {
     /// How the host appears and what it listens on.
     public struct Options: Sendable {
@@ -139,9 +139,11 @@ public final class RemoteSystemHost: Service {
         }
     }
 
+    /// Whoever connects while requests under way finish is told that the application is shutting down, which says more than
+    /// an address where nobody answers.
     private func stop(_ listener: Listener) async {
-        await listener.stop()
         await self.core.closeAll()
+        await listener.stop()
     }
 
     /// Until cancelled.

@@ -17,13 +17,22 @@ final class ServingConnection: Sendable {
 
     private let requestTimeout: TimeAmount
     private let service: AppService
+    private let answers: RememberedAnswers
     private let metrics: ServiceMetrics?
     private let own: SystemID
     private let logger: Logger
     private let opened = Mutex<Opened?>(nil)
 
-    init(service: AppService, metrics: ServiceMetrics?, own: SystemID, logger: Logger, requestTimeout: TimeAmount) {
+    init(
+        service: AppService,
+        answers: RememberedAnswers,
+        metrics: ServiceMetrics?,
+        own: SystemID,
+        logger: Logger,
+        requestTimeout: TimeAmount
+    ) {
         self.logger = logger
+        self.answers = answers
         self.requestTimeout = requestTimeout
         self.service = service
         self.metrics = metrics
@@ -56,12 +65,22 @@ final class ServingConnection: Sendable {
         let started = NIODeadline.now()
         let request = AppServiceRequest(request, caller: opened.caller, connection: opened.connection)
         let reply: Reply
-        switch self.service.execution {
-        case .onEventLoop: reply = await self.respond(to: request)
-        case .onThreadPool: reply = await self.respondOnThreadPool(to: request)
+        if let key = request.idempotencyKey {
+            reply = await self.answers.reply(to: request, key: key, of: self.service.name) {
+                await self.carryOut(request)
+            }
+        } else {
+            reply = await self.carryOut(request)
         }
         self.metrics?.handled(status: reply.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
         return reply
+    }
+
+    private func carryOut(_ request: AppServiceRequest) async -> Reply {
+        switch self.service.execution {
+        case .onEventLoop: await self.respond(to: request)
+        case .onThreadPool: await self.respondOnThreadPool(to: request)
+        }
     }
 
     private func respond(to request: AppServiceRequest) async -> Reply {

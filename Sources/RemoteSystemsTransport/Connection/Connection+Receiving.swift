@@ -38,9 +38,9 @@ extension Connection {
             try self.complete(id, .success(Reply(status: status, message: message, failure: failure)))
         case .malformed(.response, let id, let error):
             try self.complete(id, .failure(Self.unreadableAnswer(error)))
-        case .request(let id, let timeout, let message):
+        case .request(let id, let timeout, let message, let key):
             let deadline = NIODeadline.now() + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
-            let request = IncomingRequest(message: message, deadline: deadline)
+            let request = IncomingRequest(message: message, deadline: deadline, key: key)
             try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
         case .malformed(_, let id, let error):
             // The sender learns what is wrong with its message. It takes its turn like any other request, or whoever

@@ -12,6 +12,8 @@ package struct IncomingRequest: Sendable {
     package var message: ValueSet
     /// When the caller stops waiting for the answer.
     package var deadline: NIODeadline
+    /// By which the caller names what it wants done, so that it is done once however often it is asked for.
+    package var key: [UInt8]?
 }
 
 /// What a handler answers.
@@ -75,6 +77,7 @@ package actor Connection {
 
     struct OutgoingCall {
         var message: ValueSet
+        var key: [UInt8]?
         var deadline: NIODeadline
         var continuation: CheckedContinuation<Reply, any Error>
     }
@@ -129,13 +132,23 @@ package actor Connection {
     ///
     /// Not isolated: a caller on another thread is resumed where it was, without coming by the event loop again.
     ///
+    /// - Parameter key: 1 to 64 bytes (``Frame/mostKeyBytes``).
     /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
-    package nonisolated func send(_ message: ValueSet, timeout: TimeAmount) async throws -> Reply {
+    package nonisolated func send(
+        _ message: ValueSet,
+        timeout: TimeAmount,
+        key: [UInt8]? = nil
+    ) async throws -> Reply {
         let deadline = NIODeadline.now() + timeout
         let token = CallToken()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let call = OutgoingCall(message: message, deadline: deadline, continuation: continuation)
+                let call = OutgoingCall(
+                    message: message,
+                    key: key,
+                    deadline: deadline,
+                    continuation: continuation
+                )
                 self.onEventLoop { $0.start(call, token) }
             }
         } onCancel: {
@@ -180,6 +193,7 @@ package actor Connection {
                 id: id,
                 timeoutMilliseconds: Self.milliseconds(until: call.deadline),
                 message: call.message,
+                key: call.key,
                 limit: self.remote.limits.messageBytes
             )
         } catch {

@@ -38,6 +38,21 @@ extension Frame {
             try element()
             return WireFailure(try reader.readValueSet())
         }
+        func key(_ reader: inout CBORReader) throws(ValueSetError) -> [UInt8]? {
+            guard elements > 0 else { return nil }
+            try element()
+            switch try reader.readValue() {
+            case .null: return nil
+            case .data(let key) where (1...Self.mostKeyBytes).contains(key.count): return Array(key)
+            case let other:
+                throw ValueSetError(
+                    .typeMismatch,
+                    "A request's key is of another form.",
+                    found: other.type.rawValue,
+                    allowed: "data of 1 to \(Self.mostKeyBytes) bytes, or null"
+                )
+            }
+        }
         let kind = try unsigned(&reader)
         switch Kind(rawValue: kind) {
         case .request:
@@ -46,7 +61,7 @@ extension Frame {
             try element()
             do {
                 let message = try reader.readValueSet()
-                self = .request(id: id, timeoutMilliseconds: timeout, message: message)
+                self = .request(id: id, timeoutMilliseconds: timeout, message: message, key: try key(&reader))
             } catch {
                 self = .malformed(.request, id: id, error)
             }

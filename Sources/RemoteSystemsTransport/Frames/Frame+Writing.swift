@@ -10,12 +10,14 @@ extension ByteBuffer {
         id: UInt64,
         timeoutMilliseconds: UInt64,
         message: ValueSet,
+        key: [UInt8]? = nil,
         limit: Int
     ) throws(TransportError) {
-        try self.writeFrame(.request, elements: 4, limit: limit) { writer throws(ValueSetError) in
+        try self.writeFrame(.request, elements: key == nil ? 4 : 5, limit: limit) { writer throws(ValueSetError) in
             writer.writeUnsigned(id)
             writer.writeUnsigned(timeoutMilliseconds)
             try writer.write(message)
+            if let key { writer.writeBytes(key) }
         }
     }
 
@@ -44,8 +46,8 @@ extension ByteBuffer {
                 writer.writeUnsigned(status.rawValue)
                 try writer.write(failure.valueSet)
             }
-        case .request(let id, let timeout, let message):
-            try self.writeRequest(id: id, timeoutMilliseconds: timeout, message: message, limit: limit)
+        case .request(let id, let timeout, let message, let key):
+            try self.writeRequest(id: id, timeoutMilliseconds: timeout, message: message, key: key, limit: limit)
         case .response(let id, let status, let message, let failure):
             try self.writeResponse(id: id, Reply(status: status, message: message, failure: failure), limit: limit)
         case .cancel(let id):

@@ -9,7 +9,7 @@ package enum Frame: Sendable, Hashable {
     case hello(Hello)
     case accept(Acceptance)
     case refuse(OpenStatus, WireFailure)
-    case request(id: UInt64, timeoutMilliseconds: UInt64, message: ValueSet)
+    case request(id: UInt64, timeoutMilliseconds: UInt64, message: ValueSet, key: [UInt8]? = nil)
     case response(id: UInt64, status: ResponseStatus, message: ValueSet, failure: WireFailure?)
     case cancel(id: UInt64)
     case ping(token: UInt64)
@@ -19,6 +19,9 @@ package enum Frame: Sendable, Hashable {
     case malformed(Kind, id: UInt64, ValueSetError)
     /// A kind that this version does not know; passed over.
     case unknown(kind: UInt64)
+
+    /// The longest key of a request, in bytes.
+    package static let mostKeyBytes = 64
 
     package enum Kind: UInt64, Sendable {
         case hello = 0

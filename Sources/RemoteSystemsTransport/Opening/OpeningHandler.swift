@@ -207,7 +207,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
                 schema: nil
             )
             do throws(TransportError) {
-                try self.write(.accept(accepted.acceptance), context: context)
+                try self.write(accepted.acceptance, context: context)
             } catch {
                 self.refuse(Refusal(.appUnavailable, "The service says too much of itself."), context: context)
                 return
@@ -282,6 +282,18 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// The connection is open now or the channel closed; either way it is no more one of those that nobody knows.
     func handlerRemoved(context: ChannelHandlerContext) {
         if case .host(_, _, let leave) = self.role { leave() }
+    }
+
+    /// A schema that is too large for the opening is left out: it is advice, and the host's description has it too.
+    private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
+        do throws(TransportError) {
+            try self.write(.accept(acceptance), context: context)
+        } catch {
+            guard error.code == .messageTooLarge, acceptance.schema != nil else { throw error }
+            var acceptance = acceptance
+            acceptance.schema = nil
+            try self.write(.accept(acceptance), context: context)
+        }
     }
 
     private func write(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import NIOCore
 import Testing
 import ValueSets
@@ -22,6 +23,8 @@ import ValueSets
             .accept(Acceptance(application: "a", limits: hello.limits, schema: ["a": 1])),
             .refuse(.notAuthorized, WireFailure("No.", canRetry: true)),
             .request(id: 1, timeoutMilliseconds: 30_000, message: ["a": ["b": 1.5]]),
+            .request(id: 1, timeoutMilliseconds: 1, message: [:], key: [0]),
+            .request(id: 1, timeoutMilliseconds: 1, message: [:], key: [UInt8](repeating: 255, count: 64)),
             .response(id: .max, status: ResponseStatus(rawValue: 99), message: [:], failure: nil),
             .response(id: 1, status: .failure, message: [:], failure: WireFailure("No.")),
             .cancel(id: 24),
@@ -36,6 +39,24 @@ import ValueSets
         try buffer.writeFrame(frame, limit: 8192)
         #expect(buffer.readInteger(as: UInt32.self) == UInt32(buffer.readableBytes))
         #expect(try Frame(buffer) == frame)
+    }
+
+    @Test(arguments: [.string("key"), .data(Data()), .data(Data(count: 65)), .integer(7), .bool(false)] as [Value])
+    func `a request whose key is of another form fails alone`(key: Value) throws {
+        let bytes = try Value.array([.integer(3), .integer(5), .integer(1000), .dictionary([:]), key]).encoded()
+        let frame = try Frame(ByteBuffer(bytes: bytes))
+        guard case .malformed(.request, id: 5, let error) = frame else {
+            Issue.record("It was read as \(frame).")
+            return
+        }
+        #expect(error.message.contains("key"))
+        #expect(error.allowed == "data of 1 to 64 bytes, or null")
+    }
+
+    @Test func `a request with null for its key has none, whatever a newer version says behind it`() throws {
+        let elements: [Value] = [.integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, .string("new")]
+        let frame = try Frame(ByteBuffer(bytes: try Value.array(elements).encoded()))
+        #expect(frame == .request(id: 5, timeoutMilliseconds: 1000, message: [:]))
     }
 
     @Test func `a request that is longer than the limit is not written, and leaves no trace`() throws {

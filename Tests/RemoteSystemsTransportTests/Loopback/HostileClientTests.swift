@@ -264,7 +264,7 @@ import ValueSets
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request)
-            guard case .request(let id, _, _)? = try await peer.nextFrame() else {
+            guard case .request(let id, _, _, _)? = try await peer.nextFrame() else {
                 Issue.record("the host asked nothing")
                 return
             }

@@ -1,0 +1,75 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import ValueSets
+
+extension AppServiceConnection {
+    /// Sends one message and waits for its answer, without a connection of the caller's own: it is opened, used and closed
+    /// . Costs a handshake each time; open a connection for more than a message now and then.
+    ///
+    /// - Parameters:
+    ///   - message: what to send. It must satisfy the service's schema.
+    ///   - service: the service that is to get it.
+    ///   - request: the system or application that offers it.
+    ///   - timeout: how long all of it may take; the configuration's request timeout unless given.
+    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:)``.
+    /// - Returns: the status and the answer.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
+    ///   schema, or when this system's own identity cannot be used; `CancellationError`.
+    public static func sendStateless(
+        _ message: ValueSet,
+        to service: AppServiceDescription,
+        request: RemoteSystemConnectionRequest,
+        timeout: Duration? = nil,
+        idempotencyKey: IdempotencyKey? = nil
+    ) async throws -> StatelessAppServiceResponse {
+        let deadline = ContinuousClock.now + (timeout ?? request.origin.configuration.requestTimeout)
+        let connection = AppServiceConnection(to: service)
+        guard let status = try await connection.open(request, until: deadline) else {
+            return StatelessAppServiceResponse(
+                status: .remoteSystemUnavailable,
+                error: RemoteSystemError(
+                    .deadlineExceeded,
+                    "No connection was open by the deadline; nothing was sent.",
+                    side: .network,
+                    canRetry: true
+                )
+            )
+        }
+        if let failed = StatelessAppServiceResponseStatus(status) {
+            return StatelessAppServiceResponse(status: failed, error: connection.openError)
+        }
+        do {
+            let response = try await connection.send(
+                message,
+                timeout: max(deadline - .now, .zero),
+                idempotencyKey: idempotencyKey
+            )
+            await connection.close()
+            return StatelessAppServiceResponse(
+                status: StatelessAppServiceResponseStatus(response.status),
+                message: response.message,
+                error: response.error
+            )
+        } catch {
+            await connection.cancel()
+            throw error
+        }
+    }
+
+    /// Opens the connection; gives up, with nil, at the deadline.
+    private func open(
+        _ request: RemoteSystemConnectionRequest,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> AppServiceConnectionStatus? {
+        try await withThrowingTaskGroup(of: AppServiceConnectionStatus?.self) { group in
+            group.addTask { try await self.open(request) }
+            group.addTask {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+}

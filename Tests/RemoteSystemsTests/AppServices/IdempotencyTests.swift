@@ -1,0 +1,135 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Synchronization
+import Testing
+
+/// Requests that may be repeated, over loopback: "nothing is silently sent twice" (issue 3).
+@Suite struct IdempotencyTests {
+    typealias Loopback = AppServiceConnectionTests
+
+    /// Counts how often it is carried out; answers the number.
+    static func counting(_ count: Mutexed<Int>, gate: @escaping @Sendable () async throws -> Void = {}) -> AppService {
+        AppService("test.counting") { request in
+            let number = count.withLock { value -> Int in
+                value += 1
+                return value
+            }
+            try await gate()
+            return ["n": .integer(Int64(number)), "hasKey": .bool(request.idempotencyKey != nil)]
+        }
+    }
+
+    final class Mutexed<Value: Sendable>: Sendable {
+        private let value: Mutex<Value>
+        init(_ value: Value) { self.value = Mutex(value) }
+        func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+            self.value.withLock { value in body(&value) }
+        }
+    }
+
+    @Test func `a request with a key is carried out once, over another connection too`() async throws {
+        let count = Mutexed(0)
+        try await Household.with { household in
+            try await household.withHost([Self.counting(count)]) { host in
+                let key = IdempotencyKey()
+                let description = AppServiceDescription(name: "test.counting")
+                var answers: [ValueSet] = []
+                for _ in 0..<2 {
+                    let (connection, _) = try await Loopback.connect(household, host, description)
+                    for _ in 0..<2 {
+                        answers.append(try await connection.send(["do": "it"], idempotencyKey: key).get())
+                    }
+                    await connection.close()
+                }
+                #expect(answers == Array(repeating: ["n": 1, "hasKey": true], count: 4))
+                let (connection, _) = try await Loopback.connect(household, host, description)
+                let other = try await connection.send(["do": "it"], idempotencyKey: IdempotencyKey("2")).get()
+                #expect(other["n"] == 2)
+                let plain = try await connection.send(["do": "it"]).get()
+                #expect(plain == ["n": 3, "hasKey": false])
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `one that comes while the first is under way waits for its answer`() async throws {
+        let count = Mutexed(0)
+        let isOpen = Mutexed(false)
+        let service = Self.counting(count) {
+            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        try await Loopback.talk(service) { connection in
+            let key = IdempotencyKey()
+            let first = Task.immediate { try await connection.send([:], idempotencyKey: key).get() }
+            let second = Task.immediate { try await connection.send([:], idempotencyKey: key).get() }
+            try await until { count.withLock { $0 } == 1 }
+            isOpen.withLock { $0 = true }
+            let answers = [try await first.value, try await second.value]
+            #expect(answers == [["n": 1, "hasKey": true], ["n": 1, "hasKey": true]])
+            #expect(count.withLock { $0 } == 1)
+        }
+    }
+
+    @Test func `a caller that lost its connection comes back for the answer`() async throws {
+        let count = Mutexed(0)
+        let isOpen = Mutexed(false)
+        let service = Self.counting(count) {
+            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        try await Household.with { household in
+            try await household.withHost([service]) { host in
+                let key = IdempotencyKey()
+                let description = AppServiceDescription(name: "test.counting")
+                let (lost, _) = try await Loopback.connect(household, host, description)
+                let sending = Task { try await lost.send([:], idempotencyKey: key) }
+                try await until { count.withLock { $0 } == 1 }
+                await lost.cancel()
+                let unknown = try await sending.value
+                #expect(unknown.error?.outcome == .unknown)
+                let (connection, _) = try await Loopback.connect(household, host, description)
+                let again = Task { try await connection.send([:], idempotencyKey: key).get() }
+                isOpen.withLock { $0 = true }
+                let answer = try await again.value
+                #expect(answer["n"] == 1)
+                #expect(count.withLock { $0 } == 1)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a key that is used for another message fails and carries nothing out`() async throws {
+        let count = Mutexed(0)
+        try await Loopback.talk(Self.counting(count)) { connection in
+            let key = IdempotencyKey()
+            _ = try await connection.send(["do": "this"], idempotencyKey: key)
+            let other = try await connection.send(["do": "that"], idempotencyKey: key)
+            #expect(other.status == .failure)
+            #expect(other.error?.message.contains("idempotency key") == true)
+            #expect(count.withLock { $0 } == 1)
+        }
+    }
+
+    @Test func `a handler with a key is cancelled at its deadline`() async throws {
+        let wasCancelled = Mutexed(false)
+        let slow = AppService("test.slow") { _ in
+            try? await Task.sleep(for: .seconds(60))
+            wasCancelled.withLock { $0 = Task.isCancelled }
+            return [:]
+        }
+        try await Loopback.talk(slow) { connection in
+            let key = IdempotencyKey()
+            let response = try await connection.send([:], timeout: .milliseconds(50), idempotencyKey: key)
+            #expect(response.status == .unknown)
+            try await until { wasCancelled.withLock { $0 } }
+        }
+    }
+
+    @Test func `a key has 1 to 64 bytes`() {
+        #expect(IdempotencyKey("") == nil)
+        #expect(IdempotencyKey([UInt8](repeating: 1, count: 64)) != nil)
+        #expect(IdempotencyKey([UInt8](repeating: 1, count: 65)) == nil)
+        #expect(IdempotencyKey() != IdempotencyKey())
+    }
+}
