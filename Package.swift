@@ -165,7 +165,7 @@ let package = Package(
         // The command, run as its users run it.
         .testTarget(
             name: "CommandTests",
-            dependencies: ["IntegrationSupport", "remotesystems"],
+            dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems"],
             swiftSettings: settings
         ),
         .executableTarget(

@@ -138,12 +138,12 @@ public final class AppServiceConnection: Sendable {
             expecting: route.systemID,
             hello: request.origin.hello(
                 service: self.service.name,
-                package: self.service.packageID,
+                package: route.packageID,
                 limits: connector.limits
             ),
             handler: self.handler(own: own)
         )
-        guard let schema = self.publishedSchema(of: connection) else {
+        guard let schema = self.publishedSchema(of: connection, route) else {
             await connection.abort()
             throw TransportError(
                 .protocolViolation,
@@ -172,8 +172,11 @@ public final class AppServiceConnection: Sendable {
     }
 
     /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.
-    private func publishedSchema(of connection: Connection) -> AllowedValueSchema? {
-        guard let published = connection.remote.schema else { return self.service.schema }
+    private func publishedSchema(
+        of connection: Connection,
+        _ route: RemoteSystemConnectionRequest.Route
+    ) -> AllowedValueSchema? {
+        guard let published = connection.remote.schema else { return route.schema ?? self.service.schema }
         return try? AllowedValueSchema(published)
     }
 

@@ -25,8 +25,8 @@ internal import ValueSets
 /// ```
 ///
 /// It runs inside ``run()`` and nowhere else: it listens, announces itself, tells watchers of its services, and answers.
-/// On graceful shutdown it withdraws the announcement, takes no more connections, and lets requests under way finish. When
-/// its task is cancelled it ends its connections at once; what is under way fails on both sides.
+/// On graceful shutdown it withdraws the announcement, refuses new connections (status 2), and lets requests under way
+/// finish. When its task is cancelled it ends its connections at once; what is under way fails on both sides.
 public final class RemoteSystemHost: Service {
     /// How the host appears and what it listens on.
     public struct Options: Sendable {
@@ -219,9 +219,11 @@ public final class RemoteSystemHost: Service {
         _ = await self.core.isClosing
     }
 
+    /// Whoever connects while requests under way finish is told that the application is shutting down, which says more than
+    /// an address where nobody answers.
     private func stop(_ listener: Listener) async {
-        await listener.stop()
         await self.core.closeAll()
+        await listener.stop()
     }
 
     /// Until cancelled.

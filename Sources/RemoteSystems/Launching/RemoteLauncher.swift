@@ -75,6 +75,8 @@ public struct RemoteLauncher: Sendable {
             return try await run.ask([endpoint], systemID, nil, both)
         case .application(let application):
             return try await run.ask(application.endpoints, application.systemID, application.id, both)
+        case .token(let token):
+            return try await run.ask(token.endpoints, token.systemID, token.applicationID, both)
         case .system(let system):
             let plan = LaunchPlan(
                 uri: uri.scheme,
