@@ -8,7 +8,9 @@ import Testing
 @Suite struct DiscoveryStageTests {
     static let echo = AppService("echo") { ["echo": .dictionary($0.message)] }
 
-    @Test func `a system that appears is added when the call returns, with its name, kind and services (R-10)`() async throws {
+    @Test func `a system that appears is added when the call returns, with its name, kind and services (R-10)`()
+        async throws
+    {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             let recorder = stage.record(watcher)
@@ -35,7 +37,9 @@ import Testing
         }
     }
 
-    @Test func `a system that leaves orderly, or whose process crashes, is removed at once or within a second`() async throws {
+    @Test func `a system that leaves orderly, or whose process crashes, is removed at once or within a second`()
+        async throws
+    {
         for departure in [StagedSystem.Departure.orderly, .crash] {
             try await DiscoveryStage.with { stage in
                 let (_, recorder, speaker) = try await Self.watchedSpeaker(on: stage)
@@ -46,7 +50,9 @@ import Testing
         }
     }
 
-    @Test func `a system that falls silent is removed after the silence time and before 15 s, not earlier (R-10)`() async throws {
+    @Test func `a system that falls silent is removed after the silence time and before 15 s, not earlier (R-10)`()
+        async throws
+    {
         try await DiscoveryStage.with { stage in
             let (_, recorder, speaker) = try await Self.watchedSpeaker(on: stage)
             try await stage.advance(by: .seconds(60))
@@ -104,7 +110,11 @@ import Testing
             let watcher = stage.watcher()
             let recorder = stage.record(watcher)
             try await watcher.start()
-            let stranger = try stage.system("Stranger", applications: [StagedApplication("test.host")], isStranger: true)
+            let stranger = try stage.system(
+                "Stranger",
+                applications: [StagedApplication("test.host")],
+                isStranger: true
+            )
             try await stage.appears(stranger)
             let error = try await recorder.error()
             #expect(error.code == .authenticationError)

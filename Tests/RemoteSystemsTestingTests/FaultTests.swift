@@ -82,7 +82,8 @@ import Testing
         }
     }
 
-    @Test func `a silent peer is noticed after the dead-peer time, and the request's outcome is unknown`() async throws {
+    @Test func `a silent peer is noticed after the dead-peer time, and the request's outcome is unknown`() async throws
+    {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop()
             async let response = pair.client.send(["Type": "ping"], timeout: .seconds(60))

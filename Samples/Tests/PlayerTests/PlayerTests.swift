@@ -12,7 +12,7 @@ import Testing
             let ping = AppService("com.example.ping") { _ in ["Type": "pong"] }
             let speaker = try stage.system("Living room", application: "com.example.speaker", services: [ping])
             let player = Player(stage.configuration)
-            async let running: Void = player.run()
+            async let _: Void = player.run()
 
             try await stage.appears(speaker)
             let whenThere = await player.speakers
@@ -32,7 +32,7 @@ import Testing
             }
             let speaker = try stage.system("Living room", application: "com.example.speaker", services: [slow])
             let player = Player(stage.configuration)
-            async let running: Void = player.run()
+            async let _: Void = player.run()
 
             try await stage.appears(speaker)
             try await stage.vanishes(speaker, .silent, after: .seconds(1))

@@ -8,19 +8,21 @@ import XCTest
 
 /// The same with XCTest.
 final class PlayerXCTests: XCTestCase {
-    func testASpeakerWhoseAnswerIsDamagedCountsAsSilent() async throws {
+    func testASpeakerThatCrashesIsForgottenWithinASecond() async throws {
         try await DiscoveryStage.with { stage in
             let ping = AppService("com.example.ping") { _ in ["Type": "pong"] }
             let speaker = try stage.system("Living room", application: "com.example.speaker", services: [ping])
             let player = Player(stage.configuration)
-            async let running: Void = player.run()
-            speaker.link.delay(.milliseconds(100))
+            async let _: Void = player.run()
 
             try await stage.appears(speaker)
-            speaker.link.corrupt(afterBytes: 5_000)
-            try await stage.advance(by: .seconds(2))
-            let speakers = await player.speakers
-            XCTAssertEqual(speakers.keys.sorted(), ["Living room"])
+            let whenThere = await player.speakers
+            XCTAssertEqual(whenThere, ["Living room": .answers])
+
+            try await stage.vanishes(speaker, .crash)
+            try await stage.advance(by: .seconds(1))
+            let whenGone = await player.speakers
+            XCTAssertEqual(whenGone, [:])
         }
     }
 }
