@@ -96,6 +96,12 @@ public final class RemoteSystemHost: Service {
     ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice, or when a name or the
     ///   attributes are longer than allowed.
     public func run() async throws {
+        try await self.run(endsOnGracefulShutdown: true)
+    }
+
+    /// - Parameter endsOnGracefulShutdown: false for a host that is only ever cancelled, as those of a test's stage are:
+    ///   the lifecycle library passes a cancellation on in a task of its own, which the stage would not know of.
+    package func run(endsOnGracefulShutdown: Bool) async throws {
         let isFirst = self.hasRun.withLock { hasRun in
             defer { hasRun = true }
             return !hasRun
@@ -115,7 +121,9 @@ public final class RemoteSystemHost: Service {
         self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
             try await withTaskExecutorPreference(self.local.environment.taskExecutor) {
-                try await cancelWhenGracefulShutdown {
+                if endsOnGracefulShutdown {
+                    try await cancelWhenGracefulShutdown { try await self.announceAndRenew(port: listener.port) }
+                } else {
                     try await self.announceAndRenew(port: listener.port)
                 }
             }

@@ -73,7 +73,9 @@ public final class StagedSystem: Sendable {
                     options: options
                 )
                 state.hosts[application.id] = host
-                state.tasks.append(Task(executorPreference: self.site.loop) { try await host.run() })
+                state.tasks.append(
+                    Task(executorPreference: self.site.loop) { try await host.run(endsOnGracefulShutdown: false) }
+                )
             }
         }
     }
