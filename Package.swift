@@ -104,7 +104,8 @@ let package = Package(
         .target(
             name: "RemoteSystemsTesting",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets",
+                "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport",
+                "ValueSets",
                 nioCore, crypto, logging,
             ],
             swiftSettings: settings
@@ -144,7 +145,7 @@ let package = Package(
         .testTarget(
             name: "RemoteSystemsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery",
+                "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery",
                 "ValueSets",
                 nioCore, lifecycle, logging,
             ],

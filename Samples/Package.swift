@@ -13,6 +13,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: "remote-systems")
+let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package: "remote-systems")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -88,6 +89,9 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings
         ),
+        // Code that is worth testing, and its tests, with scripted discovery.
+        .target(name: "Player", dependencies: [remoteSystems], swiftSettings: settings),
+        .testTarget(name: "PlayerTests", dependencies: ["Player", remoteSystems, testing], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -53,7 +53,9 @@ private final class Player: Sendable {
         var slowest = Duration.zero
         var all = Duration.zero
         for _ in 0..<times {
-            let time = try await ContinuousClock().measure { try await self.`playback stops when the speaker vanishes half-way`() }
+            let time = try await ContinuousClock().measure {
+                try await self.`playback stops when the speaker vanishes half-way`()
+            }
             slowest = max(slowest, time)
             all += time
         }

@@ -115,6 +115,11 @@ public final class RemoteSystemHost: Service {
         await self.core.update(attributes: attributes)
     }
 
+    /// What ``update(attributes:)`` demands of them.
+    package static func check(attributes: [String: String]) throws(RemoteSystemError) {
+        try SystemDescription.check(attributes: attributes)
+    }
+
     /// Changes the name that the system shows; `nil` for the machine's own. Watchers are told at once.
     package func update(systemDisplayName: String?) async {
         await self.core.update(systemDisplayName: systemDisplayName)
@@ -135,6 +140,12 @@ public final class RemoteSystemHost: Service {
     ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice, or when a name or the
     ///   attributes are longer than allowed.
     public func run() async throws {
+        try await self.run(isStaged: false)
+    }
+
+    /// - Parameter isStaged: true for a host on a test's stage. It takes cancellation for a graceful shutdown: the lifecycle
+    ///   library passes that on in a task of its own, which the stage would not know of.
+    package func run(isStaged: Bool) async throws {
         let isFirst = self.hasRun.withLock { hasRun in
             defer { hasRun = true }
             return !hasRun
@@ -158,8 +169,10 @@ public final class RemoteSystemHost: Service {
         self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
             try await withTaskExecutorPreference(self.local.environment.taskExecutor) {
-                try await cancelWhenGracefulShutdown {
+                if isStaged {
                     try await self.announceAndRenew(port: listener.port)
+                } else {
+                    try await cancelWhenGracefulShutdown { try await self.announceAndRenew(port: listener.port) }
                 }
             }
         } catch is CancellationError {
@@ -168,7 +181,11 @@ public final class RemoteSystemHost: Service {
             await self.stop(listener)
             throw error
         }
-        await self.stop(listener)
+        if isStaged {
+            await Task(executorPreference: self.local.environment.taskExecutor) { await self.stop(listener) }.value
+        } else {
+            await self.stop(listener)
+        }
     }
 
     private func listen() async throws(RemoteSystemError) -> Listener {
