@@ -187,7 +187,7 @@ import ValueSets
             #expect(acceptance.version == .current)
             buffer.clear()
             try buffer.writeTestFrame([99, "what", ["is": "this"]])
-            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], "more"])
+            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], .null, "more"])
             peer.send(Array(buffer.readableBytesView))
             #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
         }
