@@ -342,7 +342,7 @@ import ValueSets
                 )
                 let service = AppServiceDescription(name: "test.service", schema: .full)
                 // Opening counts, too, and takes its time in debug builds.
-                let timeout: Duration? = fate == .late ? .seconds(1) : nil
+                let timeout: Duration? = fate == .late ? .seconds(4) : nil
                 let response = try await AppServiceConnection.sendStateless(
                     fate.message,
                     to: service,
