@@ -167,7 +167,7 @@ let package = Package(
         ),
         .testTarget(
             name: "DesktopIntegrationTests",
-            dependencies: ["IntegrationSupport", "RemoteSystems", "desktop-probe"],
+            dependencies: ["IntegrationSupport", "RemoteSystems", "desktop-probe", "remotesystems"],
             swiftSettings: settings
         ),
         .testTarget(

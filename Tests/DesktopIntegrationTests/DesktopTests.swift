@@ -99,7 +99,7 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 let program = "\(desktop.directory)/program", marker = "\(desktop.directory)/marker"
                 try desktop.write("touch '\(marker)'\n", to: "program")
-                chmod(program, 0o755)
+                _ = unsafe chmod(program, 0o755)
                 try desktop.install("broken", exec: "\"\(program)\" %u")
                 try desktop.associate("https", "broken")
                 try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in

@@ -23,7 +23,7 @@ enum ProbeApplication {
         guard let bus = unsafe g_bus_get_sync(G_BUS_TYPE_SESSION, nil, nil),
             let node = unsafe g_dbus_node_info_new_for_xml(Self.interface, nil)
         else { exit(1) }
-        var table = unsafe GDBusInterfaceVTable()
+        var table = GDBusInterfaceVTable()
         unsafe table.method_call = { _, _, _, _, _, parameters, invocation, _ in
             unsafe ProbeApplication.answer(parameters, invocation)
         }

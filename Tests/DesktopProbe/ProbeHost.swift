@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Glibc
 import RemoteSystems
 import RemoteSystemsDesktop
 
@@ -24,7 +23,7 @@ enum ProbeHost {
         case "no": policy.ask = { _ in false }
         case "never":
             policy.ask = { _ in
-                print("asked")
+                Record.say("asked")
                 try? await Task.sleep(for: .seconds(60))
                 return true
             }
@@ -34,10 +33,9 @@ enum ProbeHost {
         let launcher = await DesktopURILauncher(policy: policy)
         options.launchURIProvider = launcher
         let host = RemoteSystemHost(configuration, services: [], options: options)
-        setvbuf(stdout, nil, _IOLBF, 0)
         async let running: Void = host.run()
-        print(try await host.port)
-        print(launcher.supportedURISchemes.joined(separator: " "))
+        Record.say("\(try await host.port)")
+        Record.say(launcher.supportedURISchemes.joined(separator: " "))
         try await running
     }
 
