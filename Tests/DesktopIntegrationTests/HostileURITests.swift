@@ -9,7 +9,7 @@ extension DesktopTests {
     /// What arrives as the arguments of a program, sent by a system of the account that has gone bad (CVE-2017-18266).
     @Suite struct Hostile {
         static let arriving = [
-            "player:--help", "player:-rf", "player:;touch%20x", "player:$(touch${IFS}x)", "player:&&reboot",
+            "player:--help", "player:-rf", "player:;touch%20x", "player:$(touch$IFS/x)", "player:&&reboot",
             "player:'x'", "player:'$(x)'", "player:*?", "player:~", "player:!!", "player:#--x", "player:a=b",
             "player:%25u", "player:%25f%25F", "player:%66", "player:%c3%bc", "player:%ff%fe", "player:%0a--help",
             "player:%22%27%60", "player:%2e%2e/%2e%2e", "PLAYER:X", "player://user:pass@[::1]:1/?a#b", "player:",
@@ -17,7 +17,8 @@ extension DesktopTests {
 
         static let refused = [
             "--help", "-player:x", "player", "player:a b", "player:\n--help", "player:a\nb", "player:\r", "player:\t",
-            "player:\u{0}", "player:%00", "player:a%00b", "player:\"x\"", "player:`touch x`", "player:<x>",
+            "player:${IFS}", "player:\u{0}", "player:%00", "player:a%00b", "player:\"x\"", "player:`touch x`",
+            "player:<x>",
             "player:a|b",
             "player:a\\b", "player:%u", "player:%f", "player:%", "player:ü", "player:\u{2028}", "player:\u{202E}x",
             "player:\u{FEFF}", "\u{FEFF}player:x", " player:x", "player\u{0}:x", "pläyer:x",
@@ -69,7 +70,7 @@ extension DesktopTests {
                     try desktop.install(id, exec: exec)
                     try desktop.associate("player", id)
                     try await desktop.whileOpening(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
-                        let result = try await opening.launch("player:$(touch${IFS}\(marker))")
+                        let result = try await opening.launch("player:$(touch$IFS\(marker))")
                         #expect(result.status == .appUnavailable)
                         #expect(result.error?.message.contains("part of a command") == true)
                     }

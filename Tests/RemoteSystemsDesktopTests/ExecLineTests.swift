@@ -8,7 +8,7 @@ import Testing
 
 /// What the `Exec` of a desktop entry makes of a URI (Desktop Entry Specification 1.5).
 @Suite struct ExecLineTests {
-    static let hostile = "player:;$(touch${IFS}x)&'y'*"
+    static let hostile = "player:;$(touch$IFS/x)&'y'*"
 
     static func arguments(_ template: [String], _ uri: String = hostile) throws -> [String] {
         let entry = DesktopEntry(id: "a.desktop", name: "A 'b'", icon: "pic", file: "/a.desktop")
