@@ -15,7 +15,7 @@ extension CommandTests {
             [], ["watch"], ["list"], ["info"], ["apps"], ["call"], ["ping"], ["serve"], ["values"],
             ["values", "encode"], ["values", "decode"],
             ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
-            ["account", "import"], ["doctor"],
+            ["account", "import"], ["doctor"], ["launch"],
         ]
 
         @Test func `every subcommand explains itself within 80 columns`() async throws {

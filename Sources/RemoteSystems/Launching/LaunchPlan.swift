@@ -46,8 +46,9 @@ struct LaunchPlan {
         }
         for id in preferred { add(taking.first { $0.id == id }) }
         add(applications.first { $0.id == RemoteSystemHost.machineApplicationID })
-        add(taking.first { $0.isRunning && !preferred.contains($0.id) })
-        add(taking.first { !$0.isRunning && !preferred.contains($0.id) })
+        for isRunning in [true, false] {
+            add(taking.first { other in other.isRunning == isRunning && !candidates.contains { $0.id == other.id } })
+        }
         return candidates
     }
 }
