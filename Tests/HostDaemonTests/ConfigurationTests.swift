@@ -115,11 +115,16 @@ extension HostDaemonTests {
                 #expect(complaints.isEmpty, "\(complaints)")
                 // 0 is tight and 10 is open. A user's service starts applications that inherit what it may not.
                 let security = try ChildProcess(
-                    ["systemd-analyze", "security", "--offline=true", "--no-pager",
-                     "--threshold=\(flags.isEmpty ? 80 : 30)", units[0]],
+                    [
+                        "systemd-analyze", "security", "--offline=true", "--no-pager",
+                        "--threshold=\(flags.isEmpty ? 80 : 30)", units[0],
+                    ],
                     readsErrors: true
                 )
-                #expect(try await security.exit(within: .seconds(30)) == 0, "\(try await security.allLines().suffix(3))")
+                #expect(
+                    try await security.exit(within: .seconds(30)) == 0,
+                    "\(try await security.allLines().suffix(3))"
+                )
             }
         }
     }

@@ -61,12 +61,21 @@ import Testing
         ("{\n\"id\": 7,\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "'id' must be a string"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": {\n\"exec\": [\"player\"]}\n}", 4, "absolute path"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": []}\n}", 3, "takes a program"),
-        ("{\n\"id\": \"com.example.player\",\n\"start\": {\"systemd\": \"../../x.service\"}\n}", 3, "name of a service unit"),
+        (
+            "{\n\"id\": \"com.example.player\",\n\"start\": {\"systemd\": \"../../x.service\"}\n}", 3,
+            "name of a service unit"
+        ),
         ("{\n\"id\": \"com.example.player\",\n\"start\": {\"dbus\": \"nodots\"}\n}", 3, "well-known bus name"),
-        ("{\n\"id\": \"com.example.other\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "must be called com.example.other.json"),
+        (
+            "{\n\"id\": \"com.example.other\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2,
+            "must be called com.example.other.json"
+        ),
         ("{\n\"id\": \"a b\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "reverse-DNS"),
         ("{\n\"id\": \"remote-systems.host\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "must not begin"),
-        ("{\n\"id\": \"com.example.player\",\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 3, "there twice"),
+        (
+            "{\n\"id\": \"com.example.player\",\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
+            3, "there twice"
+        ),
         ("{\n\"id\": \"com.example.player\",\n", 3, "not JSON"),
         ("[1,\n2,,]", 2, "not JSON"),
         ("[]", 1, "must be an object"),
@@ -80,7 +89,8 @@ import Testing
             3, "must be true or false"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"schemes\": [\"a:b\"]}", 2, "URI schemes"
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"schemes\": [\"a:b\"]}", 2,
+            "URI schemes"
         ),
     ])
     func `what is wrong is told with its line`(text: String, line: Int, message: String) {
@@ -97,7 +107,9 @@ import Testing
         )
         #expect(
             ApplicationRegistry.directories(["HOME": "/home/x"])
-                == ["/home/x/.local/share", "/usr/local/share", "/usr/share"].map { $0 + "/remote-systems/applications" }
+                == ["/home/x/.local/share", "/usr/local/share", "/usr/share"].map {
+                    $0 + "/remote-systems/applications"
+                }
         )
     }
 

@@ -39,7 +39,11 @@ import Testing
     @Test func `a manifest that is too long, or no file, is left out`() async throws {
         try await Daemon.with { daemon in
             let place = "\(daemon.directory)/data/remote-systems/applications"
-            try String(repeating: " ", count: 70_000).write(toFile: place + "/a.json", atomically: true, encoding: .utf8)
+            try String(repeating: " ", count: 70_000).write(
+                toFile: place + "/a.json",
+                atomically: true,
+                encoding: .utf8
+            )
             try FileManager.default.createDirectory(atPath: place + "/b.json", withIntermediateDirectories: false)
             #expect(mkfifo(place + "/c.json", 0o600) == 0)
             let registry = ApplicationRegistry(environment: daemon.environment)

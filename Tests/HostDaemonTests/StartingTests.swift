@@ -25,7 +25,8 @@ extension HostDaemonTests {
             return found
         }
 
-        @Test func `an application is listed, started once for two callers, and runs (R-20, R-26, X-34)`() async throws {
+        @Test func `an application is listed, started once for two callers, and runs (R-20, R-26, X-34)`() async throws
+        {
             try await Daemon.with { daemon in
                 try daemon.install("test.player", start: try daemon.exec("test.player"))
                 try await daemon.whileRunning { process, port in
@@ -101,7 +102,10 @@ extension HostDaemonTests {
                 </busconfig>
                 """.write(toFile: "\(daemon.directory)/bus.conf", atomically: true, encoding: .utf8)
                 let bus = try ChildProcess(
-                    ["dbus-daemon", "--config-file=\(daemon.directory)/bus.conf", "--nofork", "--nopidfile", "--nosyslog"],
+                    [
+                        "dbus-daemon", "--config-file=\(daemon.directory)/bus.conf", "--nofork", "--nopidfile",
+                        "--nosyslog",
+                    ],
                     environment: daemon.environment,
                     readsErrors: true
                 )
@@ -115,7 +119,10 @@ extension HostDaemonTests {
                         #expect(daemon.starts.count == 1)
                         let unknown = try await daemon.call("test.unknown", port: port)
                         #expect(unknown.0 == .appUnavailable)
-                        #expect(unknown.1?.message.contains("test.unknown.Service") == true, "\(unknown.1.debugDescription)")
+                        #expect(
+                            unknown.1?.message.contains("test.unknown.Service") == true,
+                            "\(unknown.1.debugDescription)"
+                        )
                     }
                 } catch {
                     await bus.stop()

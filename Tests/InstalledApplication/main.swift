@@ -13,8 +13,7 @@ guard arguments.count == 3 else { exit(64) }
 let environment = ProcessInfo.processInfo.environment.keys.sorted().joined(separator: ",")
 let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
 let line = "started \(environment) descriptors=\(descriptors.count) session=\(getsid(0) == getpid())\n"
-let record = fopen(arguments[2], "a")
-if let record = unsafe record {
+if let record = unsafe fopen(arguments[2], "a") {
     unsafe fputs(line, record)
     unsafe fclose(record)
 }

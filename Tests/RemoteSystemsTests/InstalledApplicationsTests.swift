@@ -82,7 +82,8 @@ import Testing
         return (status, connection.openError)
     }
 
-    @Test func `an application is listed before it runs, started once for all callers, and then runs (R-20, R-26, X-34)`()
+    @Test
+    func `an application is listed before it runs, started once for all callers, and then runs (R-20, R-26, X-34)`()
         async throws
     {
         try await Household.with { household in
@@ -162,7 +163,8 @@ import Testing
         }
     }
 
-    @Test func `what is not installed, and services that it does not offer, are refused without a start`() async throws {
+    @Test func `what is not installed, and services that it does not offer, are refused without a start`() async throws
+    {
         try await Household.with { household in
             var other = Self.player()
             other.services = []

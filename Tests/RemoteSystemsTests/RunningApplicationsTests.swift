@@ -34,7 +34,11 @@ import Testing
             let note = try running.note(RunningApplication(application: "test.alive", port: 1, pid: 7))
             // What a process leaves behind that was killed: nobody holds the lock.
             let dead = running.directory + "/999-x.json"
-            try #"{"application":"test.dead","port":2,"pid":999}"#.write(toFile: dead, atomically: false, encoding: .utf8)
+            try #"{"application":"test.dead","port":2,"pid":999}"#.write(
+                toFile: dead,
+                atomically: false,
+                encoding: .utf8
+            )
             #expect(running.all().map(\.application) == ["test.alive"])
             #expect(!FileManager.default.fileExists(atPath: dead))
             withExtendedLifetime(note) {}
