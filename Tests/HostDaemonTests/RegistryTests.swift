@@ -3,6 +3,7 @@
 
 import Foundation
 import IntegrationSupport
+import RemoteSystems
 import RemoteSystemsDesktop
 import Testing
 
@@ -45,7 +46,8 @@ import Testing
                 encoding: .utf8
             )
             try FileManager.default.createDirectory(atPath: place + "/b.json", withIntermediateDirectories: false)
-            #expect(mkfifo(place + "/c.json", 0o600) == 0)
+            let made = unsafe mkfifo(place + "/c.json", 0o600)
+            #expect(made == 0)
             let registry = ApplicationRegistry(environment: daemon.environment)
             #expect(await registry.applications().isEmpty)
             #expect(registry.problems.count == 3)

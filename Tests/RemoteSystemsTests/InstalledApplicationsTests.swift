@@ -171,9 +171,12 @@ import Testing
             let installation = Installation([other]) { _ in }
             try await self.withMachine(household, installation) { host in
                 let port = try await host.port
-                #expect(try await self.call(household, port: port).0 == .appServiceUnavailable)
-                #expect(try await self.call(household, port: port, package: "test.nothing").0 == .appNotInstalled)
-                #expect(try await self.call(household, port: port, package: nil).0 == .appServiceUnavailable)
+                let found11 = try await self.call(household, port: port).0
+                #expect(found11 == .appServiceUnavailable)
+                let found12 = try await self.call(household, port: port, package: "test.nothing").0
+                #expect(found12 == .appNotInstalled)
+                let found13 = try await self.call(household, port: port, package: nil).0
+                #expect(found13 == .appServiceUnavailable)
                 #expect(installation.starts.withLock { $0.isEmpty })
             }
         }
@@ -185,7 +188,8 @@ import Testing
                 let port = try await host.port
                 try await household.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
                     _ = try await player.port
-                    #expect(try await self.call(household, port: port).0 == .success)
+                    let found14 = try await self.call(household, port: port).0
+                    #expect(found14 == .success)
                 }
             }
         }

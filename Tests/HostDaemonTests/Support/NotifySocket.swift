@@ -32,7 +32,7 @@ final class NotifySocket: Sendable {
     var lines: [String] {
         self.received.withLock { received in
             var buffer = [UInt8](repeating: 0, count: 4096)
-            while case let count = unsafe recv(self.descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT.rawValue)),
+            while case let count = unsafe recv(self.descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)),
                 count > 0
             {
                 received += String(decoding: buffer[..<count], as: UTF8.self).split(separator: "\n").map(String.init)
