@@ -140,6 +140,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "RemoteSystemsDesktopTests",
+            dependencies: ["RemoteSystemsDesktop", "RemoteSystems"],
+            swiftSettings: settings
+        ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
         .target(name: "IntegrationSupport", path: "Tests/IntegrationSupport", swiftSettings: settings),
         // An application that somebody has installed, for tests of the host daemon.
@@ -168,6 +173,18 @@ let package = Package(
             name: "discovery-probe",
             dependencies: ["RemoteSystemsDiscovery", logging],
             path: "Tests/DiscoveryProbe",
+            swiftSettings: settings
+        ),
+        // A host that opens URIs, a program that they are opened with, and one that a bus starts.
+        .executableTarget(
+            name: "desktop-probe",
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "CRemoteSystemsGIO"],
+            path: "Tests/DesktopProbe",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DesktopIntegrationTests",
+            dependencies: ["IntegrationSupport", "RemoteSystems", "desktop-probe", "remotesystems"],
             swiftSettings: settings
         ),
         .testTarget(

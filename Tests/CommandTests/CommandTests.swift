@@ -13,7 +13,7 @@ extension CommandTests {
         static let commands = [
             [], ["watch"], ["list"], ["ping"], ["serve"], ["values"], ["values", "encode"], ["values", "decode"],
             ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
-            ["account", "import"], ["doctor"],
+            ["account", "import"], ["doctor"], ["launch"],
         ]
 
         @Test func `every subcommand explains itself within 80 columns`() async throws {

@@ -43,7 +43,9 @@ extension HostDaemonTests {
                     #expect(first.2 == second.2)
                     #expect(daemon.starts.count == 1)
 
-                    let running = try await Self.system(daemon) { $0.application("test.player")?.isRunning == true }
+                    let running = try await Self.system(daemon) {
+                        $0.application("test.player")?.isRunning == true && $0.application("remote-systems.host") != nil
+                    }
                     #expect(running.applications.map(\.id) == ["remote-systems.host", "test.player"])
 
                     // What it found when it started: a session of its own, no descriptors of the host's, not its environment.
@@ -98,7 +100,7 @@ extension HostDaemonTests {
                   <type>session</type>
                   <listen>unix:path=\(daemon.directory)/bus</listen>
                   <servicedir>\(services)</servicedir>
-                  <policy context="default"><allow send_destination="*"/><allow own="*"/></policy>
+                  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
                 </busconfig>
                 """.write(toFile: "\(daemon.directory)/bus.conf", atomically: true, encoding: .utf8)
                 let bus = try ChildProcess(

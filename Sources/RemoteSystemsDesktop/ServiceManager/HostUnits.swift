@@ -136,7 +136,7 @@ package struct HostUnits: Sendable {
     private var userHardening: String {
         """
         # Browsers confine their own parts with these.
-        SystemCallFilter=@mount @sandbox chroot
+        SystemCallFilter=@mount chroot seccomp
         # Left out, since desktop applications that it starts need what they take away:
         # MemoryDenyWriteExecute (browsers and other programs that make code as they run), RestrictNamespaces (browsers again),
         # ProtectHome and ProtectSystem (documents; and a user's service manager can set them only with namespaces of its own),
