@@ -68,7 +68,11 @@ extension HostDaemonTests {
                 let port = try freePort()
                 try await daemon.whileRunning(
                     [],
-                    around: ["systemd-socket-activate", "--listen=127.0.0.1:\(port)"],
+                    // It passes on next to nothing of the environment by itself.
+                    around: [
+                        "systemd-socket-activate", "--listen=127.0.0.1:\(port)",
+                        "--setenv=REMOTE_SYSTEMS_STATE=\(daemon.directory)/state",
+                    ],
                     afterStarting: {
                         // Nothing runs until somebody calls.
                         let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))

@@ -106,8 +106,8 @@ import Testing
                 == ["/h", "/a", "/b"].map { $0 + "/remote-systems/applications" }
         )
         #expect(
-            ApplicationRegistry.directories(["HOME": "/home/x"])
-                == ["/home/x/.local/share", "/usr/local/share", "/usr/share"].map {
+            ApplicationRegistry.directories(["HOME": "/h"])
+                == ["/h/.local/share", "/usr/local/share", "/usr/share"].map {
                     $0 + "/remote-systems/applications"
                 }
         )
