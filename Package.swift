@@ -168,6 +168,21 @@ let package = Package(
             exclude: ["Scripts"],
             swiftSettings: settings
         ),
+        // An application that somebody has installed, for tests of the host daemon.
+        .executableTarget(
+            name: "installed-application",
+            dependencies: ["RemoteSystems", lifecycle],
+            path: "Tests/InstalledApplication",
+            swiftSettings: settings
+        ),
+        // The host daemon: its parts, and the command as a service manager runs it.
+        .testTarget(
+            name: "HostDaemonTests",
+            dependencies: [
+                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "remotesystems", "installed-application",
+            ],
+            swiftSettings: settings
+        ),
         // The command, run as its users run it.
         .testTarget(
             name: "CommandTests",

@@ -66,6 +66,7 @@ struct LaunchRun {
         let connection: Connection
         do {
             var connector = try self.origin.connector()
+            // It may be installed only, and have to be started.
             if isStarted { connector.answerTime = TimeAmount(self.origin.configuration.startTimeout) }
             connection = try await connector.connect(
                 to: endpoints,

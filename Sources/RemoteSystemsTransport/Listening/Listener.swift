@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 package import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -67,6 +68,15 @@ package final class Listener: Sendable {
         } catch {
             throw Self.cannotListen(host: host, port: port, error)
         }
+    }
+
+    /// Whoever has made the socket need not have made it so, and an event loop that waits for one caller serves none.
+    private static func nonBlocking(_ descriptor: Int32) throws -> Int32 {
+        let flags = fcntl(descriptor, F_GETFL)
+        guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0 else {
+            throw IOError(errnoCode: errno, reason: "fcntl")
+        }
+        return descriptor
     }
 
     /// Binds to `host`; for nil to every address, of IPv4 alone on a machine without IPv6.

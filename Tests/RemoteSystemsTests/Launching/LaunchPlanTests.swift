@@ -49,9 +49,12 @@ import Testing
         #expect(Self.steps("other", all) == ["\(Self.host) uri"])
     }
 
-    @Test func `an installed application is started only when it is preferred`() throws {
+    @Test func `an installed application is started when it is preferred, or when no other runs that takes it`() throws
+    {
         let all = [try Self.application("c", ["player"], isRunning: false)]
-        #expect(Self.steps("player", all) == [])
+        let running = all + [try Self.application("d", ["player"])]
+        #expect(Self.steps("player", all) == ["c uri"])
+        #expect(Self.steps("player", running) == ["d uri"])
         #expect(Self.steps("player", preferred: ["c"], all) == ["c uri"])
     }
 
