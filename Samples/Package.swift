@@ -27,6 +27,8 @@ let package = Package(
         .executable(name: "typed-service", targets: ["typed-service"]),
         .executable(name: "typed-client", targets: ["typed-client"]),
         .executable(name: "lifecycle-service", targets: ["lifecycle-service"]),
+        .executable(name: "remote-player", targets: ["remote-player"]),
+        .executable(name: "play-there", targets: ["play-there"]),
     ],
     dependencies: [
         // Named, because the folder of a checkout may be called anything.
@@ -86,6 +88,20 @@ let package = Package(
             dependencies: [remoteSystems, lifecycle, logging, metrics],
             path: "lifecycle-service",
             exclude: ["README.md"],
+            swiftSettings: settings
+        ),
+        // Plays what other systems send.
+        .executableTarget(
+            name: "remote-player",
+            dependencies: [remoteSystems, lifecycle, logging],
+            path: "remote-launch/Player",
+            swiftSettings: settings
+        ),
+        // Sends something to play.
+        .executableTarget(
+            name: "play-there",
+            dependencies: [remoteSystems, arguments],
+            path: "remote-launch/Sender",
             swiftSettings: settings
         ),
     ],
