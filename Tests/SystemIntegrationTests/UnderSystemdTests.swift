@@ -15,35 +15,38 @@ extension SystemTests {
                 let host = try await network.addHost("alpha")
                 let a = Machine(host: host, name: "alpha", state: try await host.stateOfNobody())
                 let b = try await network.addMachine("beta", state: "\(host.directory)/beta")
-                let systemd = try await Systemd.start(on: a, units: ["serve.service": try await Self.unit(a)])
-                try await systemd.isUp()
-                // Nobody has joined anybody yet: the unit makes the account, whose state the other machine then borrows.
-                try await systemd.control("start", "serve.service")
-                _ = try await eventually("'ready'", within: .seconds(15)) {
-                    systemd.printed.contains("\"ready\"") ? true : nil
+                try await Systemd.with(on: host, units: ["serve.service": try await Self.unit(a)]) { systemd in
+                    try await Self.check(systemd, a, b)
                 }
-                try await run(["cp", "-a", a.state, b.state])
-                try await run(["chown", "-R", "0:0", b.state])
-                let onB = try b.watch()
-                try await onB.told("added") { $0.applications?.first?.services == ["remote-systems.ping"] }
-
-                var told = onB.told.count
-                let killed = Date()
-                try await systemd.control("kill", "--signal=KILL", "serve.service")
-                try await onB.told("removed", from: told)
-                let back = try await onB.told("added", from: told, within: .seconds(20))
-                report("killed under systemd, restarted, to added", [back.seconds(since: killed)])
-                #expect(try await b.ping(a.address).answered == 3)
-
-                told = onB.told.count
-                let end = Date()
-                try await systemd.control("stop", "serve.service")
-                #expect(try await onB.told("removed", from: told).seconds(since: end) < 1)
-                let result = try await systemd.control("show", "serve.service", "--property=Result,ExecMainStatus")
-                #expect(result.contains("Result=success") && result.contains("ExecMainStatus=0"), "\(result)")
-                #expect(systemd.printed.contains("\"stopped\""))
-                await systemd.stop()
             }
+        }
+
+        private static func check(_ systemd: Systemd, _ a: Machine, _ b: Machine) async throws {
+            // Nobody has joined anybody yet: the unit makes the account, whose state the other machine then borrows.
+            try await systemd.control("start", "serve.service")
+            _ = try await eventually("'ready'", within: .seconds(15)) {
+                systemd.printed.contains("\"ready\"") ? true : nil
+            }
+            try await run(["cp", "-a", a.state, b.state])
+            try await run(["chown", "-R", "0:0", b.state])
+            let onB = try b.watch()
+            try await onB.told("added") { $0.applications?.first?.services == ["remote-systems.ping"] }
+
+            var told = onB.told.count
+            let killed = Date()
+            try await systemd.control("kill", "--signal=KILL", "serve.service")
+            try await onB.told("removed", from: told)
+            let back = try await onB.told("added", from: told, within: .seconds(20))
+            report("killed under systemd, restarted, to added", [back.seconds(since: killed)])
+            #expect(try await b.ping(a.address).answered == 3)
+
+            told = onB.told.count
+            let end = Date()
+            try await systemd.control("stop", "serve.service")
+            #expect(try await onB.told("removed", from: told).seconds(since: end) < 1)
+            let result = try await systemd.control("show", "serve.service", "--property=Result,ExecMainStatus")
+            #expect(result.contains("Result=success") && result.contains("ExecMainStatus=0"), "\(result)")
+            #expect(systemd.printed.contains("\"stopped\""))
         }
 
         /// What a careful administrator would write.
@@ -85,9 +88,24 @@ private struct Systemd {
     let process: ChildProcess
     let host: SimulatedHost
 
-    /// Starts it with these units and no others.
-    static func start(on machine: Machine, units: [String: String]) async throws -> Systemd {
-        let host = machine.host
+    /// Runs the body with one that has these units and no others.
+    static func with(
+        on host: SimulatedHost,
+        units: [String: String],
+        _ body: (Systemd) async throws -> Void
+    ) async throws {
+        let systemd = try await start(on: host, units: units)
+        do {
+            try await systemd.isUp()
+            try await body(systemd)
+            await systemd.stop()
+        } catch {
+            await systemd.stop()
+            throw error
+        }
+    }
+
+    private static func start(on host: SimulatedHost, units: [String: String]) async throws -> Systemd {
         let directory = "\(host.directory)/units"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         for (name, text) in units {
@@ -115,7 +133,7 @@ private struct Systemd {
     }
 
     /// Waits until it takes orders.
-    func isUp() async throws {
+    private func isUp() async throws {
         do {
             _ = try await eventually("systemd", within: .seconds(20), every: .milliseconds(200)) { () -> Bool? in
                 let answer = try? await control("is-active", "idle.target")
@@ -139,7 +157,7 @@ private struct Systemd {
     var printed: String { (try? String(contentsOfFile: "\(host.directory)/printed", encoding: .utf8)) ?? "" }
 
     /// Ends it, and with it all that it has started.
-    func stop() async {
+    private func stop() async {
         process.send(SIGKILL)
         _ = try? await process.exit()
         let remove = """
