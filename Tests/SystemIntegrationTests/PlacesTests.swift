@@ -63,7 +63,7 @@ extension SimulatedNetwork {
     /// Adds a host on which programs run in a container.
     fileprivate func addContainer(_ name: String, state: String) async throws -> Machine {
         let host = try await addHost(name)
-        let root = "\(host.directory)/root"
+        let root = "\(host.directory)/image"
         for directory in ["bin", "proc", "dev", "run", "tmp"] {
             try FileManager.default.createDirectory(atPath: "\(root)/\(directory)", withIntermediateDirectories: true)
         }

@@ -72,7 +72,8 @@ package final class Listener: Sendable {
         if let host { return try await bind(host) }
         do {
             return try await bind("::")
-        } catch where Self.meansNoIPv6(error) {
+        } catch {
+            guard Self.meansNoIPv6(error) else { throw error }
             return try await bind("0.0.0.0")
         }
     }
