@@ -70,21 +70,13 @@ package final class Listener: Sendable {
         }
     }
 
-    /// Whoever has made the socket need not have made it so, and an event loop that waits for one caller serves none.
-    private static func nonBlocking(_ descriptor: Int32) throws -> Int32 {
-        let flags = fcntl(descriptor, F_GETFL)
-        guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0 else {
-            throw IOError(errnoCode: errno, reason: "fcntl")
-        }
-        return descriptor
-    }
-
     /// Binds to `host`; for nil to every address, of IPv4 alone on a machine without IPv6.
     static func bind<Bound>(to host: String?, _ bind: (String) async throws -> Bound) async throws -> Bound {
         if let host { return try await bind(host) }
         do {
             return try await bind("::")
-        } catch where Self.meansNoIPv6(error) {
+        } catch {
+            guard Self.meansNoIPv6(error) else { throw error }
             return try await bind("0.0.0.0")
         }
     }
