@@ -161,13 +161,15 @@ struct OpeningProcess {
         _ uri: String,
         fallback: String? = nil,
         applications: [String] = [],
-        inputData: ValueSet? = nil
+        inputData: ValueSet? = nil,
+        timeout: Duration? = nil
     ) async throws -> RemoteLaunchURIResult {
         try await RemoteLauncher().launchURI(
             uri,
             with: self.request,
             options: RemoteLauncherOptions(fallbackURI: fallback, preferredApplicationIDs: applications),
-            inputData: inputData
+            inputData: inputData,
+            timeout: timeout
         )
     }
 

@@ -205,6 +205,24 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a yes that comes when nobody waits any more opens nothing`() async throws {
+            try await Desktop.with { desktop in
+                try desktop.install("one")
+                try desktop.associate("player", "one")
+                let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": "never"]
+                try await desktop.whileOpening(variables) { opening in
+                    // The one who is asked says yes at the moment of being interrupted.
+                    let result = try await opening.launch("player:x", timeout: .milliseconds(500))
+                    #expect(result.status == .unknown)
+                    // An answer that comes afterwards shows that the host is through with it.
+                    _ = try await eventually("the question") { opening.process.lines.contains("answered") ? true : nil }
+                    let after = try await opening.launch("tel:1")
+                    #expect(after.status == .protocolUnavailable)
+                    #expect(desktop.record("one") == nil)
+                }
+            }
+        }
+
         @Test func `a host that dies while somebody is asked leaves the launch unknown, not failed (X-20)`()
             async throws
         {

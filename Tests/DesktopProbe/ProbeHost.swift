@@ -25,6 +25,7 @@ enum ProbeHost {
             policy.ask = { _ in
                 Record.say("asked")
                 try? await Task.sleep(for: .seconds(60))
+                Record.say("answered")
                 return true
             }
         default: break
