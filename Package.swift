@@ -145,7 +145,8 @@ let package = Package(
         .testTarget(
             name: "RemoteSystemsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery",
+                "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity",
+                "RemoteSystemsDiscovery",
                 "ValueSets",
                 nioCore, lifecycle, logging,
             ],

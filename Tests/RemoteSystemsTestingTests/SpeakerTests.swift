@@ -48,7 +48,7 @@ private final class Player: Sendable {
     }
 
     /// Run as often as the environment says, to see whether it ever fails.
-    @Test func `the same a thousand times`() async throws {
+    @Test func `it does not fail, however often it runs`() async throws {
         let times = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_REPEAT"].flatMap { Int($0) } ?? 3
         var slowest = Duration.zero
         var all = Duration.zero

@@ -5,6 +5,7 @@ import RemoteSystems
 
 /// Code that is worth testing: knows the speakers of the house and whether they answer.
 public actor Player {
+    /// What is known of a speaker.
     public enum Speaker: Sendable, Equatable {
         case answers
         case silent

@@ -34,7 +34,9 @@ public final class EventRecorder: Sendable {
 
     /// Records what the watcher tells from now on.
     ///
-    /// - Parameter patience: how long, in real time, to wait for an event before that fails.
+    /// - Parameters:
+    ///   - watcher: the watcher, which is held.
+    ///   - patience: how long, in real time, to wait for an event before that fails.
     public init(_ watcher: RemoteSystemWatcher, patience: Duration = .seconds(10)) {
         self.patience = patience
         self.watcher = watcher

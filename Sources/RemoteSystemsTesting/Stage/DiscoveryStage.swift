@@ -199,7 +199,9 @@ public final class DiscoveryStage: Sendable {
 
     /// The system starts its hosts and announces them; one that went silent is heard again.
     ///
-    /// - Parameter after: when, by the clock, from now. What is to happen later happens while ``advance(by:)`` gets there.
+    /// - Parameters:
+    ///   - system: the system.
+    ///   - delay: when, by the clock, from now. What is to happen later happens while ``advance(by:)`` gets there.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in
             discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
@@ -213,7 +215,7 @@ public final class DiscoveryStage: Sendable {
     ///   - system: the system.
     ///   - application: which of its applications; the first unless given.
     ///   - attributes: what it says from then on.
-    ///   - after: when, by the clock, from now.
+    ///   - delay: when, by the clock, from now.
     public func changes(
         _ system: StagedSystem,
         application: String? = nil,
@@ -234,7 +236,7 @@ public final class DiscoveryStage: Sendable {
     /// - Parameters:
     ///   - system: the system.
     ///   - departure: how it goes. One that goes orderly finishes what is under way first, which may need time to move.
-    ///   - after: when, by the clock, from now.
+    ///   - delay: when, by the clock, from now.
     public func vanishes(
         _ system: StagedSystem,
         _ departure: StagedSystem.Departure = .orderly,
