@@ -163,6 +163,8 @@ extension RemoteSystemConnectionRequest {
                 endpoints: application.endpoints,
                 systemID: application.systemID
             )
+        case .token(let token):
+            DiagnosisTarget(name: token.systemID.short, endpoints: token.endpoints, systemID: token.systemID)
         case .address(let endpoint, let systemID):
             DiagnosisTarget(
                 name: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))",
