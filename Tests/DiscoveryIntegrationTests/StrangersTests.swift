@@ -131,7 +131,7 @@ struct StrangersTests {
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             let capture = try b.start(Python.capture(interface: "eth0"))
-            try await capture.event("capturing")
+            try await capture.capturing()
             let script =
                 "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) announce instance=i port=4000"
             let probe = try a.start([
@@ -157,7 +157,7 @@ struct StrangersTests {
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             let capture = try b.start(Python.capture(interface: "eth0"))
-            try await capture.event("capturing")
+            try await capture.capturing()
             let onA = try await a.browse("interfaces=lo")
             let announced = try await a.announce("local", port: 4000, "interfaces=lo")
             try await onA.appeared("local", at: "127.0.0.1:4000")

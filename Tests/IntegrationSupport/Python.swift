@@ -27,7 +27,7 @@ package enum Python {
         command(name, arguments, beside: test)
     }
 
-    /// Prints every frame that an interface receives, in hexadecimal digits.
+    /// Prints every frame that an interface receives, in hexadecimal digits; ``ChildProcess/capturing()`` says from when on.
     package static func capture(interface: String) -> [String] {
         command("capture.py", [interface], beside: #filePath)
     }
@@ -56,5 +56,14 @@ package enum Python {
             bits &= (1 << count) - 1
         }
         return bytes
+    }
+}
+
+extension ChildProcess {
+    /// Waits until a capture misses nothing any more.
+    package func capturing() async throws {
+        _ = try await eventually("a look at the wire", within: .seconds(10)) {
+            self.lines.contains("capturing") ? true : nil
+        }
     }
 }

@@ -18,7 +18,7 @@ extension SystemTests {
                 try await way.prepare(a.host)
                 try await c.startDaemon()
                 let capture = try b.host.start(Python.capture(interface: "eth0"))
-                try await capture.told("capturing")
+                try await capture.capturing()
                 let python = try b.host.start(Python.script("resolve.py"))
                 try await python.told("browsing")
                 let ready = try await a.serve(port: 4711).told("ready")
