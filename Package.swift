@@ -104,7 +104,8 @@ let package = Package(
         .target(
             name: "RemoteSystemsTesting",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets",
+                "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport",
+                "ValueSets",
                 nioCore, crypto, logging,
             ],
             swiftSettings: settings
@@ -144,7 +145,8 @@ let package = Package(
         .testTarget(
             name: "RemoteSystemsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsTransport", "RemoteSystemsIdentity", "RemoteSystemsDiscovery",
+                "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity",
+                "RemoteSystemsDiscovery",
                 "ValueSets",
                 nioCore, lifecycle, logging,
             ],
@@ -155,19 +157,55 @@ let package = Package(
             dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "ValueSets", nioCore],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "RemoteSystemsDesktopTests",
+            dependencies: ["RemoteSystemsDesktop", "RemoteSystems"],
+            swiftSettings: settings
+        ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
-        .target(name: "IntegrationSupport", path: "Tests/IntegrationSupport", swiftSettings: settings),
+        .target(
+            name: "IntegrationSupport",
+            path: "Tests/IntegrationSupport",
+            exclude: ["Scripts"],
+            swiftSettings: settings
+        ),
+        // An application that somebody has installed, for tests of the host daemon.
+        .executableTarget(
+            name: "installed-application",
+            dependencies: ["RemoteSystems", lifecycle],
+            path: "Tests/InstalledApplication",
+            swiftSettings: settings
+        ),
+        // The host daemon: its parts, and the command as a service manager runs it.
+        .testTarget(
+            name: "HostDaemonTests",
+            dependencies: [
+                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "remotesystems", "installed-application",
+            ],
+            swiftSettings: settings
+        ),
         // The command, run as its users run it.
         .testTarget(
             name: "CommandTests",
-            dependencies: ["IntegrationSupport", "remotesystems"],
-            exclude: ["Scripts"],
+            dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems"],
             swiftSettings: settings
         ),
         .executableTarget(
             name: "discovery-probe",
             dependencies: ["RemoteSystemsDiscovery", logging],
             path: "Tests/DiscoveryProbe",
+            swiftSettings: settings
+        ),
+        // A host that opens URIs, a program that they are opened with, and one that a bus starts.
+        .executableTarget(
+            name: "desktop-probe",
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "CRemoteSystemsGIO"],
+            path: "Tests/DesktopProbe",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DesktopIntegrationTests",
+            dependencies: ["IntegrationSupport", "RemoteSystems", "desktop-probe", "remotesystems"],
             swiftSettings: settings
         ),
         .testTarget(

@@ -13,6 +13,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: "remote-systems")
+let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package: "remote-systems")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -27,6 +28,8 @@ let package = Package(
         .executable(name: "typed-service", targets: ["typed-service"]),
         .executable(name: "typed-client", targets: ["typed-client"]),
         .executable(name: "lifecycle-service", targets: ["lifecycle-service"]),
+        .executable(name: "remote-player", targets: ["remote-player"]),
+        .executable(name: "play-there", targets: ["play-there"]),
     ],
     dependencies: [
         // Named, because the folder of a checkout may be called anything.
@@ -86,6 +89,28 @@ let package = Package(
             dependencies: [remoteSystems, lifecycle, logging, metrics],
             path: "lifecycle-service",
             exclude: ["README.md"],
+            swiftSettings: settings
+        ),
+        // Plays what other systems send.
+        .executableTarget(
+            name: "remote-player",
+            dependencies: [remoteSystems, lifecycle, logging],
+            path: "remote-launch/Player",
+            swiftSettings: settings
+        ),
+        // Sends something to play.
+        .executableTarget(
+            name: "play-there",
+            dependencies: [remoteSystems, arguments],
+            path: "remote-launch/Sender",
+            swiftSettings: settings
+        ),
+        // Code that is worth testing, and its tests, with scripted discovery.
+        .target(name: "Player", dependencies: [remoteSystems], path: "testing/Player", swiftSettings: settings),
+        .testTarget(
+            name: "PlayerTests",
+            dependencies: ["Player", remoteSystems, testing],
+            path: "testing/PlayerTests",
             swiftSettings: settings
         ),
     ],

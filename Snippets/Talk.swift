@@ -52,3 +52,16 @@ func ask(_ player: RemoteSystemApplication) async throws {
     await connection.close()
 }
 // snippet.end
+
+// A single message.
+// snippet.stateless
+func mute(_ player: RemoteSystemApplication) async throws -> Bool {
+    let volume = AppServiceDescription(name: "com.example.volume")
+    let response = try await AppServiceConnection.sendStateless(
+        ["Volume": 0.0],
+        to: volume,
+        request: RemoteSystemConnectionRequest(application: player)
+    )
+    return response.status == .success
+}
+// snippet.end

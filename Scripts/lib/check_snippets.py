@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the Swift code in RemoteSystems' catalogue is, line for line, part of a file in Snippets/, which SwiftPM compiles."""
+"""Checks that the Swift code in the catalogues named below is, line for line, part of a file that is compiled: a snippet or a sample."""
 
 import pathlib
 import re
@@ -10,12 +10,14 @@ import sys
 
 def main() -> int:
     root = pathlib.Path(__file__).resolve().parents[2]
-    compiled = [path.read_text() for path in sorted((root / "Snippets").glob("*.swift"))]
+    sources = [root / "Snippets", root / "Samples/Sources", root / "Samples/Tests"]
+    compiled = [path.read_text() for source in sources for path in sorted(source.rglob("*.swift"))]
     failures = 0
-    for page in sorted((root / "Sources/RemoteSystems/RemoteSystems.docc").glob("*.md")):
+    pages = [page for product in ("RemoteSystems", "RemoteSystemsTesting") for page in (root / f"Sources/{product}").glob("*.docc/*.md")]
+    for page in sorted(pages):
         for block in re.findall(r"```swift\n(.*?)```", page.read_text(), re.S):
             if not any(block.strip() in text for text in compiled):
-                print(f"{page.relative_to(root)}: not in Snippets/: {block.strip().splitlines()[0]}")
+                print(f"{page.relative_to(root)}: not in Snippets/ or Samples/: {block.strip().splitlines()[0]}")
                 failures += 1
     return 1 if failures else 0
 

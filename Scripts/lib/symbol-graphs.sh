@@ -40,6 +40,11 @@ extract_symbol_graph() {
         find -L "$bin_path" -mindepth 2 -maxdepth 2 -name module.modulemap -print0
         find "$ROOT/Sources" "$ROOT/.build/checkouts" -path '*/Sources/*' -name module.modulemap -print0 2>/dev/null
     )
+    # And where those of the system's libraries are whose headers are not on the usual path: SwiftPM asks pkg-config too.
+    local flag
+    for flag in $(pkg-config --cflags-only-I gio-unix-2.0 2>/dev/null || true); do
+        arguments+=(-Xcc "$flag")
+    done
     [[ -z $reexported ]] || arguments+=("-experimental-allowed-reexported-modules=$reexported")
     mkdir -p "$directory"
     swift symbolgraph-extract \

@@ -11,6 +11,7 @@ public struct RemoteSystemError: Error, Sendable {
         private enum Kind: String {
             case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
             case invalidMessage, messageTooLarge, connectionClosed, connectionLost, deadlineExceeded
+            case invalidConnectionToken
             case serviceFailed, cannotListen, discovery, localResources
         }
 
@@ -35,6 +36,8 @@ public struct RemoteSystemError: Error, Sendable {
         public static let protocolViolation = Code(kind: .protocolViolation)
         /// The message does not satisfy the schema, or cannot be encoded. Nothing was sent.
         public static let invalidMessage = Code(kind: .invalidMessage)
+        /// The text is no connection token, or one of a version that is not known here.
+        public static let invalidConnectionToken = Code(kind: .invalidConnectionToken)
         /// The message is larger than the other side takes. Nothing was sent.
         public static let messageTooLarge = Code(kind: .messageTooLarge)
         /// The connection was closed before; nothing was sent.

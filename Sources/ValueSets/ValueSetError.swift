@@ -56,7 +56,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
     /// A sentence that says what happened and what to do.
     public var message: String
 
-    /// Where in the encoded bytes it happened, counted from the start of the message; `nil` if there are no bytes.
+    /// Where in the encoded bytes, or in the JSON, it happened, counted from 0 at the start; `nil` if that is not known.
     public var byteOffset: Int?
 
     /// Where in the value it happened, such as `player.tracks[3].title`; empty for the value itself. At most 384 bytes of

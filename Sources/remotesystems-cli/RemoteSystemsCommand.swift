@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import RemoteSystems
 
 /// `remotesystems`: the command line of the SDK.
 @main
@@ -19,10 +20,11 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
 
             With --json every subcommand prints one JSON object a line; Docs/command-line.md lists the fields.
             """,
-        version: "remotesystems 0.1.0 (protocol 1.0)",
+        version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
-            WatchCommand.self, ListCommand.self, PingCommand.self, ServeCommand.self, LaunchCommand.self,
-            HostCommand.self, ValuesCommand.self, AccountCommand.self, DoctorCommand.self,
+            WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self, LaunchCommand.self,
+            PingCommand.self, ServeCommand.self, HostCommand.self, ValuesCommand.self, AccountCommand.self,
+            DoctorCommand.self,
         ]
     )
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import IntegrationSupport
 import Testing
 
@@ -11,9 +12,10 @@ import Testing
 extension CommandTests {
     @Suite struct Usage {
         static let commands = [
-            [], ["watch"], ["list"], ["ping"], ["serve"], ["values"], ["values", "encode"], ["values", "decode"],
+            [], ["watch"], ["list"], ["info"], ["apps"], ["call"], ["ping"], ["serve"], ["values"],
+            ["values", "encode"], ["values", "decode"],
             ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
-            ["account", "import"], ["doctor"],
+            ["account", "import"], ["doctor"], ["launch"],
         ]
 
         @Test func `every subcommand explains itself within 80 columns`() async throws {
@@ -36,6 +38,10 @@ extension CommandTests {
             ["values", "encode", "--format", "octal"],
             ["values", "encode", "--format", "raw", "--json"], ["values", "decode", "--format", "raw", "00"],
             ["account", "export"], ["doctor", "--port", "x"],
+            ["info"], ["info", ""], ["apps"], ["call"], ["call", "somewhere"], ["call", "somewhere", ""],
+            ["call", "somewhere", "x", "key"], ["call", "somewhere", "x", "=value"], ["call", "somewhere", "x", ":=1"],
+            ["call", "somewhere", "x", "a=1", "--describe"], ["call", "somewhere", "x", "--timeout", "0"],
+            ["serve", "--application-id", ""],
         ])
         func `arguments that make no sense end with 64 and a hint`(arguments: [String]) async throws {
             try await Sandbox.with { sandbox in
@@ -53,6 +59,19 @@ extension CommandTests {
                     #expect(script.status == 0)
                     #expect(script.lines.contains { $0.contains("state-directory") }, "\(shell)")
                 }
+            }
+        }
+
+        @Test(arguments: ["call", "info", "apps", "ping"])
+        func `completing a name where nothing is known is quiet, and makes no account`(command: String) async throws {
+            try await Sandbox.with { sandbox in
+                let completion = try await sandbox.start(
+                    ["---completion", command, "--", "positional@0", "2", "0", "remotesystems", command, ""]
+                ).finish()
+                #expect(completion.status == 0)
+                #expect(completion.errors == "")
+                #expect(completion.lines.allSatisfy { $0.isEmpty })
+                #expect(!FileManager.default.fileExists(atPath: sandbox.state()))
             }
         }
 

@@ -14,9 +14,15 @@ extension CommandTests {
                 #expect(finished.json.count == finished.lines.count)
                 let findings = finished.json.filter { $0["event"] as? String == "finding" }
                 let codes = findings.compactMap { $0["code"] as? String }
-                #expect(codes == ["clock", "account", "certificate", "interfaces", "avahi", "discovery", "port"])
+                let expected = [
+                    "clock", "account", "certificate", "interfaces", "avahi", "avahi-limits", "discovery", "port",
+                    "systems", "other-accounts",
+                ]
+                #expect(codes == expected)
                 for finding in findings {
-                    #expect(finding["status"] as? String == "ok")
+                    let code = finding["code"] as? String
+                    // Other tests may serve on the same interface meanwhile, or nobody.
+                    if code != "systems", code != "other-accounts" { #expect(finding["status"] as? String == "ok") }
                     #expect(finding["what"] is String)
                     #expect(finding["why"] is String)
                 }
@@ -48,6 +54,67 @@ extension CommandTests {
                     let plain = try await sandbox.run("doctor", "--loopback", "--port", port)
                     #expect(plain.status == 1)
                     #expect(plain.lines.contains { $0.contains("→") })
+                }
+            }
+        }
+
+        @Test func `a system that is named is asked, by its address and by its id`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { serving, port in
+                    let id = try #require(try await serving.event("ready")["systemID"] as? String)
+                    for name in ["127.0.0.1:\(port)", String(id.prefix(8))] {
+                        let finished = try await sandbox.run("doctor", name, "--loopback", "--port", "0", "--json")
+                        #expect(finished.status == 0, "\(finished.lines)")
+                        let codes = finished.json.compactMap { $0["code"] as? String }
+                        #expect(
+                            codes.suffix(5)
+                                == ["peer", "peer-version", "peer-clock", "peer-connects-back", "peer-multicast"]
+                        )
+                        #expect(finished.json.last?["event"] as? String == "summary")
+                    }
+                }
+            }
+        }
+
+        @Test func `a system that is not found, or not there, is a problem and no failure`() async throws {
+            try await Sandbox.with { sandbox in
+                let none = try await sandbox.run("doctor", "nobody", "--loopback", "--port", "0", "--json")
+                #expect(none.status == 1)
+                #expect(!FileManager.default.fileExists(atPath: sandbox.state()))
+                _ = try await sandbox.account()
+                for name in ["nobody", "127.0.0.1:9"] {
+                    let finished = try await sandbox.run(
+                        "doctor",
+                        name,
+                        "--loopback",
+                        "--port",
+                        "0",
+                        "--wait",
+                        "0.5",
+                        "--json"
+                    )
+                    #expect(finished.status == 1)
+                    let finding = finished.json.first { $0["code"] as? String == "peer" }
+                    #expect(finding?["status"] as? String == "problem")
+                    #expect(finding?["advice"] is String)
+                }
+            }
+        }
+
+        @Test func `what it prints fits into 80 columns`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let finished = try await sandbox.run(
+                        "doctor",
+                        "127.0.0.1:\(port)",
+                        "--interface",
+                        "none0",
+                        "--port",
+                        "0"
+                    )
+                    let command = finished.lines.filter { $0.count > 80 }
+                    #expect(command.isEmpty, "\(command)")
+                    #expect(finished.lines.contains { $0.hasPrefix("problem interfaces:") })
                 }
             }
         }

@@ -190,17 +190,20 @@ extension CommandTests {
             }
         }
 
-        @Test func `an empty list says why it may be empty`() async throws {
+        @Test func `an empty list says the most likely reason`() async throws {
             try await Sandbox.with { sandbox in
                 let plain = try await sandbox.run("list", "--loopback", "--wait", "1", "--filter", "kind=phone")
                 #expect(plain.status == 1)
                 #expect(plain.lines.isEmpty)
-                #expect(plain.errors.contains("Likely reasons"))
-                #expect(plain.errors.contains("--filter"))
+                #expect(plain.errors.contains("Most likely"))
+                #expect(plain.errors.contains("→"))
                 #expect(plain.errors.split(separator: "\n").allSatisfy { $0.count <= 80 })
                 let json = try await sandbox.run("list", "--loopback", "--wait", "1", "--json")
                 #expect(json.status == 1)
+                #expect(json.json.map { $0["event"] as? String } == ["finding", "enumeration-completed"])
+                #expect(json.event("finding")?["code"] is String)
                 #expect(json.event("enumeration-completed")?["systems"] as? Int == 0)
+                #expect(json.event("enumeration-completed")?["excluded"] as? Int == 0)
             }
         }
 

@@ -105,7 +105,17 @@ extension CommandTests {
             }
         }
 
-        @Test(arguments: ["{", "", "[1,,2]", #"{"$date":"x"}"#, #"{"$uuid":1}"#, #"{"a":{"$nothing":1}}"#])
+        @Test func `broken JSON is refused with its place`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.run("values", "encode", "[1,]", "--json")
+                #expect(finished.status == 1)
+                #expect(finished.event("failed")?["byteOffset"] as? Int == 3)
+                let plain = try await sandbox.run("values", "encode", "[1,]")
+                #expect(plain.errors.contains("line 1, column 4"))
+            }
+        }
+
+        @Test(arguments: ["{", "", "[1,]", "[1,,2]", #"{"$date":"x"}"#, #"{"$uuid":1}"#, #"{"a":{"$nothing":1}}"#])
         func `text that is no value is refused`(json: String) async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run("values", "encode", "--json", input: Array(json.utf8))

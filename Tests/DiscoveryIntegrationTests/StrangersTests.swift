@@ -39,7 +39,7 @@ struct StrangersTests {
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(a)
-            let listener = try b.start(try Python.command("zeroconf_browse.py"))
+            let listener = try b.start(Python.script("zeroconf_browse.py"))
             try await listener.event("browsing")
             let announced = try await a.announce("ours", port: 4711, "v:1")
             try await listener.event("appeared") {
@@ -57,7 +57,7 @@ struct StrangersTests {
             let b = try await network.addHost("b")
             try await way.prepare(b)
             let onB = try await b.browse()
-            let publisher = try a.start(try Python.command("zeroconf_announce.py", a.address, "theirs", "5000", "k=v"))
+            let publisher = try a.start(Python.script("zeroconf_announce.py", a.address, "theirs", "5000", "k=v"))
             try await publisher.event("announcing", within: .seconds(10))
             try await onB.appeared("theirs", at: "\(a.address):5000")
             publisher.send(SIGTERM)
@@ -101,7 +101,7 @@ struct StrangersTests {
             let b = try await network.addHost("b")
             try await way.prepare(b)
             let onB = try await b.browse()
-            let attacker = try a.start(try Python.command("garbage_packets.py", a.address))
+            let attacker = try a.start(Python.script("garbage_packets.py", a.address))
             try await attacker.event("done", within: .seconds(20))
             _ = try await a.announce("after")
             try await onB.appeared("after", at: a.address)
@@ -130,8 +130,8 @@ struct StrangersTests {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
-            let capture = try b.start(try Python.capture(interface: "eth0"))
-            try await capture.event("capturing")
+            let capture = try b.start(Python.capture(interface: "eth0"))
+            try await capture.capturing()
             let script =
                 "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) announce instance=i port=4000"
             let probe = try a.start([
@@ -156,8 +156,8 @@ struct StrangersTests {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
-            let capture = try b.start(try Python.capture(interface: "eth0"))
-            try await capture.event("capturing")
+            let capture = try b.start(Python.capture(interface: "eth0"))
+            try await capture.capturing()
             let onA = try await a.browse("interfaces=lo")
             let announced = try await a.announce("local", port: 4000, "interfaces=lo")
             try await onA.appeared("local", at: "127.0.0.1:4000")

@@ -79,6 +79,19 @@ package final class SimulatedHost: Sendable {
         try await run(["ip", "-n", network.bridge, "link", "set", port(ethernet), plugged ? "up" : "down"])
     }
 
+    /// Keeps the host's port from others that are kept so, as an access point does with its clients (client isolation).
+    package func setIsolated(_ isIsolated: Bool) async throws {
+        try await run([
+            "ip", "netns", "exec", network.bridge, "bridge", "link", "set", "dev", port(0), "isolated",
+            isIsolated ? "on" : "off",
+        ])
+    }
+
+    /// Gives the host a packet filter of these lines, in the syntax of nft(8).
+    package func setFirewall(_ rules: String) async throws {
+        try await network.setRules(rules, of: namespace)
+    }
+
     /// Runs `ip` with these arguments on the host.
     package func ip(_ arguments: String...) async throws {
         try await run(["ip", "-n", namespace] + arguments)
@@ -87,6 +100,12 @@ package final class SimulatedHost: Sendable {
     // MARK: Programs
 
     private func inside(_ arguments: [String]) -> [String] { ["ip", "netns", "exec", namespace] + arguments }
+
+    /// The arguments that run a program where the configuration of the host's daemon is in its usual place.
+    package var besideDaemon: [String] {
+        let script = "mount --bind \(directory)/etc /etc/avahi && exec \"$@\""
+        return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
+    }
 
     /// Starts a program on the host. It is stopped with the network at the latest.
     package func start(_ arguments: [String], readsErrors: Bool = false) throws -> ChildProcess {

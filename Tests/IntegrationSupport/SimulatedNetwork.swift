@@ -22,9 +22,12 @@ package final class SimulatedNetwork: Sendable {
     /// Why there can be no simulated network here; nil when there can.
     package static let obstacle: String? = {
         guard geteuid() == 0 else { return "network namespaces need root" }
-        for tool in ["ip", "unshare", "dbus-daemon", "dbus-send", "avahi-daemon", "avahi-browse", "avahi-publish"]
+        for tool in [
+            "ip", "nft", "unshare", "dbus-daemon", "dbus-send", "avahi-daemon", "avahi-browse", "avahi-publish",
+        ]
         where !isInstalled(tool) {
-            return "\(tool) is not installed: apt-get install iproute2 util-linux dbus avahi-daemon avahi-utils"
+            return
+                "\(tool) is not installed: apt-get install iproute2 nftables util-linux dbus avahi-daemon avahi-utils"
         }
         let trial = "\(prefix)-trial-\(getpid())"
         guard system("ip", "netns", "add", trial) else { return "ip netns add does not work here" }
@@ -96,6 +99,25 @@ package final class SimulatedNetwork: Sendable {
     }
 
     var bridge: String { "\(label)-bridge" }
+
+    /// Has the Ethernet itself drop multicast DNS between hosts, as some access points do, and let the rest pass.
+    package func dropMulticast() async throws {
+        let rules = """
+            table bridge isolation {
+              chain forward {
+                type filter hook forward priority 0; policy accept;
+                udp dport 5353 drop
+              }
+            }
+            """
+        try await setRules(rules, of: bridge)
+    }
+
+    func setRules(_ rules: String, of namespace: String) async throws {
+        let file = "\(directory)/\(namespace).nft"
+        try "flush ruleset\n\(rules)\n".write(toFile: file, atomically: true, encoding: .utf8)
+        try await run(["ip", "netns", "exec", namespace, "nft", "-f", file])
+    }
 
     /// Adds a host with the address 10.77.0.*n*, connected and without any daemon.
     package func addHost(_ name: String) async throws -> SimulatedHost {

@@ -18,8 +18,17 @@ import Testing
         Sighting(interface: interface, family: family, instance: name)
     }
 
-    private func found(_ address: String, port: Int = 7, _ properties: [String: [UInt8]] = [:]) -> Resolution {
-        Resolution(endpoint: DiscoveryEndpoint(address: address, port: port), properties: properties)
+    private func found(
+        _ address: String,
+        port: Int = 7,
+        _ properties: [String: [UInt8]] = [:],
+        at hostName: String = "host.local"
+    ) -> Resolution {
+        Resolution(
+            hostName: hostName,
+            endpoint: DiscoveryEndpoint(address: address, port: port),
+            properties: properties
+        )
     }
 
     private func hint(_ name: String, _ endpoints: [(String, Int)], _ properties: [String: [UInt8]] = [:])
@@ -67,6 +76,31 @@ import Testing
         #expect(
             machine.resolved(sighting("a"), found("10.0.0.1", port: 8)) == .tell(.changed(hint("a", [("10.0.0.1", 8)])))
         )
+    }
+
+    @Test func `what a resolver tells of a second host is not used, and another resolver is made`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1", port: 7))
+        // The new host's port with the old one's address, then both right, or never.
+        let half = found("10.0.0.1", port: 8, at: "other.local")
+        #expect(machine.resolved(sighting("a"), half, now: start) == .nothing)
+        #expect(machine.resolved(sighting("a"), found("10.0.0.2", port: 8, at: "other.local")) == .nothing)
+        #expect(machine.hints == [hint("a", [("10.0.0.1", 7)])])
+        #expect(machine.movedOn(now: start).isEmpty)
+        #expect(machine.movedOn(now: start + Machine.moving) == [sighting("a")])
+        #expect(machine.movedOn(now: start + Machine.moving).isEmpty)
+        let moved = machine.resolved(sighting("a"), found("10.0.0.2", port: 8, at: "other.local"))
+        #expect(moved == .tell(.changed(hint("a", [("10.0.0.2", 8)]))))
+    }
+
+    @Test func `an instance that is gone before it is resolved anew is forgotten`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        _ = machine.resolved(sighting("a"), found("10.0.0.1", at: "other.local"), now: start)
+        _ = machine.gone(sighting("a"))
+        #expect(machine.movedOn(now: start + Machine.moving).isEmpty)
     }
 
     @Test func `an instance vanishes with its last sighting`() {
@@ -246,5 +280,11 @@ import Testing
         _ = machine.gone(sighting("x"))
         #expect(machine.crowding() == nil)
         #expect(recovered == [.recovered(.cacheLimit)])
+    }
+}
+
+extension AvahiBrowse.StateMachine {
+    fileprivate mutating func resolved(_ sighting: Sighting, _ resolution: Resolution) -> OnResolved {
+        resolved(sighting, resolution, now: .now)
     }
 }

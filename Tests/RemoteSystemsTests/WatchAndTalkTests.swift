@@ -3,6 +3,7 @@
 
 import Glibc
 import RemoteSystems
+import RemoteSystemsTesting
 import Testing
 
 /// The thinnest path: a host, a watcher that finds it, a connection, a message.
@@ -31,41 +32,58 @@ import Testing
         }
     }
 
-    @Test func `changed attributes are told as an update (R-10)`() async throws {
-        try await Household.with { household in
-            let watcher = household.watcher()
-            let recorder = EventRecorder(watcher)
+    @Test func `a host of the code under test is found on its stage like any other`() async throws {
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
+            let recorder = stage.record(watcher)
             try await watcher.start()
-            try await household.withHost([Self.echo], attributes: ["room": "kitchen"]) { host in
-                let system = try await recorder.added()
-                #expect(system.application("test.host")?.attributes == ["room": "kitchen"])
-                await host.update(attributes: ["room": "attic"])
-                let updated = try await recorder.updated()
-                #expect(updated.application("test.host")?.attributes == ["room": "attic"])
-            }
+            let host = RemoteSystemHost(stage.configuration(applicationID: "test.mine"), services: [Self.echo])
+            async let running: Void = host.run()
+            let system = try await recorder.added()
+            #expect(system.isLocal)
+            #expect(system.applications.map(\.id) == ["test.mine"])
+            try await host.update(attributes: ["room": "attic"])
+            let updated = try await recorder.updated()
+            #expect(updated.application("test.mine")?.attributes == ["room": "attic"])
             await watcher.stop()
+            await stage.stop()
+            _ = try? await running
+        }
+    }
+
+    static let excessive: [[String: String]] = [
+        Dictionary((0...256).map { ("\($0)", "") }) { $1 },
+        ["long": String(repeating: "é", count: 513)], [String(repeating: "é", count: 513): "long"],
+    ]
+
+    @Test(arguments: excessive)
+    func `attributes that watchers would leave out are refused where they are set`(
+        _ attributes: [String: String]
+    ) async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let error = await #expect(throws: RemoteSystemError.self) {
+                    try await host.update(attributes: attributes)
+                }
+                #expect(error?.code == .misuse)
+            }
+            var options = RemoteSystemHost.Options()
+            options.attributes = attributes
+            let host = RemoteSystemHost(household.configuration("test.host"), services: [], options: options)
+            let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
+            #expect(error?.code == .misuse)
         }
     }
 
     @Test func `two processes of one machine are one system with two applications`() async throws {
-        try await Household.with { household in
-            let watcher = household.watcher()
-            let recorder = EventRecorder(watcher)
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
             try await watcher.start()
-            try await household.withHost([Self.echo], application: "test.one") { _ in
-                try await household.withHost([Self.echo], application: "test.two") { _ in
-                    let both = try await recorder.first { event -> RemoteSystem? in
-                        switch event {
-                        case .added(let system), .updated(let system):
-                            system.applications.count == 2 ? system : nil
-                        default: nil
-                        }
-                    }
-                    #expect(both.applications.map(\.id) == ["test.one", "test.two"])
-                    #expect(watcher.systems.count == 1)
-                }
-            }
-            await watcher.stop()
+            let applications = ["test.two", "test.one"].map { StagedApplication($0, services: [Self.echo]) }
+            try await stage.appears(try stage.system("Box", applications: applications))
+            let system = try #require(watcher.systems.first)
+            #expect(watcher.systems.count == 1)
+            #expect(system.applications.map(\.id) == ["test.one", "test.two"])
         }
     }
 
@@ -91,35 +109,34 @@ import Testing
     }
 
     @Test func `a host with a service name that is taken, or too long, does not start`() async throws {
-        try await Household.with { household in
-            for name in ["remote-systems.presence", "", String(repeating: "x", count: 257)] {
-                let host = RemoteSystemHost(
-                    household.configuration("test.host"),
-                    services: [AppService(name) { $0.message }]
-                )
-                let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
-                #expect(error?.code == .misuse)
-            }
+        let stage = DiscoveryStage()
+        for name in ["remote-systems.presence", "", String(repeating: "x", count: 257)] {
+            let host = RemoteSystemHost(stage.configuration, services: [AppService(name) { $0.message }])
+            let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
+            #expect(error?.code == .misuse)
         }
+        await stage.stop()
     }
 
     @Test func `nothing is told after a watcher was stopped, and starting it again tells everything anew (R-11, R-12)`()
         async throws
     {
-        try await Household.with { household in
-            let watcher = household.watcher()
-            let recorder = EventRecorder(watcher)
-            try await household.withHost([Self.echo]) { _ in
-                try await watcher.start()
-                _ = try await recorder.added()
-                await watcher.stop()
-                #expect(watcher.systems.isEmpty)
-                let before = recorder.events.count
-                try await watcher.start()
-                try await until { watcher.systems.count == 1 }
-                #expect(recorder.events.count > before)
-                await watcher.stop()
-            }
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
+            let recorder = stage.record(watcher)
+            let box = try stage.system("Box", services: [Self.echo])
+            try await stage.appears(box)
+            try await watcher.start()
+            try await recorder.added("Box")
+            await watcher.stop()
+            #expect(watcher.systems.isEmpty)
+            let before = recorder.events.count
+            try await stage.vanishes(box)
+            try await stage.appears(box)
+            #expect(recorder.events.count == before)
+            try await watcher.start()
+            try await recorder.added("Box")
+            await watcher.stop()
         }
     }
 }

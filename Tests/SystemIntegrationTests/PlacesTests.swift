@@ -28,7 +28,7 @@ extension SystemTests {
 
                 // As `docker stop` does: the program is process 1 there, which no signal ends that it does not handle.
                 let end = Date()
-                try serving.sendInside(SIGTERM)
+                kill(try serving.processInside(), SIGTERM)
                 #expect(try await onB.told("removed", a).seconds(since: end) < 1)
                 _ = try await serving.exit(within: .seconds(8))
                 #expect(serving.hasTold("stopped"))
@@ -63,7 +63,7 @@ extension SimulatedNetwork {
     /// Adds a host on which programs run in a container.
     fileprivate func addContainer(_ name: String, state: String) async throws -> Machine {
         let host = try await addHost(name)
-        let root = "\(host.directory)/root"
+        let root = "\(host.directory)/image"
         for directory in ["bin", "proc", "dev", "run", "tmp"] {
             try FileManager.default.createDirectory(atPath: "\(root)/\(directory)", withIntermediateDirectories: true)
         }
@@ -86,25 +86,42 @@ extension SimulatedNetwork {
     /// Adds a host on which programs run as the user `nobody`, with a state directory of that user's.
     fileprivate func addMachineOfNobody(_ name: String) async throws -> Machine {
         let host = try await addHost(name)
-        // Where the tests are built nobody else need be able to read.
-        let program = "\(host.directory)/remotesystems"
-        try await run(["cp", try builtProgram("remotesystems"), program])
-        let state = "\(host.directory)/state"
-        try await run(["install", "--directory", "--owner=65534", "--group=65534", "--mode=700", state])
+        let state = try await host.stateOfNobody()
         let nobody = [
             "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs",
         ]
-        return Machine(host: host, name: name, state: state, launch: nobody + [program])
+        return Machine(host: host, name: name, state: state, launch: nobody + (try await host.programForEverybody()))
+    }
+}
+
+extension SimulatedHost {
+    /// An empty directory of the user `nobody`.
+    func stateOfNobody() async throws -> String {
+        let state = "\(directory)/state"
+        try await run(["install", "--directory", "--owner=65534", "--group=65534", "--mode=700", state])
+        return state
+    }
+
+    /// A copy of the command that every user can start: where the tests are built, and where the Swift toolchain is, they
+    /// need not be able to read.
+    func programForEverybody() async throws -> [String] {
+        let (program, libraries) = ("\(directory)/remotesystems", "\(directory)/lib")
+        try await run(["cp", try builtProgram("remotesystems"), program])
+        try await run(["mkdir", libraries])
+        let linked = try await run(["ldd", program]).split(whereSeparator: \.isWhitespace).map(String.init)
+        let swift = linked.filter { $0.hasPrefix("/") && $0.contains("/swift/") }
+        if !swift.isEmpty { try await run(["cp", "--dereference"] + swift + [libraries]) }
+        return ["/usr/bin/env", "LD_LIBRARY_PATH=\(libraries)", program]
     }
 }
 
 extension ChildProcess {
-    /// Sends a signal to the program that runs in a process namespace of its own, below this process.
-    fileprivate func sendInside(_ signal: Int32) throws {
+    /// The first process of the process namespace below this process.
+    func processInside() throws -> Int32 {
         let children = try String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)
         guard let inside = children.split(separator: " ").first.flatMap({ Int32($0) }) else {
             throw IntegrationError("process \(id) has no child: \(lines)")
         }
-        kill(inside, signal)
+        return inside
     }
 }

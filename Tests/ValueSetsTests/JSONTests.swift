@@ -63,6 +63,39 @@ import ValueSets
         #expect(error?.keyPath == example.keyPath)
     }
 
+    /// Text that is no JSON, the offset of the first byte that is wrong, its line and column, and a word of the reason.
+    static let broken: [(json: String, offset: Int, place: String, reason: String)] = [
+        ("[1,]", 3, "line 1, column 4", "a value"), (#"{"a":1,}"#, 7, "line 1, column 8", "a key"),
+        ("", 0, "line 1, column 1", "it ends"), ("[1", 2, "line 1, column 3", "comma or ]"),
+        (#"{"a" 1}"#, 5, "line 1, column 6", "colon"), (#"{"a":1 "b":2}"#, 7, "line 1, column 8", "comma or }"),
+        ("{a:1}", 1, "line 1, column 2", "a key in double quotes"), ("[1,,2]", 3, "line 1, column 4", "a value"),
+        ("{\n  \"ä\": [\n    truth\n]}", 19, "line 3, column 8", "true"), ("1 2", 2, "line 1, column 3", "follows"),
+        ("01", 1, "line 1, column 2", "follows"), ("-", 1, "line 1, column 2", "digit"),
+        ("1.", 2, "line 1, column 3", "digit"), ("[1e+]", 4, "line 1, column 5", "digit"),
+        (#""a"#, 2, "line 1, column 3", "not closed"), (#""\x""#, 1, "line 1, column 2", "escape"),
+        (#""\u12g4""#, 5, "line 1, column 6", "hex"), (#""\ud800""#, 1, "line 1, column 2", "half"),
+        ("\"\n\"", 1, "line 1, column 2", "control"), ("[1}", 2, "line 1, column 3", "comma or ]"),
+        ("'a'", 0, "line 1, column 1", "a value"), ("[1] // note", 4, "line 1, column 5", "follows"),
+    ]
+
+    @Test(arguments: broken)
+    func `text that is no JSON is refused with its place`(
+        _ example: (json: String, offset: Int, place: String, reason: String)
+    ) {
+        let error = #expect(throws: ValueSetError.self) { try Value(json: example.json) }
+        #expect(error?.code == .invalidJSON)
+        #expect(error?.byteOffset == example.offset)
+        #expect(error?.message.contains(example.place) == true)
+        #expect(error?.message.contains(example.reason) == true)
+    }
+
+    @Test(arguments: [
+        #"{"a":[{},[],"\ud83d\ude00\n",-0.5e-3,true,false,null],"b":{}}"#, " 0 ", #""é\u00e9""#, "[[[[]]]]",
+    ])
+    func `text that is JSON is not refused`(_ json: String) throws {
+        _ = try Value(json: json)
+    }
+
     @Test func `an error does not quote the text`() {
         let error = #expect(throws: ValueSetError.self) { try Value(json: #"{"a": s3cret}"#) }
         #expect(error?.description.contains("s3cret") == false)

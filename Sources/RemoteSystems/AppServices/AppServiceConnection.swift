@@ -34,7 +34,8 @@ public final class AppServiceConnection: Sendable {
     private struct Guarded {
         var state = State.idle
         var openError: RemoteSystemError?
-        var closedListeners: [@Sendable (AppServiceClosedStatus) -> Void] = []
+        var closedListeners: [(id: Int, listener: @Sendable (AppServiceClosedStatus) -> Void)] = []
+        var nextListener = 0
     }
 
     /// The service that it is, or is to be, connected to.
@@ -43,6 +44,7 @@ public final class AppServiceConnection: Sendable {
     private let guarded: Mutex<Guarded>
     /// Set when the connection is open, for requests that come along with the host's answer.
     private let isOpen = OneShot<Void>()
+    private let closedStatus = OneShot<AppServiceClosedStatus>()
 
     /// Why the last attempt to open it did not end in success; `nil` if it did.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
@@ -137,12 +139,12 @@ public final class AppServiceConnection: Sendable {
             expecting: route.systemID,
             hello: request.origin.hello(
                 service: self.service.name,
-                package: self.service.packageID,
+                package: route.packageID,
                 limits: connector.limits
             ),
             handler: self.handler(own: own)
         )
-        guard let schema = self.publishedSchema(of: connection) else {
+        guard let schema = self.publishedSchema(of: connection, route) else {
             await connection.abort()
             throw TransportError(
                 .protocolViolation,
@@ -171,8 +173,11 @@ public final class AppServiceConnection: Sendable {
     }
 
     /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.
-    private func publishedSchema(of connection: Connection) -> AllowedValueSchema? {
-        guard let published = connection.remote.schema else { return self.service.schema }
+    private func publishedSchema(
+        of connection: Connection,
+        _ route: RemoteSystemConnectionRequest.Route
+    ) -> AllowedValueSchema? {
+        guard let published = connection.remote.schema else { return route.schema ?? self.service.schema }
         return try? AllowedValueSchema(published)
     }
 
@@ -210,7 +215,7 @@ public final class AppServiceConnection: Sendable {
     /// Sends a request and waits for its answer.
     ///
     /// Requests reach the service in the order in which they are sent; answers may come in any order. Any number may be
-    /// under way: beyond what the other side takes at once they wait their turn.
+    /// under way: beyond what the other side takes at once they wait their turn, at most 65 536 of them.
     ///
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's schema.
@@ -222,7 +227,8 @@ public final class AppServiceConnection: Sendable {
     ///     help is not remembered. Needs a host that knows keys; an older one carries out each request.
     /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
     ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
-    ///   the other side had no room before its deadline ends in ``AppServiceResponseStatus/resourceLimitsExceeded``.
+    ///   the other side had no room before its deadline, or for which there was no room to wait, ends in
+    ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
     ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened; `CancellationError`. Nothing
     ///   has been sent then, or the service has been told to stop.
@@ -292,6 +298,7 @@ public final class AppServiceConnection: Sendable {
         switch error.code {
         case .connectionClosed: return AppServiceResponse(status: .connectionClosed, error: failure)
         case .messageTooLarge: return AppServiceResponse(status: .messageTooLarge, error: failure)
+        case .localResources: return AppServiceResponse(status: .resourceLimitsExceeded, error: failure)
         case .deadlineExceeded where !error.wasSent:
             return AppServiceResponse(status: .resourceLimitsExceeded, error: failure)
         case .invalidMessage: throw failure
@@ -321,20 +328,25 @@ public final class AppServiceConnection: Sendable {
     }
 
     /// Calls back once when the connection has ended; at once if it has.
-    public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) {
-        let status = self.guarded.withLock { guarded -> AppServiceClosedStatus? in
-            if case .closed(let status) = guarded.state { return status }
-            guarded.closedListeners.append(listener)
-            return nil
+    @discardableResult
+    public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
+        let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in
+            if case .closed(let status) = guarded.state { return (0, status) }
+            guarded.nextListener += 1
+            guarded.closedListeners.append((guarded.nextListener, listener))
+            return (guarded.nextListener, nil)
         }
         if let status { listener(status) }
+        return ListenerRegistration { [weak self] in
+            self?.guarded.withLock { $0.closedListeners.removeAll { $0.id == id } }
+        }
     }
 
     /// Waits until the connection has ended, and says how.
-    public func waitUntilClosed() async -> AppServiceClosedStatus {
-        await withCheckedContinuation { continuation in
-            self.onClosed { continuation.resume(returning: $0) }
-        }
+    ///
+    /// - Throws: `CancellationError` when the waiting task is cancelled; the connection goes on.
+    public func waitUntilClosed() async throws -> AppServiceClosedStatus {
+        try await self.closedStatus.value
     }
 
     func ended(_ status: AppServiceClosedStatus) {
@@ -343,7 +355,8 @@ public final class AppServiceConnection: Sendable {
             defer { guarded.closedListeners = [] }
             return guarded.closedListeners
         }
-        for listener in listeners { listener(status) }
+        for (_, listener) in listeners { listener(status) }
+        self.closedStatus.succeed(status)
     }
 }
 

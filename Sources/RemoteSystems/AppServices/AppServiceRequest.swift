@@ -41,11 +41,15 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     public var message: String
     /// Whether the same request may succeed later.
     public var canRetry: Bool
+    /// What the caller gets as status: ``AppServiceResponseStatus/failure`` unless it is over a limit of the service's own,
+    /// or another system that the service needs cannot be reached.
+    public var status: AppServiceResponseStatus
 
-    /// Creates a failure.
-    public init(_ message: String, canRetry: Bool = false) {
+    /// Creates a failure. A status of success counts as ``AppServiceResponseStatus/failure``.
+    public init(_ message: String, canRetry: Bool = false, status: AppServiceResponseStatus = .failure) {
         self.message = message
         self.canRetry = canRetry
+        self.status = status == .success ? .failure : status
     }
 
     /// The sentence.

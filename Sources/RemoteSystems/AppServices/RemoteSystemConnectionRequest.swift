@@ -3,6 +3,7 @@
 
 public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import ValueSets
 
 /// What to connect to: a system, or one application on it.
 public struct RemoteSystemConnectionRequest: Sendable {
@@ -10,6 +11,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         case system(RemoteSystem)
         case application(RemoteSystemApplication)
         case address(Endpoint, SystemID?)
+        case token(ConnectionToken)
     }
 
     let target: Target
@@ -39,11 +41,30 @@ public struct RemoteSystemConnectionRequest: Sendable {
         self.origin = LocalSystem(configuration)
     }
 
+    /// A connection to an application that was known before, without discovery: at the addresses at which it was to be
+    /// had when the token was made.
+    ///
+    /// - Parameters:
+    ///   - connectionToken: what ``RemoteSystemApplication/connectionToken`` gave, today or long ago.
+    ///   - configuration: how this process takes part.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when it is none.
+    public init(
+        connectionToken: String,
+        configuration: RemoteSystemsConfiguration
+    ) throws(RemoteSystemError) {
+        self.target = .token(try ConnectionToken(connectionToken))
+        self.origin = LocalSystem(configuration)
+    }
+
     struct Route: Sendable {
         var endpoints: [Endpoint]
         var systemID: SystemID?
         /// A system of another account; it must be the very one that a watcher has listed.
         var isAnonymous = false
+        /// The application that is meant, if one in particular is.
+        var packageID: String?
+        /// What the service takes, as far as its system has told.
+        var schema: AllowedValueSchema?
         /// Whether the other side may have to start the application before it answers.
         var mayHaveToStart = true
     }
@@ -63,13 +84,14 @@ public struct RemoteSystemConnectionRequest: Sendable {
     func resolve(_ service: AppServiceDescription) throws(Unresolved) -> Route {
         switch self.target {
         case .address(let endpoint, let systemID):
-            Route(endpoints: [endpoint], systemID: systemID)
+            Route(endpoints: [endpoint], systemID: systemID, packageID: service.packageID)
         case .application(let application):
+            Route(application, service)
+        case .token(let token):
             Route(
-                endpoints: application.endpoints,
-                systemID: application.systemID,
-                isAnonymous: application.isAnonymous,
-                mayHaveToStart: !application.isRunning
+                endpoints: token.endpoints,
+                systemID: token.systemID,
+                packageID: service.packageID ?? token.applicationID
             )
         case .system(let system):
             try Self.resolve(service, on: system)
@@ -87,17 +109,27 @@ public struct RemoteSystemConnectionRequest: Sendable {
                 )
             }
         }
-        guard let offering = candidates.first(where: { $0.services.contains { $0.name == service.name } }) else {
+        let offerers = candidates.filter { $0.services.contains { $0.name == service.name } }
+        guard let offering = offerers.first(where: \.isRunning) ?? offerers.first else {
             throw Unresolved(
                 .appServiceUnavailable,
                 "No application on that system offers the service \(service.name)."
             )
         }
-        return Route(
-            endpoints: offering.endpoints,
-            systemID: system.id,
-            isAnonymous: offering.isAnonymous,
-            mayHaveToStart: !offering.isRunning
+        return Route(offering, service)
+    }
+}
+
+extension RemoteSystemConnectionRequest.Route {
+    /// To one application. It is named to whoever listens there: another may have the port by now, or start it first.
+    fileprivate init(_ application: RemoteSystemApplication, _ service: AppServiceDescription) {
+        self.init(
+            endpoints: application.endpoints,
+            systemID: application.systemID,
+            isAnonymous: application.isAnonymous,
+            packageID: service.packageID ?? application.id,
+            schema: application.services.first { $0.name == service.name }?.schema,
+            mayHaveToStart: !application.isRunning
         )
     }
 }

@@ -39,7 +39,10 @@ extension Reply {
         do {
             answer = try await handler(request)
         } catch let failure as AppServiceFailure {
-            return Reply(status: .failure, failure: WireFailure(failure.message, canRetry: failure.canRetry))
+            return Reply(
+                status: ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue)),
+                failure: WireFailure(failure.message, canRetry: failure.canRetry)
+            )
         } catch is CancellationError {
             return Reply(status: .failure, failure: WireFailure("The request was cancelled.", canRetry: true))
         } catch {

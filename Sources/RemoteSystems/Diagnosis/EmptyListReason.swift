@@ -12,8 +12,10 @@ struct EmptyListReason: Sendable {
     /// The first that holds, the surest first.
     var finding: DiagnosisFinding {
         self.filters ?? self.interfacesDown ?? self.authentication ?? self.hampered ?? self.unreachable
-            ?? SightingsFindings(unlisted: self.unlisted).otherVersions ?? self.otherAccounts ?? self.nobody
+            ?? self.sightings.otherVersions ?? self.otherAccounts ?? self.nobody
     }
+
+    private var sightings: SightingsFindings { SightingsFindings(unlisted: self.unlisted, network: self.network) }
 
     private var filters: DiagnosisFinding? {
         let excluded = self.unlisted.excluded
@@ -24,8 +26,8 @@ struct EmptyListReason: Sendable {
         return DiagnosisFinding(
             .filters,
             .warning,
-            "The filters exclude the \(excluded.count.of("system")) that \(excluded.count == 1 ? "is" : "are") there: "
-                + "\(names.joined(separator: ", ")).",
+            "The filters exclude \(excluded.count == 1 ? "the only system that is" : "all \(excluded.count) systems that are") "
+                + "there: \(names.joined(separator: ", ")).",
             why: "Filters of one sort widen each other, those of different sorts narrow each other.",
             advice: "Look again without filters, or with others."
         )
@@ -59,27 +61,15 @@ struct EmptyListReason: Sendable {
     }
 
     private var unreachable: DiagnosisFinding? {
-        let finding = SightingsFindings(unlisted: self.unlisted).systems
-        return self.unlisted.unreachable.isEmpty ? nil : finding
+        self.unlisted.unreachable.isEmpty ? nil : self.sightings.systems
     }
 
     private var otherAccounts: DiagnosisFinding? {
-        guard self.unlisted.otherAccounts > 0 else { return nil }
-        return SightingsFindings(unlisted: self.unlisted).otherAccounts
+        self.unlisted.otherAccounts == 0 ? nil : self.sightings.otherAccounts
     }
 
     private var nobody: DiagnosisFinding {
-        if self.network == .loopback {
-            return DiagnosisFinding(
-                .systems,
-                .warning,
-                "No program on this machine announces itself on the loopback interface.",
-                why: "With loopback alone only programs on this machine are found, and only those that use it, too.",
-                advice: "Start one ('remotesystems serve --loopback'), or look on the network."
-            )
-        }
-        let finding = NetworkFindings.interfaces(self.interfaces, self.network)
-        if finding.status != .ok { return finding }
-        return SightingsFindings(unlisted: self.unlisted).nobody
+        let interfaces = NetworkFindings.interfaces(self.interfaces, self.network)
+        return interfaces.status == .ok ? self.sightings.nobody : interfaces
     }
 }

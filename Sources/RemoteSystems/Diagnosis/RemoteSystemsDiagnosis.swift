@@ -66,7 +66,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
             findings.append(NetworkFindings.responders(responders))
         }
         findings.append(await self.listening())
-        findings += (await seen ?? SightingsFindings(announcements)).all
+        findings += (await seen ?? SightingsFindings(announcements, network: network)).all
         return findings
     }
 
@@ -136,7 +136,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
         let findings = SightingsFindings(
             listed: watcher.systems.count,
             hasOthers: watcher.systems.contains { !$0.isLocal },
-            unlisted: await watcher.unlisted
+            unlisted: await watcher.unlisted,
+            network: configuration.network
         )
         await watcher.stop()
         return findings

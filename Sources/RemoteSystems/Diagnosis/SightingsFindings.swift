@@ -9,9 +9,11 @@ struct SightingsFindings: Sendable {
     var listed = 0
     var hasOthers = false
     var unlisted: RemoteSystemWatcher.Unlisted
+    var network: RemoteSystemsConfiguration.Network
 
     /// Without an account: everything that is announced is somebody else's.
-    init(_ announcements: [DiscoveryHint]) {
+    init(_ announcements: [DiscoveryHint], network: RemoteSystemsConfiguration.Network) {
+        self.network = network
         self.unlisted = RemoteSystemWatcher.Unlisted()
         for hint in announcements {
             let version = hint.properties[Presence.versionProperty] ?? []
@@ -23,7 +25,13 @@ struct SightingsFindings: Sendable {
         }
     }
 
-    init(listed: Int = 0, hasOthers: Bool = false, unlisted: RemoteSystemWatcher.Unlisted) {
+    init(
+        listed: Int = 0,
+        hasOthers: Bool = false,
+        unlisted: RemoteSystemWatcher.Unlisted,
+        network: RemoteSystemsConfiguration.Network
+    ) {
+        self.network = network
         self.listed = listed
         self.hasOthers = hasOthers
         self.unlisted = unlisted
@@ -56,7 +64,16 @@ struct SightingsFindings: Sendable {
     }
 
     var nobody: DiagnosisFinding {
-        DiagnosisFinding(
+        if self.network == .loopback {
+            return DiagnosisFinding(
+                .systems,
+                .warning,
+                "No other system of this account announces itself on the loopback interface.",
+                why: "With loopback alone only programs on this machine are found, and only those that use it, too.",
+                advice: "Start one ('remotesystems serve --loopback'), or look on the network."
+            )
+        }
+        return DiagnosisFinding(
             .systems,
             .warning,
             "No other system of this account announces itself here.",

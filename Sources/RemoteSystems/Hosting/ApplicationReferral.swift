@@ -6,7 +6,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 /// Callers of other applications of this machine: sent to the port at which the application takes the connection itself,
-/// after it was started if it has to be (`Docs/decisions/0011-redirect-by-port.md`).
+/// after it was started if it has to be (`Docs/decisions/0013-redirect-by-port.md`).
 struct ApplicationReferral: Sendable {
     let running: RunningApplications
     let starter: ApplicationStarter

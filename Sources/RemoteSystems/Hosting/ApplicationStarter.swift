@@ -103,7 +103,7 @@ actor ApplicationStarter {
                     guard (try? await Task.sleep(for: Self.interval)) != nil else { return nil }
                 }
                 return .failed(
-                    "The application \(id) was started and did not come up within \(timeout.components.seconds) s. "
+                    "The application \(id) was started and did not come up within \(timeout / .seconds(1)) s. "
                         + "Does it run a RemoteSystemHost with that id and the same state directory?"
                 )
             }

@@ -28,6 +28,8 @@ actor HostCore {
     private var installed: [InstalledApplication] = []
     private var systemDisplayName: String?
     private(set) var isClosing = false
+    /// Whether a description was found too large for a watcher, which is said aloud once.
+    private var hasOutgrownWatchers = false
     let port = OneShot<Int>()
 
     init(
@@ -180,15 +182,23 @@ actor HostCore {
         connection.onClose { _ in self.connections.withLock { $0[id] = nil } }
     }
 
-    /// Closes every connection gracefully and returns when all are closed.
+    /// Closes every connection gracefully, or at once when the task is cancelled, and returns when all are closed.
     func closeAll() async {
         self.isClosing = true
-        // What was admitted just before may open while the others close.
-        while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {
-            await withDiscardingTaskGroup { group in
-                for connection in open {
-                    group.addTask { await connection.close() }
+        await withTaskCancellationHandler {
+            // What was admitted just before may open while the others close.
+            while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {
+                await withDiscardingTaskGroup { group in
+                    for connection in open {
+                        group.addTask {
+                            if Task.isCancelled { await connection.abort() } else { await connection.close() }
+                        }
+                    }
                 }
+            }
+        } onCancel: {
+            for connection in self.connections.withLock({ Array($0.values) }) {
+                Task { await connection.abort() }
             }
         }
         self.answers.stop()
@@ -242,7 +252,12 @@ actor HostCore {
         do {
             _ = try await connection.send(self.description(to: connection).valueSet, timeout: .seconds(10))
         } catch {
-            self.local.logger.debug("A watcher could not be told", metadata: ["reason": "\(error)"])
+            var level = Logger.Level.debug
+            if (error as? TransportError)?.code == .messageTooLarge, !self.hasOutgrownWatchers {
+                self.hasOutgrownWatchers = true
+                level = .warning
+            }
+            self.local.logger.log(level: level, "A watcher could not be told", metadata: ["reason": "\(error)"])
         }
     }
 

@@ -25,13 +25,15 @@ internal import ValueSets
 /// ```
 ///
 /// It runs inside ``run()`` and nowhere else: it listens, announces itself, tells watchers of its services, and answers.
-/// On graceful shutdown it withdraws the announcement, takes no more connections, and lets requests under way finish.
+/// On graceful shutdown it withdraws the announcement, refuses new connections (status 2), and lets requests under way
+/// finish. When its task is cancelled it ends its connections at once; what is under way fails on both sides.
 public final class RemoteSystemHost: Service {
     /// How the host appears and what it listens on.
     public struct Options: Sendable {
         /// The application's name for people; its id unless set.
         public var displayName: String?
-        /// What the application says of itself to systems of its account; at most 256 entries, 1 KiB each.
+        /// What the application says of itself to systems of its account; at most 256 entries, with names and texts of at
+        /// most 1 KiB each.
         public var attributes: [String: String] = [:]
         /// The port to listen on; 0, the default, lets the system choose: callers learn it by discovery.
         public var port = 0
@@ -110,8 +112,17 @@ public final class RemoteSystemHost: Service {
     }
 
     /// Changes what the application says of itself. Watchers are told at once.
-    public func update(attributes: [String: String]) async {
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when there are more than 256 attributes, or one
+    ///   has a name or a text of more than 1 KiB; nothing has changed then.
+    public func update(attributes: [String: String]) async throws(RemoteSystemError) {
+        try SystemDescription.check(attributes: attributes)
         await self.core.update(attributes: attributes)
+    }
+
+    /// What ``update(attributes:)`` demands of them.
+    package static func check(attributes: [String: String]) throws(RemoteSystemError) {
+        try SystemDescription.check(attributes: attributes)
     }
 
     /// Changes the name that the system shows; `nil` for the machine's own. Watchers are told at once.
@@ -124,13 +135,22 @@ public final class RemoteSystemHost: Service {
         await self.core.referral?.starter.update(timeout: startTimeout)
     }
 
-    /// Runs the host until its task is cancelled or a graceful shutdown is asked for.
+    /// Runs the host until its task is cancelled, or a graceful shutdown is asked for (as `ServiceGroup` does on a signal).
+    ///
+    /// A graceful shutdown finishes requests under way first, for at most the configuration's `drainTimeout`; cancelling,
+    /// also in the middle of a graceful shutdown, waits for nothing. It returns normally after either.
     ///
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
     ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice, or when a name or the
     ///   attributes are longer than allowed.
     public func run() async throws {
+        try await self.run(isStaged: false)
+    }
+
+    /// - Parameter isStaged: true for a host on a test's stage. It takes cancellation for a graceful shutdown: the lifecycle
+    ///   library passes that on in a task of its own, which the stage would not know of.
+    package func run(isStaged: Bool) async throws {
         let isFirst = self.hasRun.withLock { hasRun in
             defer { hasRun = true }
             return !hasRun
@@ -141,6 +161,7 @@ public final class RemoteSystemHost: Service {
         let listener: Listener
         do {
             try self.core.validate()
+            try SystemDescription.check(attributes: self.options.attributes)
             listener = try await self.listen()
         } catch {
             self.core.port.fail(error)
@@ -153,8 +174,10 @@ public final class RemoteSystemHost: Service {
         self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
             try await withTaskExecutorPreference(self.local.environment.taskExecutor) {
-                try await cancelWhenGracefulShutdown {
+                if isStaged {
                     try await self.announceAndRenew(port: listener.port)
+                } else {
+                    try await cancelWhenGracefulShutdown { try await self.announceAndRenew(port: listener.port) }
                 }
             }
         } catch is CancellationError {
@@ -163,7 +186,11 @@ public final class RemoteSystemHost: Service {
             await self.stop(listener)
             throw error
         }
-        await self.stop(listener)
+        if isStaged {
+            await Task(executorPreference: self.local.environment.taskExecutor) { await self.stop(listener) }.value
+        } else {
+            await self.stop(listener)
+        }
     }
 
     private func listen() async throws(RemoteSystemError) -> Listener {
@@ -215,9 +242,11 @@ public final class RemoteSystemHost: Service {
         _ = await self.core.isClosing
     }
 
+    /// Whoever connects while requests under way finish is told that the application is shutting down, which says more than
+    /// an address where nobody answers.
     private func stop(_ listener: Listener) async {
-        await listener.stop()
         await self.core.closeAll()
+        await listener.stop()
     }
 
     /// Until cancelled.

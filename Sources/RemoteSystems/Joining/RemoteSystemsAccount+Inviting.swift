@@ -33,15 +33,23 @@ extension RemoteSystemsAccount {
         port: Int = 0,
         _ show: (Invitation) async throws -> Void
     ) async throws -> SystemID {
-        let store: AccountStore
-        let identity: SystemIdentity
-        let authority: AccountAuthority
-        let listener: JoinListener
+        let (store, identity, authority) = try self.withStore { store throws(IdentityError) in
+            (store, try store.identity(), try store.authority())
+        }
+        let listener = try await self.listen(port: port, as: identity)
         do {
-            store = try self.local.store()
-            identity = try store.identity()
-            authority = try store.authority()
-            listener = try await JoinListener.start(
+            let invitation = try self.invitation(into: identity.accountID, hosts: hosts, port: listener.port)
+            try await show(invitation)
+            return try await self.take(listener, invitation, authority, store)
+        } catch {
+            await listener.stop()
+            throw error
+        }
+    }
+
+    private func listen(port: Int, as identity: SystemIdentity) async throws(RemoteSystemError) -> JoinListener {
+        do {
+            return try await JoinListener.start(
                 host: self.local.listeningAddress,
                 port: port,
                 identity: identity,
@@ -50,14 +58,14 @@ extension RemoteSystemsAccount {
         } catch {
             throw RemoteSystemError(error)
         }
-        let invitation: Invitation
-        do {
-            invitation = try self.invitation(into: identity.accountID, hosts: hosts, port: listener.port)
-            try await show(invitation)
-        } catch {
-            await listener.stop()
-            throw error
-        }
+    }
+
+    private func take(
+        _ listener: JoinListener,
+        _ invitation: Invitation,
+        _ authority: AccountAuthority,
+        _ store: AccountStore
+    ) async throws -> SystemID {
         do {
             return try await listener.run(invitation, authority: authority) { try store.recordJoined($0) }
         } catch is CancellationError {

@@ -32,7 +32,7 @@ struct LaunchPlan {
     }
 
     /// Those that were asked for and take the scheme, in that order; then the one that speaks for the machine; then one
-    /// that runs and takes it; then one that would have to be started.
+    /// that runs and takes it, or else one that would have to be started.
     private static func candidates(
         for scheme: String,
         preferred: [String],
@@ -46,8 +46,8 @@ struct LaunchPlan {
         }
         for id in preferred { add(taking.first { $0.id == id }) }
         add(applications.first { $0.id == RemoteSystemHost.machineApplicationID })
-        add(taking.first { $0.isRunning && !preferred.contains($0.id) })
-        add(taking.first { !$0.isRunning && !preferred.contains($0.id) })
+        let others = taking.filter { other in !candidates.contains { $0.id == other.id } }
+        add(others.first { $0.isRunning } ?? others.first)
         return candidates
     }
 }

@@ -24,7 +24,7 @@ struct LaunchRun {
                 part.fallback = nil
             }
             let application = step.application
-            var result = try await self.ask(application.endpoints, application.systemID, application.id, part)
+            var result = try await self.ask(application, part)
             if result.opened != nil, step.opens == .fallback { result.opened = .fallback }
             switch result.status {
             case .appUnavailable, .protocolUnavailable, .remoteSystemUnavailable:
@@ -44,18 +44,30 @@ struct LaunchRun {
         return result
     }
 
+    /// Asks one application.
+    func ask(_ application: RemoteSystemApplication, _ message: LaunchMessage) async throws -> RemoteLaunchURIResult {
+        try await self.ask(
+            application.endpoints,
+            application.systemID,
+            application.id,
+            message,
+            isStarted: !application.isRunning
+        )
+    }
+
     /// Asks one application, or whoever is at an address.
     func ask(
         _ endpoints: [Endpoint],
         _ systemID: SystemID?,
         _ package: String?,
-        _ message: LaunchMessage
+        _ message: LaunchMessage,
+        isStarted: Bool = false
     ) async throws -> RemoteLaunchURIResult {
         let connection: Connection
         do {
             var connector = try self.origin.connector()
             // It may be installed only, and have to be started.
-            connector.answerTime = TimeAmount(self.origin.configuration.startTimeout)
+            if isStarted { connector.answerTime = TimeAmount(self.origin.configuration.startTimeout) }
             connection = try await connector.connect(
                 to: endpoints,
                 expecting: systemID,

@@ -28,6 +28,14 @@ public struct LaunchURIDecision: Sendable, Hashable {
 
     let kind: Kind
 
+    /// The status that the launcher is told.
+    package var status: RemoteLaunchURIStatus {
+        switch self.kind {
+        case .opened: .success
+        case .notOpened(let status, _, _): status
+        }
+    }
+
     /// It is open.
     public static let opened = LaunchURIDecision(kind: .opened(applicationID: nil))
 

@@ -89,7 +89,7 @@ public final class LongLivedConnection: Sendable {
 
     /// Calls back for each new state, one after the other, in their order. It stays registered until cancelled.
     @discardableResult
-    public func onChange(_ listener: @escaping @Sendable (State) -> Void) -> RemoteSystemWatcher.Registration {
+    public func onChange(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
         self.run.onChange(listener)
     }
 

@@ -95,13 +95,13 @@ final class LongLivedRun: Sendable {
         return stream
     }
 
-    func onChange(_ listener: @escaping @Sendable (State) -> Void) -> RemoteSystemWatcher.Registration {
+    func onChange(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
         let id = self.guarded.withLock { guarded in
             guarded.nextID += 1
             guarded.listeners.append((guarded.nextID, listener))
             return guarded.nextID
         }
-        return RemoteSystemWatcher.Registration { [weak self] in
+        return ListenerRegistration { [weak self] in
             self?.guarded.withLock { $0.listeners.removeAll { $0.id == id } }
         }
     }

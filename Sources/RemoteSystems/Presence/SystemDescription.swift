@@ -29,6 +29,21 @@ struct SystemDescription: Sendable, Hashable {
         var uriSchemes: [String] = []
     }
 
+    /// Watchers leave out what is more than this; whoever says it is told so.
+    static func check(attributes: [String: String]) throws(RemoteSystemError) {
+        let isLong = attributes.contains {
+            $0.key.utf8.count > Self.mostTextBytes || $0.value.utf8.count > Self.mostTextBytes
+        }
+        guard attributes.count <= Self.mostAttributes, !isLong else {
+            throw RemoteSystemError(
+                .misuse,
+                "An application has at most \(Self.mostAttributes) attributes, their names and texts of at most "
+                    + "\(Self.mostTextBytes) bytes of UTF-8 each.",
+                side: .local
+            )
+        }
+    }
+
     static let mostServices = 256
     static let mostAttributes = 256
     static let mostSchemes = 256
@@ -111,7 +126,10 @@ extension SystemDescription.Application {
         guard let id = map["Id"]?.string, (1...256).contains(id.utf8.count) else { return nil }
         var attributes: [String: String] = [:]
         for (key, value) in (map["Attributes"]?.dictionary ?? [:]).prefix(SystemDescription.mostAttributes) {
-            if let value = value.string, value.utf8.count <= SystemDescription.mostTextBytes { attributes[key] = value }
+            guard let value = value.string, value.utf8.count <= SystemDescription.mostTextBytes,
+                key.utf8.count <= SystemDescription.mostTextBytes
+            else { continue }
+            attributes[key] = value
         }
         let services = (map["Services"]?.array ?? []).prefix(SystemDescription.mostServices)
             .compactMap { $0.dictionary.flatMap { RemoteSystemApplication.Service($0) } }

@@ -62,6 +62,8 @@ extension RemoteSystem {
             told.fail(Self.silent)
         }
         defer { timer.cancel() }
+        // A closed channel has no address.
+        let isProximal = connection.channel.isProximal
         do {
             let description = try await told.value
             await connection.close()
@@ -69,7 +71,7 @@ extension RemoteSystem {
                 description,
                 id: connection.peer.systemID,
                 own: connector.security.identity.systemID,
-                isProximal: connection.channel.isProximal,
+                isProximal: isProximal,
                 endpoint: endpoint,
                 origin: origin
             )

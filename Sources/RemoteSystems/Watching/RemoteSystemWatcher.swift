@@ -18,7 +18,8 @@ internal import Synchronization
 /// try await watcher.start()
 /// ```
 ///
-/// Listeners are called one after the other, in the order of events, from a task of the watcher's own.
+/// Listeners are called one after the other, in the order of events, from a task of the watcher's own. They stay
+/// registered until cancelled, over stops and starts.
 public final class RemoteSystemWatcher: Sendable {
     /// How a watcher works.
     public struct Options: Sendable {
@@ -31,16 +32,6 @@ public final class RemoteSystemWatcher: Sendable {
 
         /// The defaults.
         public init() {}
-    }
-
-    /// A registered listener. It stays registered until cancelled, over stops and starts.
-    public struct Registration: Sendable {
-        private let remove: @Sendable () -> Void
-
-        init(_ remove: @escaping @Sendable () -> Void) { self.remove = remove }
-
-        /// Calls the listener no more, from when this returns on except for a call that is already under way.
-        public func cancel() { self.remove() }
     }
 
     private typealias Listener = @Sendable (RemoteSystemEvent) -> Void
@@ -167,41 +158,41 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Calls back for each system that is added.
     @discardableResult
-    public func onAdded(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> Registration {
+    public func onAdded(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .added(let system) = $0 { listener(system) } }
     }
 
     /// Calls back for each change of a listed system.
     @discardableResult
-    public func onUpdated(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> Registration {
+    public func onUpdated(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .updated(let system) = $0 { listener(system) } }
     }
 
     /// Calls back for each system that is removed.
     @discardableResult
-    public func onRemoved(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> Registration {
+    public func onRemoved(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .removed(let system) = $0 { listener(system) } }
     }
 
     /// Calls back once after each start, when what was there has been told.
     @discardableResult
-    public func onEnumerationCompleted(_ listener: @escaping @Sendable () -> Void) -> Registration {
+    public func onEnumerationCompleted(_ listener: @escaping @Sendable () -> Void) -> ListenerRegistration {
         self.add { if case .enumerationCompleted = $0 { listener() } }
     }
 
     /// Calls back when something keeps the watcher from seeing all there is.
     @discardableResult
-    public func onError(_ listener: @escaping @Sendable (RemoteSystemWatcherError) -> Void) -> Registration {
+    public func onError(_ listener: @escaping @Sendable (RemoteSystemWatcherError) -> Void) -> ListenerRegistration {
         self.add { if case .error(let error) = $0 { listener(error) } }
     }
 
-    private func add(_ listener: @escaping Listener) -> Registration {
+    private func add(_ listener: @escaping Listener) -> ListenerRegistration {
         let id = self.state.withLock { state in
             state.nextID += 1
             state.listeners.append((state.nextID, listener))
             return state.nextID
         }
-        return Registration { [weak self] in
+        return ListenerRegistration { [weak self] in
             self?.state.withLock { $0.listeners.removeAll { $0.id == id } }
         }
     }

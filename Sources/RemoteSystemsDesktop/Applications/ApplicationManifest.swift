@@ -17,7 +17,10 @@ package struct ApplicationManifest: Sendable, Hashable {
         self = try file.decode(Self.self)
         let name = file.path.split(separator: "/").last.map(String.init) ?? ""
         guard name == self.application.id + ".json" else {
-            throw file.error(at: ["id"], "The file must be called \(self.application.id).json, as its application's id.")
+            throw file.error(
+                at: ["id"],
+                "The file must be called \(self.application.id).json, as its application's id."
+            )
         }
     }
 }
@@ -33,7 +36,9 @@ extension ApplicationManifest: Decodable {
         guard !id.hasPrefix("."), id.utf8.allSatisfy(Self.isPartOfID) else {
             throw container.invalid(.id, "is in reverse-DNS form: letters, digits, '.', '-' and '_'")
         }
-        guard !id.hasPrefix("remote-systems.") else { throw container.invalid(.id, "must not begin with remote-systems.") }
+        guard !id.hasPrefix("remote-systems.") else {
+            throw container.invalid(.id, "must not begin with remote-systems.")
+        }
         var application = InstalledApplication(id: id, displayName: try container.textIfPresent(.displayName))
         application.attributes = try container.decodeIfPresent([String: String].self, forKey: .attributes) ?? [:]
         guard application.attributes.count <= 256,

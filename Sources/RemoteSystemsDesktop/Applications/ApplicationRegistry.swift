@@ -62,7 +62,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         let home = absolute("XDG_DATA_HOME").first ?? absolute("HOME").first.map { $0 + "/.local/share" }
         var shared = absolute("XDG_DATA_DIRS")
         if shared.isEmpty { shared = ["/usr/local/share", "/usr/share"] }
-        return (home.map { [$0] } ?? []) .map { $0 + "/remote-systems/applications" }
+        return (home.map { [$0] } ?? []).map { $0 + "/remote-systems/applications" }
             + shared.map { $0 + "/remote-systems/applications" }
     }
 

@@ -21,8 +21,9 @@ struct BusActivation: Sendable {
 
     /// Starts whoever owns a well-known name (D-Bus Specification, `StartServiceByName`).
     func activate(_ name: String) async throws {
-        try await self.perform { () throws(StartFailure) in
+        try await self.perform { cancellable throws(StartFailure) in
             try self.call(
+                cancellable,
                 Call(
                     destination: "org.freedesktop.DBus",
                     path: "/org/freedesktop/DBus",
@@ -36,8 +37,9 @@ struct BusActivation: Sendable {
 
     /// Starts a unit of the service manager that is on this bus.
     func startUnit(_ unit: String) async throws {
-        try await self.perform { () throws(StartFailure) in
+        try await self.perform { cancellable throws(StartFailure) in
             try self.call(
+                cancellable,
                 Call(
                     destination: "org.freedesktop.systemd1",
                     path: "/org/freedesktop/systemd1",
@@ -51,7 +53,7 @@ struct BusActivation: Sendable {
 
     /// Launches a desktop entry as the desktop's menu does, with nothing to open.
     func launchEntry(_ id: String) async throws {
-        try await self.perform { () throws(StartFailure) in
+        try await self.perform { cancellable throws(StartFailure) in
             guard let entry = unsafe g_desktop_app_info_new(id) else {
                 throw StartFailure("There is no desktop entry \(id), or what it runs is not installed.")
             }
@@ -84,11 +86,11 @@ struct BusActivation: Sendable {
         }
     }
 
-    private func call(_ call: Call) throws(StartFailure) {
+    private func call(_ cancellable: Cancellable, _ call: Call) throws(StartFailure) {
         let what = "\(call.method) on the \(self.isSession ? "session" : "system") bus failed"
         let bus = self.isSession ? G_BUS_TYPE_SESSION : G_BUS_TYPE_SYSTEM
         var error: UnsafeMutablePointer<GError>?
-        guard let address = unsafe g_dbus_address_get_for_bus_sync(bus, nil, &error) else {
+        guard let address = unsafe g_dbus_address_get_for_bus_sync(bus, cancellable.object, &error) else {
             throw unsafe Self.failure(what, error)
         }
         defer { unsafe g_free(address) }
@@ -98,7 +100,13 @@ struct BusActivation: Sendable {
                 | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION.rawValue
         )
         guard
-            let connection = unsafe g_dbus_connection_new_for_address_sync(address, flags, nil, nil, &error)
+            let connection = unsafe g_dbus_connection_new_for_address_sync(
+                address,
+                flags,
+                nil,
+                cancellable.object,
+                &error
+            )
         else { throw unsafe Self.failure(what, error) }
         defer {
             unsafe g_dbus_connection_close_sync(connection, nil, nil)
@@ -116,7 +124,7 @@ struct BusActivation: Sendable {
                 nil,
                 G_DBUS_CALL_FLAGS_NONE,
                 Self.milliseconds,
-                nil,
+                cancellable.object,
                 &error
             )
         else { throw unsafe Self.failure(what, error) }
@@ -131,16 +139,35 @@ struct BusActivation: Sendable {
         return StartFailure("\(what): \(unsafe String(cString: error.pointee.message)).")
     }
 
-    private func perform(_ body: @escaping @Sendable () throws(StartFailure) -> Void) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            Self.queue.async {
-                do throws(StartFailure) {
-                    try body()
-                    continuation.resume()
-                } catch {
-                    continuation.resume(throwing: error)
+    /// Cancelling the task ends the call, also one to a bus that takes a connection and never says a word.
+    private func perform(_ body: @escaping @Sendable (Cancellable) throws(StartFailure) -> Void) async throws {
+        let cancellable = Cancellable()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                Self.queue.async {
+                    do throws(StartFailure) {
+                        try body(cancellable)
+                        continuation.resume()
+                    } catch {
+                        continuation.resume(throwing: error)
+                    }
                 }
             }
+        } onCancel: {
+            cancellable.cancel()
         }
     }
+}
+
+/// Ends calls of GIO's that are under way, or that begin after it.
+///
+/// Unchecked, since the compiler cannot know of what is behind the pointer: GCancellable is made to be cancelled from any thread, and the
+/// pointer never changes.
+@safe private final class Cancellable: @unchecked Sendable {
+    let object: UnsafeMutablePointer<GCancellable>?
+
+    init() { unsafe self.object = g_cancellable_new() }
+    deinit { unsafe g_object_unref(self.object) }
+
+    func cancel() { unsafe g_cancellable_cancel(self.object) }
 }

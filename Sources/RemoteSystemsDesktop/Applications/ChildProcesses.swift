@@ -44,7 +44,8 @@ final class ChildProcesses: Sendable {
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         unsafe sigfillset(&signals)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+        let flags =
+            Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
             | Int32(REMOTE_SYSTEMS_SPAWN_SETSID)
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 

@@ -6,7 +6,7 @@ public import RemoteSystems
 /// Which URIs a machine opens for other systems of its account, by their scheme.
 ///
 /// What is not named is not opened. `file`, `javascript`, `data`, `vbscript` and `about` are not opened either unless
-/// ``rules`` names them, whatever ``otherSchemes`` says. Reasons: `Docs/decisions/0010-uri-scheme-policy.md`.
+/// ``rules`` names them, whatever ``otherSchemes`` says. Reasons: `Docs/decisions/0011-opening-uris-for-others.md`.
 public struct URISchemePolicy: Sendable {
     /// What is done with URIs of a scheme.
     public enum Rule: String, Sendable, Hashable, Codable {

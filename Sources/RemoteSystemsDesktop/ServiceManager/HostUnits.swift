@@ -67,21 +67,18 @@ package struct HostUnits: Sendable {
         TimeoutStopSec=15
         # Applications that it has started as programs outlive it; they are no part of it.
         KillMode=process
-        \(self.isSystem ? self.systemIdentity : self.userIdentity)
+        \(self.isSystem ? self.systemIdentity : "")
         # What follows is also true of programs that are started by an 'exec' or a 'desktop' entry; those that D-Bus or systemd
         # starts are free of it. What would keep ordinary applications from working is therefore left out, each with its reason.
         NoNewPrivileges=true
         LockPersonality=true
         RestrictRealtime=true
         RestrictSUIDSGID=true
-        RestrictNamespaces=\(self.isSystem ? "true" : "user pid mnt net ipc uts")
         SystemCallArchitectures=native
-        SystemCallFilter=@system-service
-        SystemCallFilter=\(self.isSystem ? "~@privileged @resources" : "@mount @sandbox chroot")
-        SystemCallErrorNumber=EPERM
         # AF_NETLINK: addresses and interfaces, for mDNS. AF_UNIX: D-Bus, Avahi, the journal.
         RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
-        UMask=0077
+        SystemCallFilter=@system-service
+        SystemCallErrorNumber=EPERM
         \(self.isSystem ? self.systemHardening : self.userHardening)
         [Install]
         WantedBy=\(self.isSystem ? "multi-user.target" : "default.target")
@@ -91,8 +88,11 @@ package struct HostUnits: Sendable {
 
     /// systemd.service(5), "Command lines".
     private var escapedProgram: String {
-        let escaped = self.program.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("%", with: "%%")
-            .replacing("$", with: "$$")
+        let escaped = self.program.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing(
+            "%",
+            with: "%%"
+        )
+        .replacing("$", with: "$$")
         return escaped.contains(" ") || escaped != self.program ? "\"\(escaped)\"" : escaped
     }
 
@@ -107,10 +107,11 @@ package struct HostUnits: Sendable {
         """
     }
 
-    private var userIdentity: String { "" }
-
     private var systemHardening: String {
         """
+        SystemCallFilter=~@privileged @resources
+        RestrictNamespaces=true
+        UMask=0077
         ProtectSystem=strict
         ProtectHome=true
         PrivateTmp=true
@@ -134,10 +135,13 @@ package struct HostUnits: Sendable {
 
     private var userHardening: String {
         """
-        # Left out, since desktop applications that it starts need them:
-        # MemoryDenyWriteExecute (browsers and other programs that make code), ProtectHome and ProtectSystem=strict (documents),
-        # PrivateDevices (sound, graphics, cameras), PrivateTmp (X11 sockets and files that applications pass to each other).
-        # They would also need user namespaces, which a user's service manager may not have.
+        # Browsers confine their own parts with these.
+        SystemCallFilter=@mount chroot seccomp
+        # Left out, since desktop applications that it starts need what they take away:
+        # MemoryDenyWriteExecute (browsers and other programs that make code as they run), RestrictNamespaces (browsers again),
+        # ProtectHome and ProtectSystem (documents; and a user's service manager can set them only with namespaces of its own),
+        # PrivateDevices (sound, graphics, cameras), PrivateTmp (X11's sockets, files that applications pass to each other),
+        # UMask (what they save would be for nobody else).
 
         """
     }

@@ -20,6 +20,9 @@ extension AvahiBrowse {
         static let memory: Duration = .milliseconds(500)
         /// How long resolvers have after that.
         static let resolving: Duration = .milliseconds(500)
+        /// How long after an instance has moved to a host of another name it is resolved anew: when the old host's records,
+        /// which are kept for a second after its goodbye, are forgotten.
+        static let moving: Duration = .milliseconds(1200)
         /// Near the default cache of 4096 records for each interface and protocol; each of our services takes four.
         static let crowdedServices = 960
         static let uncrowdedServices = 900
@@ -45,6 +48,8 @@ extension AvahiBrowse {
             /// Resolving has neither succeeded nor failed yet.
             var isPending = true
             var holdsResolver = false
+            /// The host that the present resolver told of first.
+            var hostName: String?
         }
 
         private struct Instance {
@@ -71,6 +76,8 @@ extension AvahiBrowse {
         /// When all is told but for what is still being resolved.
         private var allToldAt: Instant?
         private var staleUntil: Instant?
+        /// When to resolve anew what has moved to another host.
+        private var moved: [Sighting: Instant] = [:]
 
         init(limits: Limits, now: Instant) {
             self.limits = limits
@@ -79,7 +86,8 @@ extension AvahiBrowse {
 
         /// When ``tick(now:)`` is due.
         var deadline: Instant? {
-            var deadlines = staleUntil.map { [$0] } ?? []
+            var deadlines = Array(moved.values)
+            if let staleUntil { deadlines.append(staleUntil) }
             if !settled {
                 deadlines.append(start + Self.settling)
                 if let allToldAt { deadlines.append(pending == 0 ? allToldAt : allToldAt + Self.resolving) }
@@ -141,8 +149,18 @@ extension AvahiBrowse {
         // MARK: What resolvers tell
 
         /// A resolver has found where an instance is, or that it changed.
-        mutating func resolved(_ sighting: Sighting, _ resolution: Resolution) -> OnResolved {
-            guard var track = instances[sighting.instance]?.tracks[sighting] else { return .nothing }
+        ///
+        /// Avahi's resolvers tell the port of a new host with the address of the old one, for ever if it comes to the
+        /// worst: what one tells of a second host is not used, and ``movedOn(now:)`` says when to make another.
+        mutating func resolved(_ sighting: Sighting, _ resolution: Resolution, now: Instant) -> OnResolved {
+            guard var track = instances[sighting.instance]?.tracks[sighting], moved[sighting] == nil else {
+                return .nothing
+            }
+            guard track.hostName ?? resolution.hostName == resolution.hostName else {
+                moved[sighting] = now + Self.moving
+                return .nothing
+            }
+            track.hostName = resolution.hostName
             if track.isPending { pending -= 1 }
             track.isPending = false
             track.resolution = resolution
@@ -167,6 +185,16 @@ extension AvahiBrowse {
             openResolvers -= 1
         }
 
+        /// What has moved to another host and is to be resolved anew now.
+        mutating func movedOn(now: Instant) -> [Sighting] {
+            let due = moved.filter { $0.value <= now }.map(\.key)
+            for sighting in due {
+                moved[sighting] = nil
+                instances[sighting.instance]?.tracks[sighting]?.hostName = nil
+            }
+            return due
+        }
+
         // MARK: What becomes of the connection to Avahi
 
         /// The daemon is gone, and with it every browser and resolver. What is known is kept for a while.
@@ -175,8 +203,10 @@ extension AvahiBrowse {
                 for sighting in instance.tracks.keys {
                     instances[name]?.tracks[sighting]?.isStale = true
                     instances[name]?.tracks[sighting]?.holdsResolver = false
+                    instances[name]?.tracks[sighting]?.hostName = nil
                 }
             }
+            moved = [:]
             openResolvers = 0
             staleUntil = instances.isEmpty ? nil : now + Self.retention
         }
@@ -218,6 +248,7 @@ extension AvahiBrowse {
         /// Returns nil when the sighting was not known, else whether it held a resolver.
         private mutating func forget(_ sighting: Sighting) -> Bool? {
             guard let track = instances[sighting.instance]?.tracks.removeValue(forKey: sighting) else { return nil }
+            moved[sighting] = nil
             if track.isPending { pending -= 1 }
             if track.holdsResolver { openResolvers -= 1 }
             let link = Link(interface: sighting.interface, family: sighting.family)

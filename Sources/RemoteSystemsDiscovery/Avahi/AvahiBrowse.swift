@@ -27,6 +27,10 @@ final class AvahiBrowse {
         self.onFailure = onFailure
         machine = StateMachine(limits: StateMachine.Limits(openResolvers: openResolvers), now: .now)
         timer = QueueTimer(queue: queue) { [unowned self] in
+            for sighting in machine.movedOn(now: .now) where resolvers[sighting] != nil {
+                resolvers[sighting] = nil
+                resolve(sighting)
+            }
             tell(machine.tick(now: .now))
         }
         setTimer()
@@ -134,7 +138,7 @@ final class AvahiBrowse {
         do throws(AvahiError) {
             resolvers[sighting] = try connection.resolve(sighting) { [unowned self] report in
                 switch report {
-                case .found(let resolution): obey(machine.resolved(sighting, resolution))
+                case .found(let resolution): obey(machine.resolved(sighting, resolution, now: .now))
                 case .failed: obey(machine.unresolved(sighting))
                 }
                 if resolvedOnce.remove(sighting) != nil {

@@ -112,12 +112,14 @@ extension ResolverReport {
     init(
         event: AvahiResolverEvent,
         interface: Int32,
+        hostName: UnsafePointer<CChar>?,
         address: UnsafePointer<AvahiAddress>?,
         port: UInt16,
         text: UnsafeMutablePointer<AvahiStringList>?,
         error: Int32
     ) {
-        guard event == AVAHI_RESOLVER_FOUND, port > 0, let address = unsafe address,
+        guard event == AVAHI_RESOLVER_FOUND, port > 0, let hostName = unsafe hostName,
+            let address = unsafe address,
             let address = unsafe NetworkAddress(address.pointee)
         else {
             self = .failed(AvahiError(code: error))
@@ -129,7 +131,13 @@ extension ResolverReport {
             port: Int(port),
             interface: interface
         )
-        self = .found(Resolution(endpoint: endpoint, properties: unsafe TXTRecord.decode(text)))
+        self = unsafe .found(
+            Resolution(
+                hostName: String(cString: hostName),
+                endpoint: endpoint,
+                properties: TXTRecord.decode(text)
+            )
+        )
     }
 }
 

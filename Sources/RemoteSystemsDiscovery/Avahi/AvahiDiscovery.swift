@@ -59,7 +59,13 @@ public struct AvahiDiscovery: DiscoverySource {
         /// Why, in words for a person.
         public let reason: String
         /// What the daemon says of its version, such as `avahi 0.8`; nil for the embedded stack, which does not tell.
-        public var version: String?
+        public let version: String?
+
+        package init(backend: Backend, reason: String, version: String? = nil) {
+            self.backend = backend
+            self.reason = reason
+            self.version = version
+        }
     }
 
     private let session: AvahiSession

@@ -151,7 +151,7 @@ final class DaemonConnection: AvahiConnection {
                 ServiceType.domain,
                 sighting.avahiProtocol,
                 AvahiLookupFlags(0),
-                { _, interface, _, event, _, _, _, _, address, port, text, _, context in
+                { _, interface, _, event, _, _, _, hostName, address, port, text, _, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue()
                     let error = own.connection.errorCode
@@ -159,6 +159,7 @@ final class DaemonConnection: AvahiConnection {
                         unsafe ResolverReport(
                             event: event,
                             interface: interface,
+                            hostName: hostName,
                             address: address,
                             port: port,
                             text: text,

@@ -179,7 +179,7 @@ final class EmbeddedConnection: AvahiConnection {
                 ServiceType.domain,
                 sighting.avahiProtocol,
                 AvahiLookupFlags(0),
-                { _, interface, _, event, _, _, _, _, address, port, text, _, context in
+                { _, interface, _, event, _, _, _, hostName, address, port, text, _, context in
                     guard let context = unsafe context else { return }
                     let own = unsafe Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue()
                     let error = own.connection.errorCode
@@ -187,6 +187,7 @@ final class EmbeddedConnection: AvahiConnection {
                         unsafe ResolverReport(
                             event: event,
                             interface: interface,
+                            hostName: hostName,
                             address: address,
                             port: port,
                             text: text,

@@ -12,6 +12,8 @@ struct Sighting: Sendable, Hashable {
 
 /// What a resolver has found out about a sighting.
 struct Resolution: Sendable, Equatable {
+    /// The name of the host that is said to offer it, which belongs to the address.
+    var hostName: String
     var endpoint: DiscoveryEndpoint
     var properties: [String: [UInt8]]
 }

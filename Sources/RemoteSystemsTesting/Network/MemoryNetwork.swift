@@ -12,10 +12,10 @@ final class MemoryNetwork: Sendable {
         self.loop = loop
     }
 
-    /// A new site. Its address is one of those that are kept for examples (RFC 3849), so that nobody has it.
+    /// A new site, with an address that only neighbours have (RFC 4193).
     func makeSite() -> MemorySite {
         self.sites.withLock { sites in
-            let address = "2001:db8::\(String(sites.count + 1, radix: 16))"
+            let address = "fd00:db8::\(String(sites.count + 1, radix: 16))"
             let site = MemorySite(address: address, network: self)
             sites[address] = site
             return site

@@ -29,12 +29,17 @@ public final class EventRecorder: Sendable {
 
     private let state = Mutex(State())
     private let patience: Duration
+    /// Held, because a watcher that nobody holds watches no more.
+    private let watcher: RemoteSystemWatcher
 
     /// Records what the watcher tells from now on.
     ///
-    /// - Parameter patience: how long, in real time, to wait for an event before that fails.
+    /// - Parameters:
+    ///   - watcher: the watcher, which is held.
+    ///   - patience: how long, in real time, to wait for an event before that fails.
     public init(_ watcher: RemoteSystemWatcher, patience: Duration = .seconds(10)) {
         self.patience = patience
+        self.watcher = watcher
         watcher.onAdded { [weak self] in self?.record(.added($0)) }
         watcher.onUpdated { [weak self] in self?.record(.updated($0)) }
         watcher.onRemoved { [weak self] in self?.record(.removed($0)) }

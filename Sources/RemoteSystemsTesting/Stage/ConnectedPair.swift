@@ -18,7 +18,7 @@ public struct ConnectedPair: Sendable {
 extension DiscoveryStage {
     /// Runs the body with an open connection to the service, on a stage of its own.
     ///
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    /// - Throws: `RemoteSystemError` when the connection cannot be opened; what the body throws.
     public static func withConnectedPair<Result>(
         _ service: AppService,
         patience: Duration = .seconds(10),
@@ -39,7 +39,7 @@ extension DiscoveryStage {
     ///   - service: the service's name.
     ///   - application: which of its applications; the first unless given.
     ///   - onRequest: answers requests that the service sends back.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened.
+    /// - Throws: `RemoteSystemError` when the connection cannot be opened.
     public func connect(
         to system: StagedSystem,
         service: String,

@@ -24,11 +24,11 @@ internal import Synchronization
 ///
 /// Nothing of it touches a socket, a file or another process, yet all but the network is real: TLS 1.3 between systems of a
 /// throw-away account, the wire protocol, hosts, watchers and connections. Each stage is a world of its own, so tests run at
-/// the same time. Time stands still until advance(by:).
+/// the same time. Time stands still until ``advance(by:)``.
 ///
 /// What a method of the stage sets going has been done when it returns, with all that follows from it at the same moment:
-/// after appears(_:after:) a watcher of the stage has told its listeners. What the code under test does next in tasks of its
-/// own is another matter: wait for it with eventually(_:_:), or let it run on taskExecutor.
+/// after ``appears(_:after:)`` a watcher of the stage has told its listeners. What the code under test does next in tasks of its
+/// own is another matter: wait for it with ``eventually(_:_:)``, or let it run on ``taskExecutor``.
 public final class DiscoveryStage: Sendable {
     /// The time of everything on the stage.
     public let clock: ManualClock
@@ -42,7 +42,7 @@ public final class DiscoveryStage: Sendable {
     private let lastSystem = Mutex(0)
     private let systems = Mutex<[StagedSystem]>([])
 
-    /// An empty stage. Call stop() when it is over, or use with(patience:_:).
+    /// An empty stage. Call ``stop()`` when it is over, or use ``with(patience:_:)``.
     ///
     /// - Parameter patience: how long, in real time, a test waits for something before it fails.
     public init(patience: Duration = .seconds(10)) {
@@ -52,7 +52,7 @@ public final class DiscoveryStage: Sendable {
         self.here = self.network.makeSite()
     }
 
-    /// Runs the body with a stage of its own, on taskExecutor, and stops the stage afterwards.
+    /// Runs the body with a stage of its own, on ``taskExecutor``, and stops the stage afterwards.
     ///
     /// - Throws: what the body throws.
     public static func with<Result>(
@@ -70,9 +70,8 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// Runs tasks so that the stage knows of them: time does not move while one of them has something to do.
-    /// For `Task(executorPreference:)` in code under test; the body of with(patience:_:) and its child tasks run there.
-    public var taskExecutor: any TaskExecutor { self.clock.loop }
+    /// The clock's; the body of ``with(patience:_:)`` and its child tasks run there.
+    public var taskExecutor: any TaskExecutor { self.clock.taskExecutor }
 
     /// Ends everything on the stage. What still waits for something is cancelled.
     public func stop() async {
@@ -87,10 +86,10 @@ public final class DiscoveryStage: Sendable {
     // MARK: The code under test
 
     /// For the code under test: makes its watchers, hosts and connections part of the stage. They run on a system of the
-    /// account that is not one of system(_:kind:applications:ofStranger:).
+    /// account that is not one of ``system(_:kind:applications:isStranger:)``.
     public var configuration: RemoteSystemsConfiguration { self.configuration(applicationID: "test.application") }
 
-    /// configuration, for an application with an id of its own.
+    /// ``configuration``, for an application with an id of its own.
     public func configuration(applicationID: String) -> RemoteSystemsConfiguration {
         self.makeConfiguration(
             applicationID,
@@ -117,7 +116,7 @@ public final class DiscoveryStage: Sendable {
         return configuration
     }
 
-    /// A watcher with configuration, for the code under test or for record(_:). It is not started.
+    /// A watcher with ``configuration``, for the code under test or for ``record(_:)``. It is not started.
     public func watcher(
         filters: [RemoteSystemFilter] = [],
         options: RemoteSystemWatcher.Options = RemoteSystemWatcher.Options()
@@ -132,7 +131,7 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: Systems
 
-    /// A system with one application. It is not there before appears(_:after:).
+    /// A system with one application. It is not there before ``appears(_:after:)``.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -147,7 +146,7 @@ public final class DiscoveryStage: Sendable {
         )
     }
 
-    /// A system. It is not there before appears(_:after:).
+    /// A system. It is not there before ``appears(_:after:)``.
     ///
     /// - Parameters:
     ///   - displayName: its name for people.
@@ -200,7 +199,9 @@ public final class DiscoveryStage: Sendable {
 
     /// The system starts its hosts and announces them; one that went silent is heard again.
     ///
-    /// - Parameter after: when, by the clock, from now. What is to happen later happens while advance(by:) gets there.
+    /// - Parameters:
+    ///   - system: the system.
+    ///   - delay: when, by the clock, from now. What is to happen later happens while ``advance(by:)`` gets there.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in
             discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
@@ -214,7 +215,7 @@ public final class DiscoveryStage: Sendable {
     ///   - system: the system.
     ///   - application: which of its applications; the first unless given.
     ///   - attributes: what it says from then on.
-    ///   - after: when, by the clock, from now.
+    ///   - delay: when, by the clock, from now.
     public func changes(
         _ system: StagedSystem,
         application: String? = nil,
@@ -222,6 +223,11 @@ public final class DiscoveryStage: Sendable {
         after delay: Duration = .zero
     ) async throws(StageError) {
         guard let application = application ?? system.applications.first?.id else { return }
+        do {
+            try RemoteSystemHost.check(attributes: attributes)
+        } catch {
+            throw StageError(error.message)
+        }
         try await self.perform(after: delay) { await system.change(attributes, application: application) }
     }
 
@@ -230,7 +236,7 @@ public final class DiscoveryStage: Sendable {
     /// - Parameters:
     ///   - system: the system.
     ///   - departure: how it goes. One that goes orderly finishes what is under way first, which may need time to move.
-    ///   - after: when, by the clock, from now.
+    ///   - delay: when, by the clock, from now.
     public func vanishes(
         _ system: StagedSystem,
         _ departure: StagedSystem.Departure = .orderly,
@@ -242,7 +248,7 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// Discovery tells of trouble, to every watcher there is and to those that start later, until recovers(from:after:).
+    /// Discovery tells of trouble, to every watcher there is and to those that start later, until ``recovers(from:after:)``.
     public func fails(with code: DiscoveryTrouble.Code, after delay: Duration = .zero) async throws(StageError) {
         let trouble = DiscoveryTrouble(
             code: code,
@@ -271,7 +277,7 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: Time
 
-    /// Moves the stage's clock on; see ManualClock/advance(by:).
+    /// Moves the stage's clock on; see ``ManualClock/advance(by:)``.
     public func advance(by duration: Duration) async throws(StageError) {
         try await self.clock.advance(by: duration)
     }
@@ -286,7 +292,7 @@ public final class DiscoveryStage: Sendable {
     /// - Parameters:
     ///   - what: what is waited for, for the message.
     ///   - condition: whether it is so. Asked again and again.
-    /// - Throws: StageError when it is not so within patience; what the condition throws.
+    /// - Throws: ``StageError`` when it is not so within ``patience``; what the condition throws.
     public func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
         let end = ContinuousClock.now + self.patience
         var pause = Duration.microseconds(50)

@@ -3,7 +3,7 @@
 
 public import RemoteSystems
 
-/// An application on a system of a stage: what a ``RemoteSystemHost`` there would offer.
+/// An application on a system of a stage: what a `RemoteSystemHost` there would offer.
 public struct StagedApplication: Sendable {
     /// Its id, in reverse-DNS form.
     public var id: String

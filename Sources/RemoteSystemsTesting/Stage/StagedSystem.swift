@@ -73,17 +73,20 @@ public final class StagedSystem: Sendable {
                     options: options
                 )
                 state.hosts[application.id] = host
-                state.tasks.append(Task(executorPreference: self.site.loop) { try await host.run() })
+                state.tasks.append(
+                    Task(executorPreference: self.site.loop) { try await host.run(isStaged: true) }
+                )
             }
         }
     }
 
+    /// - Parameter attributes: checked by ``RemoteSystemHost/check(attributes:)``.
     func change(_ attributes: [String: String], application: String) async {
         let host = self.state.withLock { state in
             state.attributes[application] = attributes
             return state.hosts[application]
         }
-        await host?.update(attributes: attributes)
+        try? await host?.update(attributes: attributes)
     }
 
     func leave(_ departure: Departure) {

@@ -5,7 +5,7 @@ internal import NIOCore
 
 /// A clock that stands still until a test moves it.
 ///
-/// Everything of a DiscoveryStage goes by it: keep-alive, deadlines, retries, the delays of its links. Code under test
+/// Everything of a ``DiscoveryStage`` goes by it: keep-alive, deadlines, retries, the delays of its links. Code under test
 /// that takes a `Clock` can go by it too. Only dates and the ends of certificates are those of the real world.
 public final class ManualClock: Clock, Sendable {
     /// The same as a real clock's, so that code under test need not be generic over clocks.
@@ -17,18 +17,22 @@ public final class ManualClock: Clock, Sendable {
 
     /// A clock of its own.
     ///
-    /// - Parameter patience: how long, in real time, advance(by:) waits for what became due before it gives up.
+    /// - Parameter patience: how long, in real time, ``advance(by:)`` waits for what became due before it gives up.
     public init(patience: Duration = .seconds(10)) {
         self.scheduler = Scheduler()
         self.loop = StageEventLoop(scheduler: self.scheduler)
         self.patience = patience
     }
 
-    /// The time, which is the same until advance(by:).
+    /// The time, which is the same until ``advance(by:)``.
     public var now: Instant { self.scheduler.now }
 
     /// By how much it has been moved since it was made.
     public var elapsed: Duration { self.scheduler.elapsed }
+
+    /// Runs tasks so that the clock knows of them: time does not move while one of them has something to do. For
+    /// `Task(executorPreference:)` and `withTaskExecutorPreference(_:operation:)` in code under test.
+    public var taskExecutor: any TaskExecutor { self.loop }
 
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
@@ -43,10 +47,9 @@ public final class ManualClock: Clock, Sendable {
     /// Moves time on, from one moment at which something is due to the next. Time stands still while anything of the
     /// stage is left to do, so this returns when everything that became due has been done, with all that followed from it.
     ///
-    /// What the code under test does in tasks of its own is not waited for, unless it runs on
-    /// DiscoveryStage/taskExecutor.
+    /// What the code under test does in tasks of its own is not waited for, unless they run on ``taskExecutor``.
     ///
-    /// - Throws: StageError when there is no end to what is to be done.
+    /// - Throws: ``StageError`` when there is no end to what is to be done.
     public func advance(by duration: Duration) async throws(StageError) {
         let end = self.scheduler.elapsed + duration
         try await self.settle()

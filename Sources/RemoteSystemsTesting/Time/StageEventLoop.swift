@@ -5,7 +5,7 @@ internal import Dispatch
 internal import NIOCore
 internal import RemoteSystemsTransport
 
-/// An event loop whose time is a ManualClock's and whose thread is a real event loop's.
+/// An event loop whose time is a ``ManualClock``'s and whose thread is a real event loop's.
 ///
 /// Everything of a stage runs on one: connections, hosts, watchers and the tasks that they start. So it is known when
 /// nothing is left to do, which is when time may move on.

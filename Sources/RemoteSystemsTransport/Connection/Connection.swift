@@ -187,6 +187,8 @@ package actor Connection {
             self.armTimer()
         case .wait:
             self.armTimer()
+        case .overflow(let call):
+            call.continuation.resume(throwing: Self.overflowError())
         case .reject(let call, let status):
             call.continuation.resume(throwing: Self.closedError(status, cause: self.ending?.cause))
         }
@@ -459,6 +461,16 @@ extension Connection {
             closeStatus: status,
             wasSent: true,
             cause: cause
+        )
+    }
+
+    static func overflowError() -> TransportError {
+        TransportError(
+            .localResources,
+            "\(OutgoingCalls<OutgoingCall>.mostWaiting) requests wait already for room at the other system; this one was not "
+                + "sent. Wait for answers before sending more.",
+            side: .local,
+            canRetry: true
         )
     }
 

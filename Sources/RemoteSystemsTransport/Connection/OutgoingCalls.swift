@@ -10,6 +10,8 @@ enum OnSubmit<Call> {
     case wait
     /// The connection takes no more calls. Nothing was sent.
     case reject(Call, CloseStatus)
+    /// As many calls wait already as may.
+    case overflow(Call)
 }
 
 enum OnResponse<Call> {
@@ -30,6 +32,10 @@ enum OnCancel<Call> {
 /// The calls that this side makes: numbered in the order of submission, sent in that order, never more of them with
 /// the peer than its window takes.
 struct OutgoingCalls<Call> {
+    /// How many calls may wait for room in the peer's window. The peer decides how soon there is room, so without a bound it
+    /// would decide, too, how much of our memory waits.
+    static var mostWaiting: Int { 65_536 }
+
     private struct Pending {
         /// `nil` once nobody waits for the answer; the peer still owes it, so its place stays taken.
         var call: Call?
@@ -69,6 +75,7 @@ struct OutgoingCalls<Call> {
     }
 
     mutating func submit(id: UInt64, _ call: Call, deadline: NIODeadline) -> OnSubmit<Call> {
+        guard self.waiting.count < Self.mostWaiting else { return .overflow(call) }
         self.earliestDeadline = min(self.earliestDeadline, deadline)
         guard self.hasRoom, self.waiting.isEmpty else {
             self.waiting.append(Waiting(id: id, call: call, deadline: deadline))

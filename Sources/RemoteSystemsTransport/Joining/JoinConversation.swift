@@ -13,17 +13,17 @@ struct JoinConversation: Sendable {
 
     /// What a whole conversation may take, from the TCP connection on: five messages, on a slow line and with slow
     /// machines. It ends then, whether anybody attends to it or not.
-    private static let time = TimeAmount.seconds(15)
+    static let time = TimeAmount.seconds(15)
     /// How many messages may wait to be read. Each side speaks in turn, so whoever sends more breaks the protocol.
     private static let mostWaiting = 2
 
     /// Makes a channel ready for joining; to be called on its event loop.
-    init(_ channel: any Channel, tls: some ChannelHandler) throws {
+    init(_ channel: any Channel, tls: some ChannelHandler, time: TimeAmount = Self.time) throws {
         let secured = channel.eventLoop.makePromise(of: [UInt8].self)
         let (messages, feed) = AsyncThrowingStream<JoinMessage, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.mostWaiting)
         )
-        let handler = JoinHandler(deadline: .now() + Self.time, secured: secured, feed: feed)
+        let handler = JoinHandler(deadline: .now() + time, secured: secured, feed: feed)
         do {
             try channel.pipeline.syncOperations.addHandlers([tls, handler])
         } catch {

@@ -46,6 +46,17 @@ package final class JoinListener: Sendable {
         identity: SystemIdentity,
         logger: Logger
     ) async throws(TransportError) -> JoinListener {
+        try await Self.start(host: host, port: port, identity: identity, time: JoinConversation.time, logger: logger)
+    }
+
+    /// - Parameter time: what a conversation may take.
+    static func start(
+        host: String?,
+        port: Int,
+        identity: SystemIdentity,
+        time: TimeAmount,
+        logger: Logger
+    ) async throws(TransportError) -> JoinListener {
         do {
             let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
             let gate = SharedGate(AdmissionGate(total: Self.mostConnections, perAddress: Self.mostConnections))
@@ -61,8 +72,8 @@ package final class JoinListener: Sendable {
                             throw TransportError(.localResources, "Too many connections at once.", side: .local)
                         }
                         channel.closeFuture.whenComplete { _ in gate.leave("") }
-                        guard case .enqueued = feed.yield(try JoinConversation(channel, tls: tls.serverHandler()))
-                        else { throw TransportError.brokenOff }
+                        let conversation = try JoinConversation(channel, tls: tls.serverHandler(), time: time)
+                        guard case .enqueued = feed.yield(conversation) else { throw TransportError.brokenOff }
                     }
                 }
             let channel = try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }

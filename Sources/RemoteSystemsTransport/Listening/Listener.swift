@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 package import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -78,7 +79,8 @@ package final class Listener: Sendable {
         if let host { return try await bind(host) }
         do {
             return try await bind("::")
-        } catch  where Self.meansNoIPv6(error) {
+        } catch {
+            guard Self.meansNoIPv6(error) else { throw error }
             return try await bind("0.0.0.0")
         }
     }

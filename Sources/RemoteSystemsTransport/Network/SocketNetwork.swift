@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 package import NIOCore
 internal import NIOPosix
 
@@ -48,10 +49,19 @@ package struct SocketNetwork: TransportNetwork {
             .childChannelInitializer(initializer)
         let channel =
             if let listeningSocket {
-                try await bootstrap.withBoundSocket(listeningSocket).get()
+                try await bootstrap.withBoundSocket(Self.nonBlocking(listeningSocket)).get()
             } else {
                 try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
             }
         return BoundPort(port: channel.localAddress?.port ?? port) { try? await channel.close().get() }
+    }
+
+    /// Whoever has made the socket need not have made it so, and an event loop that waits for one caller serves none.
+    private static func nonBlocking(_ descriptor: Int32) throws -> Int32 {
+        let flags = fcntl(descriptor, F_GETFL)
+        guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0 else {
+            throw IOError(errnoCode: errno, reason: "fcntl")
+        }
+        return descriptor
     }
 }

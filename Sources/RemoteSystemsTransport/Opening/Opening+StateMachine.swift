@@ -33,7 +33,7 @@ struct CallerOpening {
                 return .refuse(Refusal(.remoteSystemUnavailable, "The caller meant another system."), error)
             }
             guard alpn == ProtocolVersion.alpn else {
-                let error = TransportError.incompatible(what: "protocol \(alpn ?? "unknown")")
+                let error = TransportError.noCommonProtocol(chosen: alpn)
                 return .refuse(Refusal(.unknown, error.message), error)
             }
             self.peer = peer
@@ -97,7 +97,7 @@ struct HostOpening {
         case .success(let peer):
             guard alpn == ProtocolVersion.alpn else {
                 self.state = .done
-                return .refuse(.incompatible(what: "protocol \(alpn ?? "unknown")"))
+                return .refuse(Refusal(.unknown, TransportError.noCommonProtocol(chosen: alpn).message))
             }
             self.state = .awaitingHello(peer)
             return .awaitHello
@@ -153,6 +153,17 @@ package struct Refusal: Error, Sendable, Hashable {
 }
 
 extension TransportError {
+    /// The handshake gave another application protocol (ALPN) than ours, or none.
+    static func noCommonProtocol(chosen alpn: String?) -> TransportError {
+        TransportError(
+            .incompatibleVersion,
+            "This side offered the protocol \(ProtocolVersion.alpn), and the TLS handshake came to "
+                + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Bring both to the same "
+                + "major version of RemoteSystems.",
+            side: .remote
+        )
+    }
+
     static func incompatible(what: String) -> TransportError {
         TransportError(
             .incompatibleVersion,

@@ -6,7 +6,8 @@ public import FoundationEssentials
 extension ValueSet {
     /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the key path if the text is not such an object, or is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such an
+    ///   object; also if it is over the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard case .dictionary(let set) = try Value(json: json, limits: limits) else {
             throw ValueSetError(.invalidJSON, "The JSON is not an object.", allowed: "{ … } without a tag")
@@ -16,7 +17,8 @@ extension ValueSet {
 
     /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the key path if the text is not such an object, or is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such an
+    ///   object; also if it is over the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
@@ -35,21 +37,29 @@ extension ValueSet {
 extension Value {
     /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the key path if the text is not such JSON, or is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such
+    ///   JSON; also if it is over the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard json.count <= limits.bytes else { throw .tooManyBytes(json.count, limits: limits) }
+        let text = Array(json)
+        do throws(JSONScanner.Fault) {
+            try JSONScanner.check(text)
+        } catch {
+            throw ValueSetError(error, in: text)
+        }
         do {
             self = try JSONDecoder().decode(Value.self, from: json)
         } catch let error as DecodingError {
             throw ValueSetError(json: error)
         } catch {
-            throw ValueSetError(.invalidJSON, "The text is not valid JSON.")
+            throw ValueSetError(.invalidJSON, "The JSON could not be read.")
         }
     }
 
     /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the key path if the text is not such JSON, or is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such
+    ///   JSON; also if it is over the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
@@ -89,7 +99,7 @@ extension ValueSetError {
             }
         self =
             context.underlyingError as? ValueSetError
-            ?? ValueSetError(.invalidJSON, "The text is not valid JSON, or a part of it is not what its tag says.")
+            ?? ValueSetError(.invalidJSON, "A part of the JSON is not what its tag says, or is no UTF-8 text.")
         prepend(context.codingPath)
     }
 

@@ -42,8 +42,9 @@ public struct AllowedValueSchema: Sendable, Hashable {
     }
 
     private(set) var profile: Profile
-    /// In canonical key order without duplicates, so that they are matched with a set's entries in one pass.
-    let fields: [Field]
+    /// The declared keys, each once, in the order in which they are encoded (shorter ones first), so that they are matched
+    /// with a set's entries in one pass.
+    public let fields: [Field]
 
     /// Whether keys that are not declared are allowed.
     public let allowsFurtherKeys: Bool

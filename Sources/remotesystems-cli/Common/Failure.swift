@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import RemoteSystems
+import RemoteSystemsDesktop
 
 /// Why a subcommand could not do its work, as it is told.
 struct Failure: Error, Encodable {
@@ -42,6 +43,8 @@ struct Failure: Error, Encodable {
             self.reason = "\(error.code)"
             self.byteOffset = error.byteOffset
             self.keyPath = error.keyPath.isEmpty ? nil : error.keyPath
+        case let error as ConfigurationFileError:
+            self.init("misconfigured", "\(error)")
         case is CancellationError:
             self.init("cancelled", "It was stopped before it was done.", canRetry: true)
         default:

@@ -11,10 +11,17 @@ struct DoctorCommand: Subcommand {
         commandName: "doctor",
         abstract: "Look for what keeps this machine from finding others, or others from finding it.",
         discussion: """
-            Changes nothing and makes no account. Each finding says what to do. Exits with 1 when there is a problem; \
-            warnings alone are no problem.
+            Changes nothing and makes no account. Each finding says what to do; Docs/troubleshooting.md says more of \
+            each. With a SYSTEM, which must run a host, that one helps: it says whether it sees this machine and \
+            connects back to it.
+
+            Exits with 0 when there is no problem, with 1 when there is one. Warnings, and what could not be looked \
+            at, are no problem.
             """
     )
+
+    @Argument(help: "Another system of the account to look at the way to: \(SystemFinder.help).")
+    var system: String?
 
     @Option(help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port"))
     var port = RemoteSystemHost.defaultPort
@@ -23,59 +30,77 @@ struct DoctorCommand: Subcommand {
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
+    @OptionGroup var waiting: WaitOptions
+
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let diagnosis = RemoteSystemsDiagnosis(
-            RemoteSystemsConfiguration("doctor", self.network, self.state, logger: self.common.logger()),
-            port: self.port
+        let configuration = RemoteSystemsConfiguration(
+            "doctor",
+            self.network,
+            self.state,
+            logger: self.common.logger()
         )
-        let findings = try await untilInterrupted { await diagnosis.run() }
-        guard let findings else { throw CancellationError() }
-        for finding in findings { try Self.tell(finding, output) }
-        let problems = findings.count { $0.status == .problem }
-        let warnings = findings.count { $0.status == .warning }
-        try output.json(DoctorSummaryOutput(problems: problems, warnings: warnings))
-        try output.line("\n\(Self.number(problems, "problem")), \(Self.number(warnings, "warning"))")
-        return problems == 0
-    }
-
-    private static func tell(_ finding: DiagnosisFinding, _ output: Output) throws {
-        try output.json(FindingOutput(finding))
-        let label =
-            switch finding.status {
-            case .ok: output.style(.green, "ok      ")
-            case .warning: output.style(.yellow, "warning ")
-            case .problem: output.style(.red, "problem ")
-            case .unknown: output.style(.grey, "unknown ")
+        let diagnosis = RemoteSystemsDiagnosis(configuration, port: self.port)
+        guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
+        for finding in own { try FindingOutput.tell(finding, output) }
+        var findings = own
+        if let system = self.system {
+            // Only an account that can be used has a certificate; without one nobody can be found by name.
+            let hasAccount = own.contains { $0.code == .certificate }
+            let wait = Duration.seconds(self.waiting.wait)
+            let others = try await untilInterrupted {
+                await Self.examine(system, hasAccount: hasAccount, wait: wait, diagnosis, configuration)
             }
-        let indent = String(repeating: " ", count: 8)
-        let what = "\(finding.code): \(finding.what)".printable.wrapped(indent: indent).dropFirst(indent.count)
-        try output.line(label + what)
-        guard finding.status != .ok else { return }
-        try output.line(finding.why.printable.wrapped(indent: indent))
-        if let advice = finding.advice { try output.line("→ \(advice.printable)".wrapped(indent: indent)) }
+            guard let others else { throw CancellationError() }
+            for finding in others { try FindingOutput.tell(finding, output) }
+            findings += others
+        }
+        let summary = DoctorSummaryOutput(findings)
+        try output.json(summary)
+        try output.line("\n\(summary.text)")
+        return summary.problems == 0
     }
 
-    private static func number(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-}
-
-private struct FindingOutput: Encodable {
-    let event = "finding"
-    var code: DiagnosisFinding.Code
-    var status: DiagnosisFinding.Status
-    var what: String
-    var why: String
-    var advice: String?
-
-    init(_ finding: DiagnosisFinding) {
-        self.code = finding.code
-        self.status = finding.status
-        self.what = finding.what
-        self.why = finding.why
-        self.advice = finding.advice
+    private static func examine(
+        _ system: String,
+        hasAccount: Bool,
+        wait: Duration,
+        _ diagnosis: RemoteSystemsDiagnosis,
+        _ configuration: RemoteSystemsConfiguration
+    ) async -> [DiagnosisFinding] {
+        if let address = SystemAddress(system) {
+            let request = RemoteSystemConnectionRequest(
+                host: address.host,
+                port: address.port ?? RemoteSystemHost.defaultPort,
+                configuration: configuration
+            )
+            return await diagnosis.run(with: request)
+        }
+        var reason = "There is no account here yet, so no system can be found by its name."
+        if hasAccount {
+            do {
+                let found = try await SystemFinder(system, wait: wait, configuration).find { other in
+                    Failure("refused", "\(other.displayName) does not do.")
+                }
+                return await diagnosis.run(with: RemoteSystemConnectionRequest(system: found))
+            } catch {
+                reason = Failure(error).message
+            }
+        }
+        return [
+            DiagnosisFinding(
+                .peer,
+                .problem,
+                reason,
+                why: "A system must be found, or be named by its address, to be asked.",
+                advice:
+                    "Name its address: 'remotesystems doctor 10.0.0.5:\(RemoteSystemHost.defaultPort)' needs no multicast."
+            )
+        ]
     }
 }
 
@@ -84,4 +109,13 @@ private struct DoctorSummaryOutput: Encodable {
     let time = Date.now
     var problems: Int
     var warnings: Int
+
+    init(_ findings: [DiagnosisFinding]) {
+        self.problems = findings.count { $0.status == .problem }
+        self.warnings = findings.count { $0.status == .warning }
+    }
+
+    var text: String { "\(Self.number(self.problems, "problem")), \(Self.number(self.warnings, "warning"))" }
+
+    private static func number(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }

@@ -75,7 +75,9 @@ struct HostInstallCommand: Subcommand {
         try output.line("To take them into use:")
         try output.line("    \(self.units.systemctl) daemon-reload")
         try output.line("    \(self.units.systemctl) enable --now \(HostUnits.name).socket \(HostUnits.name).service")
-        if !self.units.system { try output.line("To keep it running when you are not logged in: loginctl enable-linger") }
+        if !self.units.system {
+            try output.line("To keep it running when you are not logged in: loginctl enable-linger")
+        }
         return true
     }
 

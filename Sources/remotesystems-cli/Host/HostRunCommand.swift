@@ -67,7 +67,9 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [registry, host, supervision, reload, Ready(host: host, configuration: configuration, output: output)],
+            services: [
+                registry, host, supervision, reload, Ready(host: host, configuration: configuration, output: output),
+            ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()

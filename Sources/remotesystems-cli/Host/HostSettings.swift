@@ -47,7 +47,9 @@ struct HostSettings: Sendable, Hashable {
         if let file {
             providers.append(
                 try await FileProvider<JSONSnapshot>(
-                    config: ConfigReader(provider: InMemoryProvider(values: ["filePath": ConfigValue(stringLiteral: file.path)]))
+                    config: ConfigReader(
+                        provider: InMemoryProvider(values: ["filePath": ConfigValue(stringLiteral: file.path)])
+                    )
                 )
             )
         }
@@ -78,7 +80,10 @@ struct HostSettings: Sendable, Hashable {
         let known = HostSetting.allCases.map(\.variable)
         for name in environment.keys.sorted()
         where name.hasPrefix(HostSetting.variablePrefix) && !known.contains(name) {
-            throw Failure("misuse", "The variable \(name) is not known. Known are: \(known.joined(separator: ", ")).")
+            throw Failure(
+                "misconfigured",
+                "The variable \(name) is not known. Known are: \(known.joined(separator: ", "))."
+            )
         }
     }
 
@@ -90,10 +95,12 @@ struct HostSettings: Sendable, Hashable {
         file: ConfigurationFile?
     ) -> any Error {
         let text = "takes \(setting.takes)."
-        if flags[setting] != nil { return Failure("misuse", "The option for '\(setting.rawValue)' \(text)") }
-        if environment[setting.variable] != nil { return Failure("misuse", "The variable \(setting.variable) \(text)") }
+        if flags[setting] != nil { return Failure("misconfigured", "The option for '\(setting.rawValue)' \(text)") }
+        if environment[setting.variable] != nil {
+            return Failure("misconfigured", "The variable \(setting.variable) \(text)")
+        }
         return file?.error(at: [setting.rawValue], "'\(setting.rawValue)' \(text)")
-            ?? Failure("misuse", "'\(setting.rawValue)' \(text)")
+            ?? Failure("misconfigured", "'\(setting.rawValue)' \(text)")
     }
 
     /// Whether the value could be taken.

@@ -20,7 +20,10 @@ struct PingCommand: Subcommand {
             """
     )
 
-    @Argument(help: "The system: \(SystemFinder.help). The first that is found, unless given.")
+    @Argument(
+        help: "The system: \(SystemFinder.help). The first that is found, unless given.",
+        completion: NetworkCompletion.systems
+    )
     var system: String?
 
     @Option(name: .shortAndLong, help: ArgumentHelp("How many messages to send.", valueName: "number"))
@@ -32,7 +35,10 @@ struct PingCommand: Subcommand {
     @Option(name: .shortAndLong, help: ArgumentHelp("The time between messages.", valueName: "seconds"))
     var interval = 0.2
 
-    @Option(help: ArgumentHelp("The app service to ping.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("The app service to ping.", valueName: "name"),
+        completion: NetworkCompletion.services
+    )
     var service = AppService.pingName
 
     @OptionGroup var network: NetworkOptions

@@ -23,17 +23,24 @@ struct ServeCommand: Subcommand {
     @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
     var port = RemoteSystemHost.defaultPort
 
+    @Option(help: ArgumentHelp("The id of the application that it appears as.", valueName: "id"))
+    var applicationID = "remote-systems.command.serve"
+
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (1...256).contains(self.applicationID.utf8.count) else {
+            throw ValidationError("--application-id is 1 to 256 bytes.")
+        }
     }
 
     func perform(_ output: Output) async throws -> Bool {
         let logger = self.common.logger(quietly: .notice)
-        let configuration = RemoteSystemsConfiguration("serve", self.network, self.state, logger: logger)
+        var configuration = RemoteSystemsConfiguration("serve", self.network, self.state, logger: logger)
+        configuration.applicationID = self.applicationID
         var options = RemoteSystemHost.Options()
         options.port = self.port
         options.displayName = "remotesystems serve"

@@ -9,7 +9,7 @@ struct ListCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the systems of the account that can be talked to now.",
-        discussion: "Exits with 1 when there is none."
+        discussion: "Exits with 1 when there is none, and says the most likely reason."
     )
 
     @OptionGroup var filters: FilterOptions
@@ -43,35 +43,28 @@ struct ListCommand: Subcommand {
             return false
         }
         let systems = watcher.systems.sorted { ($0.displayName, $0.id) < ($1.displayName, $1.id) }
+        let reason = systems.isEmpty ? await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher) : nil
+        let excluded = await watcher.unlisted.excluded.count
         await watcher.stop()
         guard isComplete == true else { throw CancellationError() }
-        try self.tell(systems, output)
+        try Self.tell(systems, excluded: excluded, reason, output)
         return !systems.isEmpty
     }
 
-    private func tell(_ systems: [RemoteSystem], _ output: Output) throws {
+    private static func tell(
+        _ systems: [RemoteSystem],
+        excluded: Int,
+        _ reason: DiagnosisFinding?,
+        _ output: Output
+    ) throws {
         for system in systems { try output.json(SystemOutput(event: "system", system)) }
-        try output.json(MarkOutput.enumerationCompleted(systems: systems.count))
-        guard !systems.isEmpty else { return output.note(self.whyEmpty) }
+        if let reason { try output.json(FindingOutput(reason)) }
+        try output.json(MarkOutput.enumerationCompleted(systems: systems.count, excluded: excluded))
+        guard !systems.isEmpty else {
+            return output.note(["No system was found. Most likely:", reason?.whyEmpty ?? ""].joined(separator: "\n"))
+        }
         try output.line(output.style(.grey, RemoteSystem.heading))
         for system in systems { try output.line(system.line()) }
-    }
-
-    private var whyEmpty: String {
-        var reasons = [
-            "No program with a host is running. Try 'remotesystems serve' in another terminal or on another machine.",
-            "The other machine is in another account. See 'remotesystems account show' on both, and "
-                + "'remotesystems account invite'.",
-        ]
-        if self.network.loopback {
-            reasons.append("With --loopback only programs on this machine that run with it, too, are found.")
-        } else {
-            reasons.append("The network does not carry multicast DNS. 'remotesystems doctor' looks for causes here.")
-        }
-        if !self.filters.filters.isEmpty {
-            reasons.append("No system fits the filters. Try without --filter.")
-        }
-        let list = reasons.map { "  - " + $0.wrapped(to: 76).split(separator: "\n").joined(separator: "\n    ") }
-        return (["No system was found. Likely reasons:"] + list).joined(separator: "\n")
+        if excluded > 0 { output.note("\(excluded) more \(excluded == 1 ? "does" : "do") not fit the filters.") }
     }
 }

@@ -146,7 +146,7 @@ extension SystemFinder {
         } unsuitable: { system in
             let services = Set(system.applications.flatMap(\.services).map(\.name)).sorted()
             let by = application.map { " by an application \($0)" } ?? ""
-            return Failure(
+            var failure = Failure(
                 "refused",
                 "\(system.displayName) is there and offers no service \(service)\(by)"
                     + (services.isEmpty ? "." : ", only \(services.joined(separator: ", ")).")
@@ -154,6 +154,8 @@ extension SystemFinder {
                     + "service.",
                 canRetry: true
             )
+            failure.side = .remote
+            return failure
         }
     }
 }

@@ -25,6 +25,7 @@ struct SystemOutput: Encodable {
     var discovery: String
     var authorization: String
     var isLocal: Bool
+    var capabilities: [String]
     var applications: [Application]
 
     init(event: String, _ system: RemoteSystem) {
@@ -39,6 +40,7 @@ struct SystemOutput: Encodable {
         self.discovery = "\(system.discoveryType)"
         self.authorization = "\(system.authorizationKind)"
         self.isLocal = system.isLocal
+        self.capabilities = system.capabilities
         self.applications = system.applications.map {
             Application(
                 id: $0.id,
@@ -56,12 +58,14 @@ struct MarkOutput: Encodable {
     let time = Date.now
     /// How many systems are listed.
     var systems: Int?
+    /// How many are there and left out by the filters.
+    var excluded: Int?
     var code: Int?
     var message: String?
     var recoversByItself: Bool?
 
-    static func enumerationCompleted(systems: Int) -> MarkOutput {
-        MarkOutput(event: "enumeration-completed", systems: systems)
+    static func enumerationCompleted(systems: Int, excluded: Int) -> MarkOutput {
+        MarkOutput(event: "enumeration-completed", systems: systems, excluded: excluded)
     }
 
     static func error(_ error: RemoteSystemWatcherError) -> MarkOutput {
@@ -75,6 +79,12 @@ struct MarkOutput: Encodable {
 }
 
 extension RemoteSystem {
+    /// The names of what it can do.
+    var capabilities: [String] {
+        let known: [KnownRemoteSystemCapability] = [.appService, .launchURI, .remoteSession, .spatialEntity]
+        return known.filter { self.supports($0) }.map(\.rawValue)
+    }
+
     static let heading =
         "\("NAME".padded(to: 22)) \("KIND".padded(to: 8)) \("ID".padded(to: 8)) APPLICATIONS"
 

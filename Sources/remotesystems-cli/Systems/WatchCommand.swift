@@ -35,13 +35,14 @@ struct WatchCommand: Subcommand {
         let events = watcher.events
         try await watcher.start()
         _ = try await untilInterrupted {
-            for await event in events { try Self.tell(event, watcher, output) }
+            for await event in events { try await Self.tell(event, watcher, output) }
         }
         await watcher.stop()
         return true
     }
 
-    private static func tell(_ event: RemoteSystemEvent, _ watcher: RemoteSystemWatcher, _ output: Output) throws {
+    private static func tell(_ event: RemoteSystemEvent, _ watcher: RemoteSystemWatcher, _ output: Output) async throws
+    {
         switch event {
         case .added(let system):
             try output.json(SystemOutput(event: "added", system))
@@ -54,9 +55,14 @@ struct WatchCommand: Subcommand {
             try output.line("\(LocalTime.now) \(output.style(.red, "-")) \(system.line(width: 69))")
         case .enumerationCompleted:
             let count = watcher.systems.count
-            try output.json(MarkOutput.enumerationCompleted(systems: count))
-            let text = "\(count) \(count == 1 ? "system" : "systems") found; watching (Ctrl-C to stop)"
+            let excluded = await watcher.unlisted.excluded.count
+            let reason = await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher)
+            if let reason { try output.json(FindingOutput(reason)) }
+            try output.json(MarkOutput.enumerationCompleted(systems: count, excluded: excluded))
+            let others = excluded == 0 ? "" : ", \(excluded) excluded by the filters"
+            let text = "\(count) \(count == 1 ? "system" : "systems") found\(others); watching (Ctrl-C to stop)"
             try output.line("\(LocalTime.now) \(output.style(.grey, text))")
+            if let reason { output.note("Nothing is listed. Most likely:\n\(reason.whyEmpty)") }
         case .error(let error):
             try output.json(MarkOutput.error(error))
             try output.line("\(LocalTime.now) \(output.style(.red, "!")) \(error.message.printable)")

@@ -30,7 +30,7 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
         case .base64:
             let text = String(decoding: input.filter { !$0.isSpace }, as: UTF8.self)
             guard let data = Data(base64Encoded: text) else {
-                throw Malformed(message: "The input is not base64. Give --format hex or raw if it is something else.")
+                throw Malformed(message: "The input is not base64. For hex or raw bytes, say so with --format.")
             }
             return Array(data)
         }
@@ -43,8 +43,9 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
         for (offset, character) in input.enumerated() where !character.isSpace {
             guard let digit = Character(Unicode.Scalar(character)).hexDigitValue, character < 0x80 else {
                 throw Malformed(
-                    message: "The input is not hex: at character \(offset) is no digit. Give --format base64 or raw if "
-                        + "it is something else.",
+                    message:
+                        "The input is not hex: character \(offset + 1) is not one of 0 to 9 and a to f. For base64 or raw "
+                        + "bytes, say so with --format.",
                     offset: offset
                 )
             }
@@ -57,7 +58,7 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
         }
         guard high == nil else {
             throw Malformed(
-                message: "The input has an odd number of hex digits: half a byte is missing.",
+                message: "The input ends in the middle of a byte: it has an odd number of hex digits.",
                 offset: input.count
             )
         }

@@ -56,7 +56,7 @@ import Testing
 
                         // As the command does it: in a process that shares nothing but the files.
                         try machines.account("first").expel(rogue)
-                        _ = await connection.waitUntilClosed()
+                        _ = try await connection.waitUntilClosed()
                         #expect(try await recorder.removed().id == rogue)
                         let again = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
                         #expect(try await again.open(request) == .notAuthorized)

@@ -4,6 +4,7 @@
 import Foundation
 import Logging
 import RemoteSystems
+import ServiceLifecycle
 
 /// A throw-away account whose processes all run here, over loopback, and find each other on a scripted segment.
 struct Household {
@@ -40,7 +41,11 @@ struct Household {
         var options = RemoteSystemHost.Options()
         options.attributes = attributes
         let host = RemoteSystemHost(self.configuration(application), services: services, options: options)
-        let running = Task { try await host.run() }
+        let group = ServiceGroup(
+            services: [host],
+            logger: Logger(label: "household") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let running = Task { try await group.run() }
         do {
             try await body(host)
         } catch {
@@ -48,7 +53,9 @@ struct Household {
             _ = await running.result
             throw error
         }
-        running.cancel()
+        // A group that does not run yet would take this for the end of it.
+        _ = try? await host.port
+        await group.triggerGracefulShutdown()
         try await running.value
     }
 

@@ -112,7 +112,7 @@ private struct World {
         switch self.sides[side].machine.submit(id: id, id, deadline: .distantFuture) {
         case .encode: try self.transmit(side, id)
         case .wait: break
-        case .reject: try self.end(side, id)
+        case .reject, .overflow: try self.end(side, id)
         }
     }
 

@@ -50,6 +50,20 @@ import Testing
         #expect(self.calls.isEmpty)
     }
 
+    @Test mutating func `no more calls wait than may, and room is made by those that leave`() {
+        let first = self.sent("first")
+        _ = self.sent("second")
+        for _ in 0..<OutgoingCalls<String>.mostWaiting { _ = self.waiting("waiting") }
+        let id = self.calls.reserveID()
+        guard case .overflow("excess") = self.calls.submit(id: id, "excess", deadline: .distantFuture) else {
+            Issue.record("it was taken")
+            return
+        }
+        _ = self.calls.receivedResponse(id: first)
+        #expect(self.encodesNext() == "waiting")
+        _ = self.waiting("last")
+    }
+
     @Test mutating func `calls beyond the window wait and leave in the order they came`() {
         let first = self.sent("first")
         _ = self.sent("second")

@@ -59,6 +59,8 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
             return
         }
         #expect(error.code == .incompatibleVersion)
+        #expect(error.message.contains("remote-systems/1") && error.message.contains(alpn ?? "none"))
+        #expect(!error.message.contains("unknown"))
     }
 
     @Test func `a refusal's status, text and use of trying again reach the caller`() {

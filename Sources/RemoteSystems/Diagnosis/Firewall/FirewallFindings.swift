@@ -111,7 +111,7 @@ struct FirewallFindings: Sendable {
                 ? "'ufw \(direction) 5353/udp'." : "'ufw allow \(ports.replacing("-", with: ":"))/tcp'."
         case .unknown:
             return
-                "Accept '\(needed)' before that rule, for the networks that you trust; 'nft -a list ruleset' shows where."
+                "Accept '\(needed)' in that chain, ahead of what drops it, for the networks that you trust; 'nft -a list ruleset' shows where."
         }
     }
 }

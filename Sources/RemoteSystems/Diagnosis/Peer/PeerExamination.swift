@@ -163,12 +163,16 @@ extension RemoteSystemConnectionRequest {
                 endpoints: application.endpoints,
                 systemID: application.systemID
             )
+        case .token(let token):
+            DiagnosisTarget(name: token.systemID.short, endpoints: token.endpoints, systemID: token.systemID)
         case .address(let endpoint, let systemID):
             DiagnosisTarget(
                 name: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))",
                 endpoints: [endpoint],
                 systemID: systemID
             )
+        case .token(let token):
+            DiagnosisTarget(name: token.applicationID, endpoints: token.endpoints, systemID: token.systemID)
         }
     }
 }

@@ -8,8 +8,6 @@ internal import RemoteSystemsTransport
 struct PeerFacts: Sendable {
     /// How the way there ended.
     enum Way: Sendable {
-        /// No system was found by its name.
-        case unknown(reason: String)
         /// There is no account here, so nobody could be believed.
         case noAccount
         case failed(TransportError)

@@ -27,14 +27,6 @@ struct PeerFindings: Sendable {
                 advice:
                     "Join the other's account: 'remotesystems account invite' there, 'remotesystems account join' here."
             )
-        case .unknown(let reason):
-            return DiagnosisFinding(
-                .peer,
-                .problem,
-                reason,
-                why: why,
-                advice: "Name its address ('remotesystems doctor 10.0.0.5:47474'): that needs no multicast."
-            )
         case .failed(let error):
             return DiagnosisFinding(.peer, .problem, error.message, why: why, advice: self.advice(error))
         }

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import IntegrationSupport
 
 /// Other people's implementation, and a look at the wire.
-enum Python {
+package enum Python {
     /// The interpreter: of a virtual environment that a test script made, or the system's.
     private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
 
     /// Whether python-zeroconf is there. In CI its tests run in any case, and fail without it.
-    static let canUseZeroconf: Bool = {
+    package static let canUseZeroconf: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [interpreter, "-c", "import zeroconf"]
@@ -23,19 +22,29 @@ enum Python {
         return ProcessInfo.processInfo.environment["CI"] != nil
     }()
 
-    static func script(_ name: String, _ arguments: String...) -> [String] {
-        let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    /// How to run a script of the folder `Scripts` beside a test.
+    package static func script(_ name: String, _ arguments: String..., test: String = #filePath) -> [String] {
+        command(name, arguments, beside: test)
+    }
+
+    /// Prints every frame that an interface receives, in hexadecimal digits; ``ChildProcess/capturing()`` says from when on.
+    package static func capture(interface: String) -> [String] {
+        command("capture.py", [interface], beside: #filePath)
+    }
+
+    private static func command(_ name: String, _ arguments: [String], beside file: String) -> [String] {
+        let directory = URL(fileURLWithPath: file).deletingLastPathComponent()
         return [interpreter, "-u", directory.appendingPathComponent("Scripts/\(name)").path] + arguments
     }
 
-    static func hex(_ text: String) -> String { hex(Array(text.utf8)) }
+    package static func hex(_ text: String) -> String { hex(Array(text.utf8)) }
 
-    static func hex(_ bytes: [UInt8]) -> String {
+    package static func hex(_ bytes: [UInt8]) -> String {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     /// The bytes of lower-case RFC 4648 base32 without padding, which is how ids are written.
-    static func base32(_ text: String) -> [UInt8] {
+    package static func base32(_ text: String) -> [UInt8] {
         var (bytes, bits, count): ([UInt8], UInt32, UInt32) = ([], 0, 0)
         for character in text.utf8 {
             let digit = character >= 0x61 ? character - 0x61 : character - 0x32 + 26
@@ -47,5 +56,14 @@ enum Python {
             bits &= (1 << count) - 1
         }
         return bytes
+    }
+}
+
+extension ChildProcess {
+    /// Waits until a capture misses nothing any more.
+    package func capturing() async throws {
+        _ = try await eventually("a look at the wire", within: .seconds(10)) {
+            self.lines.contains("capturing") ? true : nil
+        }
     }
 }

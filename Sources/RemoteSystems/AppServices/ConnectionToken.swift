@@ -1,0 +1,91 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+extension RemoteSystemApplication {
+    /// Where this application is to be had, as a text to keep: ``RemoteSystemConnectionRequest/init(connectionToken:configuration:)``
+    /// connects to it later, after a restart too, without discovery.
+    ///
+    /// It says which application on which system is meant, and at which addresses it was. It holds no secret and opens no
+    /// door: whoever uses it must be of the account. A system that got another address, or an application that listens on
+    /// another port, has to be found anew.
+    public var connectionToken: String {
+        ConnectionToken(systemID: self.systemID, applicationID: self.id, endpoints: self.endpoints).text
+    }
+}
+
+/// What a connection token says.
+///
+/// As text: `remote-systems-connection:`, the version, a colon, and the base64url form (RFC 4648 §5, without padding) of a
+/// dictionary in the wire's encoding of values.
+struct ConnectionToken: Sendable, Hashable {
+    var systemID: SystemID
+    var applicationID: String
+    var endpoints: [Endpoint]
+
+    static let scheme = "remote-systems-connection"
+    static let version = "1"
+    /// More than this a token cannot need.
+    static let mostBytes = 8 << 10
+    static let mostEndpoints = 16
+    static let mostHostBytes = 255
+
+    init(systemID: SystemID, applicationID: String, endpoints: [Endpoint]) {
+        self.systemID = systemID
+        self.applicationID = applicationID
+        self.endpoints = Array(endpoints.prefix(Self.mostEndpoints))
+    }
+
+    var text: String {
+        let message: ValueSet = [
+            "System": .string(self.systemID.description),
+            "Application": .string(self.applicationID),
+            "Addresses": .array(
+                self.endpoints.map { .dictionary(["Host": .string($0.host), "Port": .integer(Int64($0.port))]) }
+            ),
+        ]
+        // Strings and small numbers, which always have an encoding.
+        let encoded = Data((try? message.encoded()) ?? []).base64EncodedString()
+        let url = encoded.prefix { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }
+        return "\(Self.scheme):\(Self.version):\(String(url))"
+    }
+
+    init(_ text: String) throws(RemoteSystemError) {
+        guard text.utf8.count <= Self.mostBytes else { throw Self.invalid("it is too long") }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0] == Self.scheme else { throw Self.invalid("it does not look like one") }
+        guard parts[1] == Self.version else {
+            throw Self.invalid("it is of another version than this program knows (\(Self.version))")
+        }
+        let url = parts[2].map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
+        let padded = String(url) + String(repeating: "=", count: (4 - url.count % 4) % 4)
+        guard let data = Data(base64Encoded: padded), let message = try? ValueSet(encoded: data) else {
+            throw Self.invalid("it is damaged; perhaps not all of it was kept")
+        }
+        guard let systemID = message["System"]?.string.flatMap({ SystemID($0) }),
+            let application = message["Application"]?.string, (1...256).contains(application.utf8.count),
+            let addresses = message["Addresses"]?.array, (1...Self.mostEndpoints).contains(addresses.count)
+        else { throw Self.invalid("a part of it is missing") }
+        var endpoints: [Endpoint] = []
+        for address in addresses {
+            guard let address = address.dictionary, let host = address["Host"]?.string,
+                (1...Self.mostHostBytes).contains(host.utf8.count), let port = address["Port"]?.int,
+                (1...65_535).contains(port)
+            else { throw Self.invalid("an address in it is none") }
+            endpoints.append(Endpoint(host: host, port: port))
+        }
+        self.init(systemID: systemID, applicationID: application, endpoints: endpoints)
+    }
+
+    private static func invalid(_ why: String) -> RemoteSystemError {
+        RemoteSystemError(
+            .invalidConnectionToken,
+            "The connection token cannot be used: \(why). Find the application again and keep its new token.",
+            side: .local
+        )
+    }
+}

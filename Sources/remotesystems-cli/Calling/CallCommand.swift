@@ -1,0 +1,144 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems call`
+struct CallCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "call",
+        abstract: "Send a message to an app service and print its answer as JSON.",
+        discussion: """
+            The service says what it takes: a field is read by its declared type and checked before anything is sent. \
+            Write key=value for text, numbers, true and false, dates (2026-01-31T12:00:00Z), UUIDs, URLs and base64 \
+            data, and key:=JSON for lists and dictionaries. A field of which nothing is declared is text unless it is \
+            written as JSON.
+
+              remotesystems call atlas com.example.volume Level=0.4 Rooms:='["attic"]'
+
+            Exits with 0 when the service answered, 1 when it answered that it failed, 2 when it was not found, could \
+            not be reached, or does not take the message.
+            """
+    )
+
+    @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
+    var system: String
+
+    @Argument(help: "The app service's name.", completion: NetworkCompletion.services)
+    var service: String
+
+    @Argument(help: ArgumentHelp("The message's fields: key=value or key:=JSON.", valueName: "field"))
+    var fields: [MessageField] = []
+
+    @Flag(help: "Tell what the service is for, takes and answers, and send nothing.")
+    var describe = false
+
+    @Option(help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"))
+    var application: String?
+
+    @Option(help: ArgumentHelp("How long to wait for the answer.", valueName: "seconds"))
+    var timeout = 30.0
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var waiting: WaitOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+        guard (1...256).contains(self.service.utf8.count) else {
+            throw ValidationError("The service's name is 1 to 256 bytes.")
+        }
+        guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
+        guard !self.describe || self.fields.isEmpty else {
+            throw ValidationError("--describe sends nothing; leave the fields out.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = RemoteSystemsConfiguration("call", self.network, self.state, logger: self.common.logger())
+        let finder = SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
+        let found = try await untilInterrupted {
+            try await finder.find(offering: self.service, by: self.application)
+        }
+        guard let system = found else { throw CancellationError() }
+        guard let (application, service) = self.offer(on: system) else {
+            throw Failure("refused", "The service \(self.service) is gone again.", canRetry: true)
+        }
+        if self.describe {
+            try ServiceDescription(service, of: application, on: system).tell(output)
+            return true
+        }
+        let message = try MessageField.message(self.fields, for: service.schema)
+        let answer = try await untilInterrupted {
+            try await AppServiceConnection.sendStateless(
+                message,
+                to: AppServiceDescription(
+                    name: self.service,
+                    packageID: application.id,
+                    schema: service.responseSchema ?? .full
+                ),
+                request: RemoteSystemConnectionRequest(application: application),
+                timeout: .seconds(self.timeout)
+            )
+        }
+        guard let answer else { throw CancellationError() }
+        return try Self.tell(answer, output)
+    }
+
+    /// The running one first, as a connection takes them.
+    private func offer(
+        on system: RemoteSystem
+    ) -> (RemoteSystemApplication, RemoteSystemApplication.Service)? {
+        let offers = system.applications.compactMap { application in
+            application.services.first { $0.name == self.service }.map { (application, $0) }
+        }.filter { offer in self.application.map { $0 == offer.0.id } ?? true }
+        return offers.first { $0.0.isRunning } ?? offers.first
+    }
+
+    /// - Returns: Whether the service did what it was asked for.
+    private static func tell(_ answer: StatelessAppServiceResponse, _ output: Output) throws -> Bool {
+        let isAnswered: Set<StatelessAppServiceResponseStatus> = [
+            .success, .failure, .resourceLimitsExceeded, .messageSizeTooLarge,
+        ]
+        guard isAnswered.contains(answer.status), answer.error?.outcome != .notCarriedOut else {
+            throw answer.error ?? RemoteSystemError(.refused, "No answer came (\(answer.status)).", side: .remote)
+        }
+        let error = answer.error
+        try output.json(
+            AnswerOutput(
+                status: "\(answer.status)",
+                message: answer.message,
+                reason: error?.message.printable,
+                canRetry: error?.canRetry
+            )
+        )
+        guard answer.status == .success else {
+            let reason = (error?.message ?? "\(answer.status)").printable
+            let hint = error?.canRetry == true ? " Trying again may help." : ""
+            if !output.isJSON { output.complain("The service answered that it failed: \(reason)\(hint)") }
+            return false
+        }
+        try output.line(try answer.message.json(prettyPrinted: true).printableLines)
+        return true
+    }
+}
+
+private struct AnswerOutput: Encodable {
+    let event = "answer"
+    let time = Date.now
+    var status: String
+    var message: ValueSet
+    var reason: String?
+    var canRetry: Bool?
+}
+
+extension String {
+    /// Each line without what could steer a terminal.
+    fileprivate var printableLines: String {
+        self.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).printable }
+            .joined(separator: "\n")
+    }
+}

@@ -1,0 +1,65 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+
+/// A field of a message as it is written: `key=text`, or `key:=json`.
+struct MessageField: ExpressibleByArgument, Sendable {
+    let key: String
+    let text: String
+    let isJSON: Bool
+
+    init?(argument: String) {
+        guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else { return nil }
+        let before = argument.index(before: equals)
+        self.isJSON = argument[before] == ":"
+        self.key = String(argument[..<(self.isJSON ? before : equals)])
+        self.text = String(argument[argument.index(after: equals)...])
+        guard !self.key.isEmpty else { return nil }
+    }
+
+    /// What is meant where a value of this type is due; nil for a key of which nothing is declared.
+    private func value(as type: FieldType?) throws(Failure) -> Value {
+        if self.isJSON {
+            do throws(ValueSetError) {
+                let json = try Value(json: self.text)
+                return type?.value(fitting: json) ?? json
+            } catch {
+                var failure = Failure(error)
+                failure.message = "\(self.key): what stands behind := is no JSON. \(error.message)"
+                failure.keyPath = self.key
+                throw failure
+            }
+        }
+        guard let type else { return .string(self.text) }
+        guard let value = type.value(of: self.text) else {
+            var failure = Failure(
+                "\(RemoteSystemError.Code.invalidMessage)",
+                "\(self.key): found '\(self.text)', allowed: \(type). Nothing was sent."
+            )
+            failure.keyPath = self.key
+            throw failure
+        }
+        return value
+    }
+
+    /// The message of these fields, checked against what the service takes.
+    static func message(_ fields: [MessageField], for schema: AllowedValueSchema?) throws(Failure) -> ValueSet {
+        var message: ValueSet = [:]
+        for field in fields {
+            guard message[field.key] == nil else {
+                throw Failure("\(RemoteSystemError.Code.invalidMessage)", "\(field.key) is given twice.")
+            }
+            message[field.key] = try field.value(as: schema?.fields.first { $0.name == field.key }?.type)
+        }
+        do {
+            try schema?.validate(message)
+        } catch {
+            var failure = Failure(error)
+            failure.message = "The service does not take this message. \(error) Nothing was sent."
+            throw failure
+        }
+        return message
+    }
+}

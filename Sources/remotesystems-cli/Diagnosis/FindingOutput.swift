@@ -1,0 +1,48 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+
+/// A finding as it is told: with `--json`, or in at most 80 columns.
+struct FindingOutput: Encodable {
+    let event = "finding"
+    var code: DiagnosisFinding.Code
+    var status: DiagnosisFinding.Status
+    var what: String
+    var why: String
+    var advice: String?
+
+    init(_ finding: DiagnosisFinding) {
+        self.code = finding.code
+        self.status = finding.status
+        self.what = finding.what
+        self.why = finding.why
+        self.advice = finding.advice
+    }
+
+    static func tell(_ finding: DiagnosisFinding, _ output: Output) throws {
+        try output.json(FindingOutput(finding))
+        let label =
+            switch finding.status {
+            case .ok: output.style(.green, "ok      ")
+            case .warning: output.style(.yellow, "warning ")
+            case .problem: output.style(.red, "problem ")
+            case .unknown: output.style(.grey, "unknown ")
+            }
+        let indent = String(repeating: " ", count: 8)
+        let what = "\(finding.code): \(finding.what)".printable.wrapped(indent: indent).dropFirst(indent.count)
+        try output.line(label + what)
+        guard finding.status != .ok else { return }
+        try output.line(finding.why.printable.wrapped(indent: indent))
+        if let advice = finding.advice { try output.line("→ \(advice.printable)".wrapped(indent: indent)) }
+    }
+}
+
+extension DiagnosisFinding {
+    /// Why nothing is listed, for people.
+    var whyEmpty: String {
+        let advice = self.advice.map { "→ \($0)" } ?? ""
+        return [self.what, self.why, advice].filter { !$0.isEmpty }.map { $0.printable.wrapped(indent: "  ") }
+            .joined(separator: "\n")
+    }
+}

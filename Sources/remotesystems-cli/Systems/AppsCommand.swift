@@ -1,0 +1,109 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems apps`
+struct AppsCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apps",
+        abstract: "List the applications of a system, with the app services that they offer.",
+        discussion: """
+            'remotesystems call SYSTEM SERVICE --describe' tells what a service takes and answers.
+
+            Exits with 1 when there is no application, 2 when the system was not found or could not be reached.
+            """
+    )
+
+    @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
+    var system: String
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var waiting: WaitOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = RemoteSystemsConfiguration("apps", self.network, self.state, logger: self.common.logger())
+        let finder = SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
+        guard let system = try await untilInterrupted({ try await finder.findWhole() }) else {
+            throw CancellationError()
+        }
+        for application in system.applications {
+            try output.json(ApplicationOutput(application))
+            try Self.tell(application, output)
+        }
+        try output.json(ApplicationsSummaryOutput(applications: system.applications.count))
+        return !system.applications.isEmpty
+    }
+
+    private static func tell(_ application: RemoteSystemApplication, _ output: Output) throws {
+        let state = application.isRunning ? "" : "  (not running)"
+        let name = application.displayName == application.id ? "" : "  \(application.displayName)"
+        try output.line("\(application.id)\(name)".printable.cut(to: 80 - state.columns) + output.style(.grey, state))
+        for service in application.services {
+            let words = [service.name, service.version, service.summary].compactMap(\.self).map(\.printable)
+            let remark = service.supportsRemote ? "" : " (on that system only)"
+            try output.line("  " + (words.joined(separator: "  ") + remark).cut(to: 78))
+        }
+        if !application.uriSchemes.isEmpty {
+            try output.line("opens \(application.uriSchemes.joined(separator: ", "))".printable.wrapped(indent: "  "))
+        }
+        for (key, value) in application.attributes.sorted(by: { $0.key < $1.key }) {
+            try output.line("  " + "\(key)=\(value)".printable.cut(to: 78))
+        }
+    }
+}
+
+/// A service as `--json` tells it.
+struct ServiceOutput: Encodable {
+    var name: String
+    var version: String?
+    var summary: String?
+    var supportsRemote: Bool
+    var schema: ValueSet?
+    var answers: ValueSet?
+
+    init(_ service: RemoteSystemApplication.Service) {
+        self.name = service.name
+        self.version = service.version
+        self.summary = service.summary
+        self.supportsRemote = service.supportsRemote
+        self.schema = service.schema?.valueSet
+        self.answers = service.responseSchema?.valueSet
+    }
+}
+
+private struct ApplicationOutput: Encodable {
+    let event = "application"
+    let time = Date.now
+    var id: String
+    var name: String
+    var isRunning: Bool
+    var attributes: [String: String]
+    var services: [ServiceOutput]
+    var schemes: [String]
+    var connectionToken: String
+
+    init(_ application: RemoteSystemApplication) {
+        self.id = application.id
+        self.name = application.displayName
+        self.isRunning = application.isRunning
+        self.attributes = application.attributes
+        self.services = application.services.map { ServiceOutput($0) }
+        self.schemes = application.uriSchemes
+        self.connectionToken = application.connectionToken
+    }
+}
+
+private struct ApplicationsSummaryOutput: Encodable {
+    let event = "summary"
+    let time = Date.now
+    var applications: Int
+}

@@ -1,0 +1,143 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension HostDaemonTests {
+    /// Configuration and unit files, by the command.
+    @Suite struct Configuring {
+        private func message(_ lines: [String]) -> String {
+            lines.compactMap { (try? JSONSerialization.jsonObject(with: Data($0.utf8))) as? [String: Any] }
+                .first { $0["event"] as? String == "failed" }?["message"] as? String ?? "\(lines)"
+        }
+
+        @Test(arguments: [
+            ("{\n\"port\": \"high\"\n}", 2, "'port' must be a number."),
+            ("{\n\n\"port\": 70000\n}", 3, "'port' takes a port from 0 to 65535."),
+            ("{\n\"startTimeout\": 0\n}", 2, "'startTimeout' takes seconds"),
+            ("{\n\"network\": \"a b\"\n}", 2, "'network' takes"),
+            ("{\n\"logLevel\": \"loud\"\n}", 2, "'logLevel' takes one of trace"),
+            ("{\n\"uriSchemes\": [\"https:\"]\n}", 2, "'uriSchemes' takes"),
+            ("{\n\"password\": \"x\"\n}", 2, "'password' is not known here."),
+            ("{\n\"port\": 1,\n}", 3, "not JSON"),
+        ])
+        func `what is wrong in the file is told with its line`(text: String, line: Int, message: String) async throws {
+            try await Daemon.with { daemon in
+                try daemon.configure(text)
+                let (status, lines) = try await daemon.finish(["host", "check", "--json"])
+                #expect(status == 2)
+                let found = self.message(lines)
+                #expect(found.hasPrefix("\(daemon.configurationFile):\(line): "), "\(found)")
+                #expect(found.contains(message), "\(found)")
+            }
+        }
+
+        @Test func `flags come before the environment, and that before the file`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.configure(#"{"port": 70000}"#)
+                // Each is judged only where it is in force.
+                let variable = ["REMOTE_SYSTEMS_HOST_PORT": "0"]
+                let found2 = try await daemon.finish(["host", "check"], environment: variable).0
+                #expect(found2 == 0)
+                let found3 = try await daemon.finish(["host", "check", "--port", "0"]).0
+                #expect(found3 == 0)
+                let bad = ["REMOTE_SYSTEMS_HOST_PORT": "many"]
+                let found4 = try await daemon.finish(["host", "check", "--port", "0"], environment: bad).0
+                #expect(found4 == 0)
+                let (status, lines) = try await daemon.finish(["host", "check", "--json"], environment: bad)
+                #expect(status == 2)
+                #expect(self.message(lines).contains("The variable REMOTE_SYSTEMS_HOST_PORT takes a port"))
+                let unknown = try await daemon.finish(
+                    ["host", "check", "--port", "0", "--json"],
+                    environment: ["REMOTE_SYSTEMS_HOST_PROT": "1"]
+                )
+                #expect(unknown.0 == 2)
+                #expect(self.message(unknown.1).contains("REMOTE_SYSTEMS_HOST_PROT is not known"))
+            }
+        }
+
+        @Test func `a file that was named must be there`() async throws {
+            try await Daemon.with { daemon in
+                let found5 = try await daemon.finish(["host", "check", "--config", "/no/such/file"]).0
+                #expect(found5 == 2)
+                let found6 = try await daemon.finish(["host", "check", "--config-if-present", "/no/such/file"]).0
+                #expect(found6 == 0)
+            }
+        }
+
+        @Test func `check lists what is installed and what is wrong with the rest`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.install("test.good", start: #"{"exec": ["/a"]}"#)
+                try daemon.install("test.bad", start: "7")
+                let (status, lines) = try await daemon.finish(["host", "check"])
+                #expect(status == 1)
+                #expect(lines.contains("test.good  Test application"))
+                #expect(lines.contains { $0.contains("test.bad.json:6: ") })
+            }
+        }
+
+        @Test func `units are shown, written, recognised and removed; foreign files stay`() async throws {
+            try await Daemon.with { daemon in
+                let place = "\(daemon.directory)/config/systemd/user"
+                let service = "\(place)/remotesystems-host.service"
+                let dry = try await daemon.finish(["host", "install", "--dry-run"])
+                #expect(dry.0 == 0)
+                #expect(dry.1.contains { $0.contains("would write \(service):") })
+                #expect(!FileManager.default.fileExists(atPath: service))
+
+                for _ in 0..<2 {
+                    let (installed, _) = try await daemon.finish(["host", "install"])
+                    #expect(installed == 0)
+                }
+                #expect(FileManager.default.fileExists(atPath: service))
+                let found7 = try await daemon.finish(["host", "uninstall"]).0
+                #expect(found7 == 0)
+                #expect(!FileManager.default.fileExists(atPath: service))
+                let found8 = try await daemon.finish(["host", "uninstall"]).0
+                #expect(found8 == 1)
+
+                try "[Service]\n".write(toFile: service, atomically: true, encoding: .utf8)
+                let found9 = try await daemon.finish(["host", "install"]).0
+                #expect(found9 == 2)
+                let found10 = try await daemon.finish(["host", "uninstall"]).0
+                #expect(found10 == 1)
+                #expect(try String(contentsOfFile: service, encoding: .utf8) == "[Service]\n")
+                #expect(!FileManager.default.fileExists(atPath: "\(place)/remotesystems-host.socket"))
+            }
+        }
+
+        @Test(arguments: [[], ["--system"]])
+        func `systemd understands the units, and finds them hardened`(flags: [String]) async throws {
+            try await Daemon.with { daemon in
+                let place = "\(daemon.directory)/units"
+                let (status, lines) = try await daemon.finish(["host", "install", "--directory", place] + flags)
+                #expect(status == 0, "\(lines)")
+                let units = ["\(place)/remotesystems-host.service", "\(place)/remotesystems-host.socket"]
+                let manager = flags.isEmpty ? "--user" : "--system"
+                let verify = try ChildProcess(
+                    ["systemd-analyze", manager, "--man=no", "verify"] + units,
+                    environment: ["XDG_RUNTIME_DIR": daemon.directory],
+                    readsErrors: true
+                )
+                let verified = try await verify.exit(within: .seconds(30))
+                let said = try await verify.allLines()
+                let complaints = said.filter { $0.contains("remotesystems-host") }
+                #expect(verified == 0, "\(said)")
+                #expect(complaints.isEmpty, "\(complaints)")
+                // 0 is tight and 10 is open. A user's service starts applications that inherit what it may not.
+                let security = try ChildProcess(
+                    [
+                        "systemd-analyze", "security", "--offline=true", "--no-pager",
+                        "--threshold=\(flags.isEmpty ? 80 : 30)", units[0],
+                    ],
+                    readsErrors: true
+                )
+                let exposure = try await security.exit(within: .seconds(30))
+                let table = try await security.allLines()
+                #expect(exposure == 0, "\(table.suffix(3))")
+            }
+        }
+    }
+}

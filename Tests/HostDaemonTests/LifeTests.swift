@@ -1,0 +1,114 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import RemoteSystems
+import Testing
+
+extension HostDaemonTests {
+    /// The daemon under a service manager.
+    @Suite struct Life {
+        @Test func `the service manager hears that it is ready, lives, reloads and stops`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.install("test.one", start: #"{"exec": ["/bin/false"]}"#)
+                let manager = try NotifySocket(path: "\(daemon.directory)/notify")
+                try await daemon.whileRunning(environment: [
+                    "NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "400000",
+                ]) { process, port in
+                    _ = try await manager.line("READY") { $0 == "READY=1" }
+                    _ = try await manager.line("STATUS") { $0 == "STATUS=Port \(port), 1 installed application" }
+                    _ = try await manager.line("WATCHDOG") { $0 == "WATCHDOG=1" }
+
+                    // A connection that is open stays open over a reload.
+                    let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
+                    let opened = try await connection.open(
+                        RemoteSystemConnectionRequest(
+                            host: "127.0.0.1",
+                            port: port,
+                            configuration: daemon.configuration()
+                        )
+                    )
+                    #expect(opened == .success)
+                    try daemon.install("test.two", start: #"{"exec": ["/bin/false"]}"#)
+                    try daemon.configure("{\n\"displayName\": \"Attic\",\n\"port\": 1\n}")
+                    process.send(SIGHUP)
+                    let reloaded = try await process.event("reloaded")
+                    #expect(reloaded["applications"] as? Int == 2)
+                    #expect((reloaded["problems"] as? [String])?.isEmpty == true)
+                    let monotonic = try await manager.line("MONOTONIC_USEC") { $0.hasPrefix("MONOTONIC_USEC=") }
+                    #expect(manager.lines.contains("RELOADING=1"))
+                    #expect(UInt64(monotonic.dropFirst(15)) ?? 0 > 0)
+                    _ = try await manager.line("STATUS") { $0.contains("2 installed applications") }
+                    _ = try await eventually("READY again") {
+                        manager.lines.count { $0 == "READY=1" } == 2 ? true : nil
+                    }
+                    let pong = try await connection.send(["Type": "ping"]).get()
+                    #expect(pong["Type"] == "pong")
+                    await connection.close()
+
+                    let place = process.lines.count
+                    try daemon.configure("{\n\n\"prot\": 1\n}")
+                    process.send(SIGHUP)
+                    let refused = try await process.event("reloaded", from: place)
+                    let problem = try #require((refused["problems"] as? [String])?.first)
+                    #expect(problem.hasPrefix("\(daemon.configurationFile):3: 'prot' is not known here."))
+
+                    process.send(SIGTERM)
+                    let found1 = try await process.exit()
+                    #expect(found1 == 0)
+                    #expect(manager.lines.contains("STOPPING=1"))
+                }
+            }
+        }
+
+        @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
+            try await Daemon.with { daemon in
+                let port = try freePort()
+                try await daemon.whileRunning(
+                    [],
+                    // It passes on next to nothing of the environment by itself.
+                    around: [
+                        "systemd-socket-activate", "--listen=127.0.0.1:\(port)",
+                        "--setenv=REMOTE_SYSTEMS_STATE=\(daemon.directory)/state",
+                    ],
+                    afterStarting: {
+                        // Nothing runs until somebody calls.
+                        let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
+                        let status = try await eventually("an answer", within: .seconds(20)) {
+                            let status = try await connection.open(
+                                RemoteSystemConnectionRequest(
+                                    host: "127.0.0.1",
+                                    port: port,
+                                    configuration: daemon.configuration()
+                                )
+                            )
+                            return status == .success ? status : nil
+                        }
+                        #expect(status == .success)
+                        await connection.close()
+                    }
+                ) { _, told in
+                    #expect(told == port)
+                }
+            }
+        }
+
+        private func freePort() throws -> Int {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(descriptor) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let result = unsafe withUnsafeMutablePointer(to: &address) {
+                unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+                }
+            }
+            guard result else { throw IntegrationError("no port is free: error \(errno)") }
+            return Int(UInt16(bigEndian: address.sin_port))
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsDesktop
+import Testing
+
+@Suite struct ManifestTests {
+    private func manifest(_ text: String, name: String = "com.example.player.json") throws -> ApplicationManifest {
+        try ApplicationManifest(ConfigurationFile(path: "/applications/\(name)", bytes: Array(text.utf8)))
+    }
+
+    @Test func `a manifest says what is offered, to whom, and how it is started (R-20, R-28, X-34)`() throws {
+        let manifest = try self.manifest(
+            """
+            {
+              "id": "com.example.player", "displayName": "Player", "attributes": {"room": "kitchen"},
+              "services": [
+                {"name": "com.example.control", "supportsRemote": true, "callers": ["com.example.remote"],
+                 "version": "2", "summary": "Plays and stops."},
+                {"name": "com.example.private"}
+              ],
+              "schemes": ["Player", "album"],
+              "start": {"exec": ["/usr/bin/player", "--service"]}
+            }
+            """
+        )
+        #expect(manifest.application.displayName == "Player")
+        #expect(manifest.application.attributes == ["room": "kitchen"])
+        #expect(manifest.application.uriSchemes == ["album", "player"])
+        #expect(manifest.start == .exec(["/usr/bin/player", "--service"]))
+        let services = manifest.application.services
+        #expect(services.map(\.supportsRemote) == [true, false])
+        #expect(services.map(\.callers) == [.applications(["com.example.remote"]), .account])
+        #expect(services.first?.summary == "Plays and stops.")
+    }
+
+    @Test func `a schema is taken as it is published`() throws {
+        let schema = AllowedValueSchema.appService.valueSet
+        let json = try schema.json()
+        let manifest = try self.manifest(
+            #"{"id":"com.example.player","services":[{"name":"a.b","schema":\#(json)}],"start":{"dbus":"com.example.P"}}"#
+        )
+        #expect(manifest.application.services.first?.schema == .appService)
+    }
+
+    @Test(arguments: [
+        (#"{"dbus": "com.example.Player"}"#, ApplicationStart.dbus(name: "com.example.Player")),
+        (#"{"systemd": "player@1.service"}"#, .systemd(unit: "player@1.service")),
+        (#"{"desktop": "com.example.Player.desktop"}"#, .desktop(id: "com.example.Player.desktop")),
+        (#"{"exec": ["/bin/true"]}"#, .exec(["/bin/true"])),
+    ])
+    func `every way to start is read`(start: String, expected: ApplicationStart) throws {
+        #expect(try self.manifest(#"{"id":"com.example.player","start":\#(start)}"#).start == expected)
+    }
+
+    @Test(arguments: [
+        ("{\n\"id\": \"com.example.player\",\n\"start\": {}\n}", 3, "exactly one of"),
+        ("{\n\"id\": \"com.example.player\"\n}", 1, "'start' is missing"),
+        ("{\n\"id\": \"com.example.player\",\n\n\"strat\": {}\n}", 4, "'strat' is not known here"),
+        ("{\n\"id\": 7,\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "'id' must be a string"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": {\n\"exec\": [\"player\"]}\n}", 4, "absolute path"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": []}\n}", 3, "takes a program"),
+        (
+            "{\n\"id\": \"com.example.player\",\n\"start\": {\"systemd\": \"../../x.service\"}\n}", 3,
+            "name of a service unit"
+        ),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": {\"dbus\": \"nodots\"}\n}", 3, "well-known bus name"),
+        (
+            "{\n\"id\": \"com.example.other\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2,
+            "must be called com.example.other.json"
+        ),
+        ("{\n\"id\": \"a b\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "reverse-DNS"),
+        ("{\n\"id\": \"remote-systems.host\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "must not begin"),
+        (
+            "{\n\"id\": \"com.example.player\",\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
+            3, "there twice"
+        ),
+        ("{\n\"id\": \"com.example.player\",\n", 3, "not JSON"),
+        ("[1,\n2,,]", 2, "not JSON"),
+        ("[]", 1, "must be an object"),
+        ("", 1, "not JSON"),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"services\": [\n{\"name\": \"a\"},\n{\"name\": \"b\", \"callers\": 7}]}",
+            4, "\"account\""
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"services\": [\n{\"name\": \"a\", \"supportsRemote\": \"yes\"}]}",
+            3, "must be true or false"
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"schemes\": [\"a:b\"]}", 2,
+            "URI schemes"
+        ),
+    ])
+    func `what is wrong is told with its line`(text: String, line: Int, message: String) {
+        let error = #expect(throws: ConfigurationFileError.self) { try self.manifest(text) }
+        #expect(error?.line == line, "\(error.debugDescription)")
+        #expect(error?.message.contains(message) == true, "\(error.debugDescription)")
+        #expect(error.map { "\($0)" }?.hasPrefix("/applications/com.example.player.json:\(line): ") == true)
+    }
+
+    @Test func `directories are those of the XDG specification, in its order`() {
+        #expect(
+            ApplicationRegistry.directories(["XDG_DATA_HOME": "/h", "XDG_DATA_DIRS": "/a:relative:/b"])
+                == ["/h", "/a", "/b"].map { $0 + "/remote-systems/applications" }
+        )
+        #expect(
+            ApplicationRegistry.directories(["HOME": "/h"])
+                == ["/h/.local/share", "/usr/local/share", "/usr/share"].map {
+                    $0 + "/remote-systems/applications"
+                }
+        )
+    }
+
+    @Test func `a started application gets nothing of the host's own environment`() {
+        let passed = ApplicationEnvironment.passedOn(
+            from: [
+                "HOME": "/h", "LC_ALL": "C", "XDG_RUNTIME_DIR": "/r", "NOTIFY_SOCKET": "/n", "LISTEN_FDS": "1",
+                "REMOTE_SYSTEMS_HOST_PORT": "1", "API_TOKEN": "secret", "CREDENTIALS_DIRECTORY": "/c",
+            ],
+            stateDirectory: "/s"
+        )
+        #expect(Set(passed.keys) == ["HOME", "LC_ALL", "XDG_RUNTIME_DIR", "REMOTE_SYSTEMS_STATE", "PATH"])
+        #expect(passed["REMOTE_SYSTEMS_STATE"] == "/s")
+    }
+}

@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystems
+import RemoteSystemsDesktop
+import Testing
+
+@Suite struct RegistryTests {
+    @Test func `the user's manifest puts the machine's in the shade, also when it is not understood`() async throws {
+        try await Daemon.with { daemon in
+            try daemon.install("test.one", start: #"{"exec": ["/shared"]}"#, shared: true)
+            try daemon.install("test.two", start: #"{"exec": ["/shared"]}"#, shared: true)
+            try daemon.install("test.three", start: #"{"exec": ["/shared"]}"#, shared: true)
+            try daemon.install("test.one", start: #"{"exec": ["/own"]}"#)
+            try daemon.install("test.two", start: #"{"exec": "/own"}"#)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            #expect(await registry.applications().map(\.id) == ["test.one", "test.three"])
+            let problem = try #require(registry.problems.first)
+            #expect(registry.problems.count == 1)
+            #expect(problem.path.contains("/data/"))
+            #expect(problem.line == 6)
+        }
+    }
+
+    @Test func `whoever listens is told of what changes, and of nothing else`() async throws {
+        try await Daemon.with { daemon in
+            try daemon.install("test.one", start: #"{"exec": ["/a"]}"#)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            var changes = registry.changes().makeAsyncIterator()
+            registry.reload()
+            try daemon.install("test.two", start: #"{"exec": ["/a"]}"#)
+            registry.reload()
+            #expect(await changes.next() != nil)
+            #expect(await registry.applications().map(\.id) == ["test.one", "test.two"])
+        }
+    }
+
+    @Test func `a manifest that is too long, or no file, is left out`() async throws {
+        try await Daemon.with { daemon in
+            let place = "\(daemon.directory)/data/remote-systems/applications"
+            try String(repeating: " ", count: 70_000).write(
+                toFile: place + "/a.json",
+                atomically: true,
+                encoding: .utf8
+            )
+            try FileManager.default.createDirectory(atPath: place + "/b.json", withIntermediateDirectories: false)
+            let made = unsafe mkfifo(place + "/c.json", 0o600)
+            #expect(made == 0)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            #expect(await registry.applications().isEmpty)
+            #expect(registry.problems.count == 3)
+        }
+    }
+
+    @Test func `a program that fails is told at once, and how`() async throws {
+        try await Daemon.with { daemon in
+            try daemon.install("test.false", start: #"{"exec": ["/bin/false"]}"#)
+            try daemon.install("test.missing", start: #"{"exec": ["/no/such/program"]}"#)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            for (id, reason) in [("test.false", "exit status 1"), ("test.missing", "No such file")] {
+                do {
+                    try await registry.start(id)
+                    Issue.record("\(id) was started")
+                } catch {
+                    #expect("\(error)".contains(reason))
+                }
+            }
+        }
+    }
+}

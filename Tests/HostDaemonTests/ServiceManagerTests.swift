@@ -1,0 +1,59 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystemsDesktop
+import Testing
+
+@Suite struct ServiceManagerTests {
+    @Test(arguments: [
+        (ServiceMessage.ready, "READY=1"), (.stopping, "STOPPING=1"), (.watchdog, "WATCHDOG=1"),
+        (.reloading(monotonic: 17), "RELOADING=1\nMONOTONIC_USEC=17"),
+        (.status("one\nREADY=1"), "STATUS=one READY=1"),
+    ])
+    func `messages are what sd_notify says`(message: ServiceMessage, lines: String) {
+        #expect(message.lines == lines)
+    }
+
+    @Test func `the watchdog is another process's unless it is ours`() {
+        func timeout(_ environment: [String: String]) -> Duration? {
+            ServiceNotifier(environment: environment, pid: 7).watchdogTimeout
+        }
+        #expect(timeout(["WATCHDOG_USEC": "2000000"]) == .seconds(2))
+        #expect(timeout(["WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "7"]) == .seconds(2))
+        #expect(timeout(["WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "8"]) == nil)
+        #expect(timeout(["WATCHDOG_USEC": "soon"]) == nil)
+        #expect(timeout(["WATCHDOG_USEC": "0"]) == nil)
+    }
+
+    @Test(arguments: ["@remote-systems-test-\(UUID())", "/nowhere/at/all", String(repeating: "/x", count: 100), "x"])
+    func `a manager that does not listen disturbs nobody`(name: String) {
+        ServiceNotifier(environment: ["NOTIFY_SOCKET": name], pid: 7).send(.ready)
+    }
+
+    @Test func `sockets that were handed to another process are not ours`() throws {
+        #expect(try ActivationSockets(environment: [:], pid: 7).listeningSocket() == nil)
+        #expect(
+            try ActivationSockets(environment: ["LISTEN_PID": "8", "LISTEN_FDS": "1"], pid: 7).listeningSocket() == nil
+        )
+        #expect(throws: ActivationSockets.Failure.self) {
+            try ActivationSockets(environment: ["LISTEN_PID": "7", "LISTEN_FDS": "many"], pid: 7)
+        }
+    }
+
+    @Test func `units that are written say who wrote them, and quote the program`() {
+        for isSystem in [true, false] {
+            for file in HostUnits(program: "/opt/a b/100%", isSystem: isSystem, port: 4711).files {
+                #expect(file.text.hasPrefix(HostUnits.mark))
+                if file.name.hasSuffix(".socket") {
+                    #expect(file.text.contains("ListenStream=4711\n"))
+                } else {
+                    #expect(file.text.contains("ExecStart=\"/opt/a b/100%%\" host run"))
+                    #expect(file.text.contains("Type=notify\n"))
+                    #expect(file.text.contains("NoNewPrivileges=true\n"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import RemoteSystems
+import Testing
+
+extension HostDaemonTests {
+    /// The daemon as a process, with applications that it starts.
+    @Suite struct Starting {
+        private static func system(_ daemon: Daemon, where fits: (RemoteSystem) -> Bool) async throws -> RemoteSystem {
+            let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
+            try await watcher.start()
+            let found: RemoteSystem
+            do {
+                found = try await eventually("the system", within: .seconds(20)) { watcher.systems.first(where: fits) }
+                #expect(watcher.systems.count == 1)
+            } catch {
+                await watcher.stop()
+                throw error
+            }
+            await watcher.stop()
+            return found
+        }
+
+        @Test func `an application is listed, started once for two callers, and runs (R-20, R-26, X-34)`() async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.install("test.player", start: try daemon.exec("test.player"))
+                try await daemon.whileRunning { process, port in
+                    let listed = try await Self.system(daemon) { $0.application("test.player") != nil }
+                    #expect(listed.application("test.player")?.isRunning == false)
+                    #expect(listed.application("test.player")?.services.first?.summary == "Says it again.")
+                    #expect(listed.application("remote-systems.host")?.isRunning == true)
+
+                    async let one = daemon.call("test.player", port: port)
+                    async let other = daemon.call(nil, port: port)
+                    let (first, second) = try await (one, other)
+                    #expect(first.0 == .success, "\(first.1.debugDescription)")
+                    #expect(second.0 == .success, "\(second.1.debugDescription)")
+                    #expect(first.2 == second.2)
+                    #expect(daemon.starts.count == 1)
+
+                    let running = try await Self.system(daemon) {
+                        $0.application("test.player")?.isRunning == true && $0.application("remote-systems.host") != nil
+                    }
+                    #expect(running.applications.map(\.id) == ["remote-systems.host", "test.player"])
+
+                    // What it found when it started: a session of its own, no descriptors of the host's, not its environment.
+                    let start = try #require(daemon.starts.first)
+                    #expect(start.hasSuffix("descriptors=4 session=true"), "\(start)")
+                    #expect(!start.contains("SECRET_OF_THE_HOST"))
+                    #expect(start.contains("REMOTE_SYSTEMS_STATE"))
+
+                    // One that was killed is started again.
+                    kill(pid_t(try #require(first.2)), SIGKILL)
+                    let again = try await daemon.call("test.player", port: port)
+                    #expect(again.0 == .success || again.1?.canRetry == true, "\(again.1.debugDescription)")
+                    let later = try await daemon.call("test.player", port: port)
+                    #expect(later.0 == .success, "\(later.1.debugDescription)")
+                    #expect(later.2 != first.2)
+                    #expect(process.exitCode == nil)
+                }
+            }
+        }
+
+        @Test func `a program that fails, and one that never comes up, end in a clear status`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.configure(#"{"startTimeout": 0.5}"#)
+                try daemon.install("test.broken", start: #"{"exec": ["/bin/false"]}"#)
+                try daemon.install("test.idle", start: #"{"exec": ["/bin/sleep", "5"]}"#)
+                try await daemon.whileRunning { _, port in
+                    let broken = try await daemon.call("test.broken", port: port)
+                    #expect(broken.0 == .appUnavailable)
+                    #expect(broken.1?.message.contains("exit status 1") == true, "\(broken.1.debugDescription)")
+                    let idle = try await daemon.call("test.idle", port: port)
+                    #expect(idle.0 == .appUnavailable)
+                    #expect(idle.1?.message.contains("did not come up") == true, "\(idle.1.debugDescription)")
+                }
+            }
+        }
+
+        @Test func `an application is started by the message bus (R-26)`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.install("test.player", start: #"{"dbus": "test.player.Service"}"#)
+                try daemon.install("test.unknown", start: #"{"dbus": "test.unknown.Service"}"#)
+                let services = "\(daemon.directory)/services"
+                try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
+                try """
+                [D-BUS Service]
+                Name=test.player.Service
+                Exec=\(try builtProgram("installed-application")) test.player \(daemon.record)
+                """.write(toFile: "\(services)/player.service", atomically: true, encoding: .utf8)
+                try """
+                <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+                 "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+                <busconfig>
+                  <type>session</type>
+                  <listen>unix:path=\(daemon.directory)/bus</listen>
+                  <servicedir>\(services)</servicedir>
+                  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+                </busconfig>
+                """.write(toFile: "\(daemon.directory)/bus.conf", atomically: true, encoding: .utf8)
+                let bus = try ChildProcess(
+                    [
+                        "dbus-daemon", "--config-file=\(daemon.directory)/bus.conf", "--nofork", "--nopidfile",
+                        "--nosyslog",
+                    ],
+                    environment: daemon.environment,
+                    readsErrors: true
+                )
+                do {
+                    _ = try await eventually("the bus") {
+                        FileManager.default.fileExists(atPath: "\(daemon.directory)/bus") ? true : nil
+                    }
+                    try await daemon.whileRunning { _, port in
+                        let player = try await daemon.call("test.player", port: port)
+                        #expect(player.0 == .success, "\(player.1.debugDescription)")
+                        #expect(daemon.starts.count == 1)
+                        let unknown = try await daemon.call("test.unknown", port: port)
+                        #expect(unknown.0 == .appUnavailable)
+                        #expect(
+                            unknown.1?.message.contains("test.unknown.Service") == true,
+                            "\(unknown.1.debugDescription)"
+                        )
+                    }
+                } catch {
+                    await bus.stop()
+                    throw error
+                }
+                await bus.stop()
+            }
+        }
+
+        @Test func `without a service manager its units are not started, and callers are told`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.install("test.unit", start: #"{"systemd": "test.service"}"#)
+                try await daemon.whileRunning { _, port in
+                    let unit = try await daemon.call("test.unit", port: port)
+                    #expect(unit.0 == .appUnavailable)
+                    #expect(unit.1?.message.contains("StartUnit on the session bus failed") == true)
+                }
+            }
+        }
+    }
+}

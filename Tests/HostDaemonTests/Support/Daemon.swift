@@ -1,0 +1,155 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystems
+
+/// Everything that a host daemon needs, in a throw-away directory; on the loopback interface.
+struct Daemon {
+    let directory: String
+
+    static func with(_ body: (Daemon) async throws -> Void) async throws {
+        let daemon = Daemon(directory: FileManager.default.temporaryDirectory.appending(path: "d-\(UUID())").path)
+        for name in ["config", "data", "shared"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(daemon.directory)/\(name)/remote-systems/applications",
+                withIntermediateDirectories: true
+            )
+        }
+        defer { try? FileManager.default.removeItem(atPath: daemon.directory) }
+        try await body(daemon)
+    }
+
+    var environment: [String: String] {
+        [
+            "REMOTE_SYSTEMS_STATE": "\(self.directory)/state", "XDG_CONFIG_HOME": "\(self.directory)/config",
+            "XDG_DATA_HOME": "\(self.directory)/data", "XDG_DATA_DIRS": "\(self.directory)/shared",
+            "HOME": self.directory, "XDG_RUNTIME_DIR": self.directory,
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(self.directory)/bus", "SECRET_OF_THE_HOST": "x",
+        ]
+    }
+
+    var configurationFile: String { "\(self.directory)/config/remote-systems/host.json" }
+    /// Where started applications write what they find.
+    var record: String { "\(self.directory)/record" }
+    var starts: [String] {
+        ((try? String(contentsOfFile: self.record, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    func configure(_ text: String) throws {
+        try text.write(toFile: self.configurationFile, atomically: true, encoding: .utf8)
+    }
+
+    func install(_ id: String, start: String, shared: Bool = false) throws {
+        try """
+        {
+          "id": "\(id)",
+          "displayName": "Test application",
+          "services": [{"name": "test.echo", "supportsRemote": true, "summary": "Says it again."}],
+          "schemes": ["test"],
+          "start": \(start)
+        }
+        """.write(
+            toFile: "\(self.directory)/\(shared ? "shared" : "data")/remote-systems/applications/\(id).json",
+            atomically: true,
+            encoding: .utf8
+        )
+    }
+
+    /// The way to start the test application.
+    func exec(_ id: String) throws -> String {
+        #"{"exec": ["\#(try builtProgram("installed-application"))", "\#(id)", "\#(self.record)"]}"#
+    }
+
+    func command(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        around: [String] = []
+    ) throws -> ChildProcess {
+        try ChildProcess(
+            around + [try builtProgram("remotesystems")] + arguments,
+            environment: self.environment.merging(environment) { $1 },
+            readsErrors: true
+        )
+    }
+
+    func finish(_ arguments: [String], environment: [String: String] = [:]) async throws -> (Int32, [String]) {
+        let process = try self.command(arguments, environment: environment)
+        let status = try await process.exit(within: .seconds(30))
+        return (status, try await process.allLines())
+    }
+
+    /// Runs the daemon while `body` runs, which gets its port. Stops what it has started, too.
+    func whileRunning(
+        _ arguments: [String] = ["--port", "0"],
+        environment: [String: String] = [:],
+        around: [String] = [],
+        afterStarting: () async throws -> Void = {},
+        _ body: (ChildProcess, Int) async throws -> Void
+    ) async throws {
+        let process = try self.command(
+            ["host", "run", "--loopback", "--json"] + arguments,
+            environment: environment,
+            around: around
+        )
+        let result: Result<Void, any Error>
+        do {
+            try await afterStarting()
+            let port = try await process.event("ready")["port"] as? Int ?? 0
+            result = .success(try await body(process, port))
+        } catch {
+            result = .failure(IntegrationError("\(error); printed: \(process.lines.suffix(20))"))
+        }
+        await process.stop()
+        for pid in self.noted where pid != process.id { kill(pid, SIGTERM) }
+        try result.get()
+    }
+
+    /// The processes that have noted themselves in the state directory.
+    var noted: [Int32] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(self.directory)/state/run")) ?? []
+        return names.compactMap { Int32($0.prefix { $0 != "-" }) }
+    }
+
+    // MARK: The other side
+
+    func configuration(_ application: String = "test.caller") -> RemoteSystemsConfiguration {
+        var configuration = RemoteSystemsConfiguration(
+            applicationID: application,
+            network: .loopback,
+            stateDirectory: "\(self.directory)/state"
+        )
+        configuration.helloTimeout = .seconds(10)
+        return configuration
+    }
+
+    /// Calls the test application by the daemon's address.
+    func call(_ package: String?, port: Int) async throws -> (AppServiceConnectionStatus, RemoteSystemError?, Int?) {
+        let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo", packageID: package))
+        let status = try await connection.open(
+            RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: self.configuration())
+        )
+        guard status == .success else { return (status, connection.openError, nil) }
+        let answer = try await connection.send(["a": 1]).get()
+        await connection.close()
+        return (status, nil, answer["pid"]?.int)
+    }
+}
+
+extension ChildProcess {
+    /// Waits for a line of JSON with this event, from a place on.
+    func event(_ name: String, from start: Int = 0) async throws -> [String: Any] {
+        try await eventually("the event \(name)", within: .seconds(20)) {
+            for line in self.lines.dropFirst(start) {
+                if let object = (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any],
+                    object["event"] as? String == name
+                {
+                    return object
+                }
+            }
+            if let code = self.exitCode { throw IntegrationError("it ended with \(code): \(self.lines)") }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+/// What the `Exec` of a desktop entry makes of a URI (Desktop Entry Specification 1.5).
+@Suite struct ExecLineTests {
+    static let hostile = "player:;$(touch$IFS/x)&'y'*"
+
+    static func arguments(_ template: [String], _ uri: String = hostile) throws -> [String] {
+        let entry = DesktopEntry(id: "a.desktop", name: "A 'b'", icon: "pic", file: "/a.desktop")
+        return try ExecLine.arguments(template, for: LaunchURI(uri), entry: entry)
+    }
+
+    @Test func `a URI is one argument, whatever is in it`() throws {
+        #expect(try Self.arguments(["play", "%u"]) == ["play", Self.hostile])
+        #expect(try Self.arguments(["play", "--url=%U", "-v"]) == ["play", "--url=" + Self.hostile, "-v"])
+        #expect(try Self.arguments(["play", "%u"], "x:%25u%41") == ["play", "x:%25u%41"])
+    }
+
+    @Test func `the other field codes stand for what the specification says`() throws {
+        #expect(
+            try Self.arguments(["play", "%i", "%c", "%k", "100%%", "%f", "%F", "%m", "%u"])
+                == ["play", "--icon", "pic", "A 'b'", "/a.desktop", "100%", Self.hostile]
+        )
+    }
+
+    @Test(
+        arguments: [
+            ([], ExecLine.Flaw.empty), ([""], .empty), (["%u"], .unknownCode), (["play"], .takesNoURI),
+            (["play", "%f"], .takesNoURI), (["play", "%u", "%u"], .severalPlaces), (["play", "%u%U"], .severalPlaces),
+            (["play", "%x", "%u"], .unknownCode), (["play", "%u", "50%"], .unknownCode),
+            (["sh", "-c", "%u"], .command), (["/bin/bash", "-lc", "%u"], .command),
+            (["bash", "-c", "-e", "%u"], .command),
+            (["env", "A=1", "dash", "-c", "play %u"], .command), (["xterm", "-e", "play %u"], .command),
+            (["play", "'%u'"], .command), (["play", "$(%u)"], .command), (["busybox", "sh", "-c", "%u"], .command),
+        ] as [([String], ExecLine.Flaw)]
+    )
+    func `a line that cannot take a URI, or would have it parsed, is refused`(template: [String], flaw: ExecLine.Flaw) {
+        #expect(throws: flaw) { try Self.arguments(template) }
+    }
+
+    @Test func `a shell may get a URI as an argument of its script`() throws {
+        #expect(
+            try Self.arguments(["sh", "-c", #"exec play "$1""#, "sh", "%u"])
+                == ["sh", "-c", #"exec play "$1""#, "sh", Self.hostile]
+        )
+    }
+}

@@ -1,0 +1,49 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+/// Which schemes are opened for others.
+@Suite struct URISchemePolicyTests {
+    @Test(arguments: ["http", "HTTPS", "mailto", "tel", "sms", "geo"])
+    func `what any web page may open is opened`(scheme: String) {
+        #expect(URISchemePolicy.standard.rule(for: scheme) == .allow)
+    }
+
+    @Test(arguments: ["file", "FILE", "javascript", "data", "vbscript", "about", "player", "ssh", "smb", "ms-word"])
+    func `local files, scripts and whatever is not named are denied`(scheme: String) {
+        #expect(URISchemePolicy.standard.rule(for: scheme) == .deny)
+    }
+
+    @Test func `a rule for all others does not open the dangerous ones, and a rule of their own does`() {
+        let open = URISchemePolicy(rules: ["File": .ask], otherSchemes: .allow)
+        #expect(open.rule(for: "player") == .allow)
+        #expect(open.rule(for: "javascript") == .deny)
+        #expect(open.rule(for: "file") == .ask)
+    }
+
+    @Test func `of two rules for one scheme the stricter holds`() {
+        #expect(URISchemePolicy(rules: ["x": .allow, "X": .deny]).rule(for: "x") == .deny)
+        #expect(URISchemePolicy(rules: ["x": .allow, "X": .ask]).rule(for: "x") == .ask)
+    }
+
+    @Test func `schemes to be asked about are offered only when somebody can be asked`() {
+        var policy = URISchemePolicy(rules: ["a": .allow, "b": .ask, "c": .deny])
+        #expect(policy.offeredSchemes == ["a"])
+        policy.ask = { _ in true }
+        #expect(policy.offeredSchemes == ["a", "b"])
+    }
+
+    @Test(arguments: [
+        ("mailto:a@example.com?attach=/etc/passwd", true), ("mailto:?ATTACHMENT=x", true),
+        ("mailto:?subject=a&%61ttach=x", true), ("mailto:?subject=a;attach=x", true),
+        ("mailto:a@example.com?subject=attach", false), ("mailto:attach@example.com", false),
+        ("https://example.com/?attach=x", false),
+    ])
+    func `a mail that wants a file attached is told from others (RFC 6068)`(text: String, wants: Bool) throws {
+        #expect(MailtoURI.wantsAttachment(try LaunchURI(text)) == wants)
+    }
+}

@@ -1,0 +1,153 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+
+@testable import RemoteSystems
+
+/// Who may call a service (issue 3; status 6).
+@Suite struct AppServiceCallersTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var callers = AppServiceCallers.account
+        var supportsRemote = true
+        var application = "test.caller"
+        var isLocal = false
+        var isAllowed: Bool
+
+        var testDescription: String {
+            "\(self.callers) remote:\(self.supportsRemote) from \(self.application) local:\(self.isLocal)"
+        }
+    }
+
+    @Test(arguments: [
+        Case(isAllowed: true),
+        Case(isLocal: true, isAllowed: true),
+        Case(supportsRemote: false, isAllowed: false),
+        Case(supportsRemote: false, isLocal: true, isAllowed: true),
+        Case(callers: .sameApplication, isAllowed: false),
+        Case(callers: .sameApplication, isLocal: true, isAllowed: false),
+        Case(callers: .sameApplication, application: "test.host", isAllowed: true),
+        Case(callers: .sameApplication, supportsRemote: false, application: "test.host", isAllowed: false),
+        Case(callers: .applications(["test.caller", "test.x"]), isAllowed: true),
+        Case(callers: .applications(["test.x"]), isAllowed: false),
+        Case(callers: .applications([]), isLocal: true, isAllowed: false),
+        Case(callers: .applications(["test.x"]), application: "", isAllowed: false),
+        Case(callers: .anyoneNearby, isAllowed: true),
+    ])
+    func `a service is open to those it is meant for and to nobody else`(example: Case) {
+        let service = AppService(
+            "test.service",
+            options: .init(callers: example.callers, supportsRemote: example.supportsRemote)
+        ) { $0.message }
+        let refusal = service.refusal(application: example.application, isLocal: example.isLocal, host: "test.host")
+        #expect((refusal == nil) == example.isAllowed)
+        if let refusal {
+            #expect(refusal.status == .notSupportedByApp)
+            #expect(refusal.failure.text.contains("test.service"))
+            #expect(!refusal.failure.canRetry)
+        }
+    }
+
+    @Test func `a caller that is refused is never seen by the service`() async throws {
+        struct Provider: AppServiceProvider {
+            let seen: @Sendable () -> Void
+            func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
+            func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller) { self.seen() }
+        }
+        let seen = Mutex(0)
+        let service = AppService(
+            "test.echo",
+            options: .init(callers: .applications(["test.friend"])),
+            provider: Provider { seen.withLock { $0 += 1 } }
+        )
+        try await Household.with { household in
+            try await household.withHost([service]) { host in
+                let (refused, status) = try await AppServiceConnectionTests.connect(household, host)
+                #expect(status == .notSupportedByApp)
+                #expect(refused.openError?.message.contains("test.caller") == true)
+                #expect(seen.withLock { $0 } == 0)
+                let (friend, welcome) = try await AppServiceConnectionTests.connect(
+                    household,
+                    host,
+                    configuration: household.configuration("test.friend")
+                )
+                #expect(welcome == .success)
+                #expect(seen.withLock { $0 } == 1)
+                await friend.close()
+            }
+        }
+    }
+
+    @Test func `version, summary, schemas and whether other systems may call are told to watchers`() async throws {
+        let schema = AllowedValueSchema(fields: [.required("Volume", .number)])
+        let service = AppService(
+            "test.volume",
+            schema: schema,
+            options: .init(version: "2.1", summary: "Sets the volume.", supportsRemote: false)
+        ) { $0.message }
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await household.withHost([service]) { _ in
+                let told = try await recorder.added().application("test.host")?.services.first
+                #expect(told?.name == "test.volume")
+                #expect(told?.version == "2.1")
+                #expect(told?.summary == "Sets the volume.")
+                #expect(told?.schema == schema)
+                #expect(told?.responseSchema == .appService)
+                #expect(told?.supportsRemote == false)
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a service that says too much of itself is refused where somebody can see it`() async throws {
+        try await Household.with { household in
+            for options in [
+                AppService.Options(version: ""), AppService.Options(summary: String(repeating: "x", count: 1025)),
+            ] {
+                let host = RemoteSystemHost(
+                    household.configuration("test.host"),
+                    services: [AppService("test.echo", options: options) { $0.message }]
+                )
+                let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
+                #expect(error?.code == .misuse)
+            }
+        }
+    }
+
+    @Test func `a schema too large for the opening keeps nobody out, and is known all the same`() async throws {
+        let names = (0..<500).map { "a-rather-long-name-of-a-field-\($0)" }
+        let schema = AllowedValueSchema(fields: names.map { .optional($0, .integer) })
+        let service = AppService("test.large", schema: schema) { $0.message }
+        #expect(try schema.valueSet.encoded().count > 8192)
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await household.withHost([service]) { host in
+                // By address nothing is known of the schema: the host checks.
+                let description = AppServiceDescription(name: "test.large")
+                let (connection, status) = try await AppServiceConnectionTests.connect(household, host, description)
+                #expect(status == .success)
+                let refused = try await connection.send(["other": 1])
+                #expect(refused.status == .failure)
+                let answered = try await connection.send([names[7]: 1])
+                #expect(answered.message == [names[7]: 1])
+                await connection.close()
+                // From the system's description it is: nothing is sent that would be refused.
+                let application = try #require(try await recorder.added().application("test.host"))
+                try await application.withAppService("test.large") { connection in
+                    let error = await #expect(throws: RemoteSystemError.self) {
+                        _ = try await connection.send(["other": 1])
+                    }
+                    #expect(error?.code == .invalidMessage)
+                }
+            }
+            await watcher.stop()
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import NIOCore
+import RemoteSystemsTransport
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// What a host does for another system of its account that wants to know why the two do not meet.
+@Suite struct DiagnosisServiceTests {
+    static func request(_ port: Int, _ configuration: RemoteSystemsConfiguration) -> RemoteSystemConnectionRequest {
+        RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: configuration)
+    }
+
+    /// Two machines of one account; the first runs a host.
+    static func withPeer(_ body: (TwoMachines, Int) async throws -> Void) async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let host = RemoteSystemHost(machines.configuration("first", application: "test.host"), services: [])
+            let running = Task { try await host.run() }
+            do {
+                try await body(machines, try await host.port)
+            } catch {
+                running.cancel()
+                _ = await running.result
+                throw error
+            }
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
+    /// Asks the service directly.
+    static func ask(
+        _ port: Int,
+        _ configuration: RemoteSystemsConfiguration,
+        _ body: (Connection) async throws -> Void
+    ) async throws {
+        let local = LocalSystem(configuration)
+        let connector = try local.connector()
+        let connection = try await connector.connect(
+            to: [Endpoint(host: "127.0.0.1", port: port)],
+            expecting: nil,
+            hello: local.hello(service: DiagnosisService.name, package: nil, limits: connector.limits)
+        ) { _, _ in Reply() }
+        try await body(connection)
+        await connection.abort(.completed)
+    }
+
+    @Test func `two that see and reach each other find nothing wrong`() async throws {
+        try await Self.withPeer { machines, port in
+            let configuration = machines.configuration("second", application: "test.doctor")
+            let findings = await RemoteSystemsDiagnosis(configuration).run(with: Self.request(port, configuration))
+            #expect(findings.map(\.code) == [.peer, .peerVersion, .peerClock, .peerConnectsBack, .peerMulticast])
+            #expect(findings.map(\.status) == [.ok, .ok, .ok, .ok, .ok], "\(findings)")
+        }
+    }
+
+    @Test func `one whose announcements do not pass is reached, and not seen`() async throws {
+        try await Self.withPeer { machines, port in
+            var configuration = machines.configuration("second", application: "test.doctor")
+            configuration.discovery = [ScriptedDiscovery()]
+            let findings = await RemoteSystemsDiagnosis(configuration).run(with: Self.request(port, configuration))
+            #expect(findings.first { $0.code == .peerConnectsBack }?.status == .ok)
+            let multicast = try #require(findings.first { $0.code == .peerMulticast })
+            #expect(multicast.status == .problem && multicast.what.contains("Neither"))
+        }
+    }
+
+    @Test func `a system of another account is not asked, and none is made for that`() async throws {
+        try await Self.withPeer { machines, port in
+            let configuration = machines.configuration("third", application: "test.doctor")
+            let diagnosis = RemoteSystemsDiagnosis(configuration)
+            let none = await diagnosis.run(with: Self.request(port, configuration))
+            #expect(none.map(\.code) == [.peer] && none.first?.advice?.contains("join") == true)
+            #expect(!FileManager.default.fileExists(atPath: configuration.stateDirectory ?? ""))
+            _ = try machines.account("third").identity()
+            let other = await diagnosis.run(with: Self.request(port, configuration))
+            #expect(other.map(\.code) == [.peer] && other.first?.status == .problem)
+        }
+    }
+
+    @Test func `it connects back one at a time, once a second, and says no more than how that ended`() async throws {
+        try await Self.withPeer { machines, port in
+            let configuration = machines.configuration("second", application: "test.doctor")
+            // Somebody listens who is not the caller: the other machine itself.
+            try await Self.ask(port, configuration) { connection in
+                let first = try await connection.send(
+                    ["Type": "connect", "Port": .integer(Int64(port))],
+                    timeout: .seconds(10)
+                )
+                #expect(first.message == ["Outcome": "other"])
+                let again = try await connection.send(
+                    ["Type": "connect", "Port": .integer(Int64(port))],
+                    timeout: .seconds(10)
+                )
+                #expect(again.status == .failure && again.failure?.canRetry == true)
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ["Type": "connect"], ["Type": "connect", "Port": 0], ["Type": "connect", "Port": 65_536],
+            ["Type": "connect", "Port": "22"], ["Type": "look"], ["Type": "look", "Instance": ""],
+            ["Type": "look", "Instance": .string(String(repeating: "a", count: 64))], ["Type": "scan"], [:],
+        ] as [ValueSet]
+    )
+    func `what it does not understand it refuses`(message: ValueSet) async throws {
+        try await Self.withPeer { machines, port in
+            try await Self.ask(port, machines.configuration("second")) { connection in
+                let reply = try await connection.send(message, timeout: .seconds(10))
+                #expect(reply.status == .failure && reply.failure?.canRetry == false)
+            }
+        }
+    }
+
+    @Test func `it says which announcement is its own, and whether it sees another`() async throws {
+        try await Self.withPeer { machines, port in
+            try await Self.ask(port, machines.configuration("second")) { connection in
+                let state = try await connection.send(["Type": "state"], timeout: .seconds(10)).message
+                #expect(state["Version"]?.string == SoftwareVersion.current)
+                #expect(state["Address"]?.string?.hasSuffix("127.0.0.1") == true)
+                let time = try #require(state["Time"]?.date)
+                #expect(abs(time.timeIntervalSinceNow) < 30)
+                let announced = try #require(state["Announced"]?.array?.first?.string)
+                let seen = try await connection.send(
+                    ["Type": "look", "Instance": .string(announced)],
+                    timeout: .seconds(10)
+                )
+                #expect(seen.message == ["Seen": true])
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsDiscovery
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// A list that is empty says why, from what was seen.
+@Suite struct EmptyListTests {
+    static let wired = InterfaceFacts(name: "eth0", isLoopback: false, canMulticast: true, addresses: ["192.0.2.1"])
+    static let loopback = InterfaceFacts(name: "lo", isLoopback: true, canMulticast: true, addresses: ["127.0.0.1"])
+
+    static func reason(
+        _ network: RemoteSystemsConfiguration.Network = .all,
+        interfaces: [InterfaceFacts] = [wired],
+        _ change: (inout RemoteSystemWatcher.Unlisted) -> Void = { _ in }
+    ) -> DiagnosisFinding {
+        var unlisted = RemoteSystemWatcher.Unlisted()
+        change(&unlisted)
+        return EmptyListReason(unlisted: unlisted, interfaces: interfaces, network: network).finding
+    }
+
+    @Test func `nobody there is the last of the reasons`() {
+        #expect(Self.reason().code == .systems)
+        #expect(Self.reason().what.contains("No other system"))
+        #expect(Self.reason(.loopback, interfaces: [Self.loopback]).what.contains("loopback"))
+    }
+
+    @Test func `an interface that is missing or alone is named`() {
+        #expect(Self.reason(interfaces: []).code == .interfaces)
+        #expect(Self.reason(.interfaces(["eth1"])).what.contains("eth1"))
+        #expect(Self.reason(interfaces: [Self.loopback]).code == .interfaces)
+        // Others that are seen prove that a network is there.
+        #expect(Self.reason(interfaces: [Self.loopback]) { $0.otherAccounts = 1 }.code == .otherAccounts)
+    }
+
+    @Test func `what was seen counts more than what may be`() {
+        #expect(Self.reason { $0.otherAccounts = 3 }.what.contains("3 programs of other accounts announce themselves"))
+        #expect(Self.reason { $0.otherVersions = 1 }.code == .otherVersions)
+        let silent = Self.reason {
+            $0.otherAccounts = 3
+            $0.unreachable = ["10.0.0.5:47474"]
+        }
+        #expect(silent.code == .systems && silent.what.contains("10.0.0.5:47474"))
+        let hampered = Self.reason {
+            $0.unreachable = ["10.0.0.5:47474"]
+            $0.errors = [RemoteSystemWatcherError(.discoveryHampered, "No stack.", recoversByItself: true)]
+        }
+        #expect(hampered.code == .discovery && hampered.what.contains("No stack."))
+        let impostor = Self.reason {
+            $0.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
+        }
+        #expect(impostor.code == .systems && impostor.status == .problem)
+    }
+
+    @Test func `filters that exclude everything say so, and what they exclude`() async throws {
+        try await Household.with { household in
+            try await household.withHost([]) { _ in
+                let watcher = household.watcher(filters: [.kind(.holographic)])
+                try await watcher.start()
+                var unlisted = await watcher.unlisted
+                // Nothing is told of it: that is the point.
+                for _ in 0..<2000 where unlisted.excluded.isEmpty {
+                    try await Task.sleep(for: .milliseconds(5))
+                    unlisted = await watcher.unlisted
+                }
+                #expect(watcher.systems.isEmpty)
+                #expect(unlisted.excluded.count == 1)
+                let reason = try #require(await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher))
+                #expect(reason.code == .filters)
+                let name = try #require(unlisted.excluded.first?.displayName)
+                #expect(reason.what.contains("the only system that is there") && reason.what.contains(name))
+                await watcher.stop()
+                #expect(await watcher.unlisted == RemoteSystemWatcher.Unlisted())
+            }
+        }
+    }
+
+    @Test func `a list that is not empty has no reason to be`() async throws {
+        try await Household.with { household in
+            try await household.withHost([]) { _ in
+                let watcher = household.watcher()
+                let recorder = EventRecorder(watcher)
+                try await watcher.start()
+                _ = try await recorder.added()
+                #expect(await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher) == nil)
+                await watcher.stop()
+            }
+        }
+    }
+
+    @Test func `other accounts, other versions and those that do not answer are counted`() async throws {
+        try await Household.with { household in
+            func appear(_ id: String, version: String?, port: Int = 9) {
+                var properties: [String: [UInt8]] = ["t": [1, 2, 3, 4, 5, 6, 7, 8]]
+                properties["v"] = version.map { Array($0.utf8) }
+                household.segment.appear(
+                    DiscoveryHint(
+                        id: id,
+                        instance: id,
+                        endpoints: [DiscoveryEndpoint(address: "127.0.0.1", port: port)],
+                        properties: properties
+                    )
+                )
+            }
+            appear("a", version: "1")
+            appear("b", version: "1")
+            appear("c", version: "2")
+            appear("d", version: nil)
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await recorder.first { if case .enumerationCompleted = $0 { () } else { nil } }
+            var unlisted = await watcher.unlisted
+            #expect(unlisted.otherAccounts == 2 && unlisted.otherVersions == 2)
+            household.segment.vanish("a")
+            for _ in 0..<500 where unlisted.otherAccounts == 2 {
+                try await Task.sleep(for: .milliseconds(2))
+                unlisted = await watcher.unlisted
+            }
+            #expect(unlisted.otherAccounts == 1)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a system that the filters leave out is known until it goes, and listed when it fits`() throws {
+        var machine = try WatcherStateMachineTests.machine(filters: [.kind(.laptop)])
+        let speaker = try #require(WatcherStateMachineTests.speaker)
+        let endpoint = WatcherStateMachineTests.endpoint
+        _ = machine.seen("a", endpoints: [endpoint], by: .proximal)
+        #expect(machine.silent == [endpoint])
+        _ = machine.connected("a", to: speaker)
+        _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
+        #expect(machine.silent.isEmpty)
+        #expect(Array(machine.excluded.keys) == [speaker])
+        _ = machine.described("a", WatcherStateMachineTests.description(kind: .laptop))
+        #expect(machine.excluded.isEmpty)
+        _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
+        _ = machine.lost("a", orderly: true, now: WatcherStateMachineTests.start)
+        #expect(machine.excluded.isEmpty)
+        #expect(machine.silent == [endpoint])
+    }
+}

@@ -1,0 +1,242 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+
+@testable import RemoteSystems
+
+/// A host that speaks for its machine, with applications that are started in this process.
+@Suite(.timeLimit(.minutes(1))) struct InstalledApplicationsTests {
+    /// What is installed, as a test says.
+    final class Installation: InstalledApplications {
+        private let installed: [InstalledApplication]
+        private let onStart: @Sendable (String) async throws -> Void
+        let starts = Mutex<[String]>([])
+
+        init(_ installed: [InstalledApplication], start: @escaping @Sendable (String) async throws -> Void) {
+            self.installed = installed
+            self.onStart = start
+        }
+
+        func applications() async -> [InstalledApplication] { self.installed }
+        func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+        func start(_ id: String) async throws {
+            self.starts.withLock { $0.append(id) }
+            try await self.onStart(id)
+        }
+    }
+
+    static func player(supportsRemote: Bool = true, callers: AppServiceCallers = .account) -> InstalledApplication {
+        var player = InstalledApplication(id: "test.player", displayName: "Player")
+        var service = InstalledApplication.Service("test.echo")
+        service.supportsRemote = supportsRemote
+        service.callers = callers
+        player.services = [service]
+        player.uriSchemes = ["player"]
+        return player
+    }
+
+    /// Runs a machine's host while `body` runs.
+    private func withMachine(
+        _ household: Household,
+        _ installation: Installation,
+        startTimeout: Duration = .seconds(10),
+        _ body: (RemoteSystemHost) async throws -> Void
+    ) async throws {
+        var options = RemoteSystemHost.Options()
+        options.installedApplications = installation
+        options.startTimeout = startTimeout
+        let host = RemoteSystemHost(household.configuration("test.machine"), services: [], options: options)
+        let running = Task { try await host.run() }
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await body(host))
+        } catch {
+            result = .failure(error)
+        }
+        running.cancel()
+        _ = await running.result
+        try result.get()
+    }
+
+    private func call(_ household: Household, port: Int, package: String? = "test.player") async throws
+        -> (AppServiceConnectionStatus, RemoteSystemError?)
+    {
+        let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo", packageID: package))
+        let status = try await connection.open(
+            RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: port,
+                configuration: household.configuration("test.caller")
+            )
+        )
+        if status == .success {
+            let answer = try await connection.send(["a": 1]).get()
+            #expect(answer == ["echo": ["a": 1]])
+            await connection.close()
+        }
+        return (status, connection.openError)
+    }
+
+    @Test
+    func `an application is listed before it runs, started once for all callers, and then runs (R-20, R-26, X-34)`()
+        async throws
+    {
+        try await Household.with { household in
+            let applications = Mutex<[Task<Void, any Error>]>([])
+            let configuration = household.configuration("test.player")
+            let installation = Installation([Self.player()]) { _ in
+                let host = RemoteSystemHost(configuration, services: [WatchAndTalkTests.echo])
+                applications.withLock { $0.append(Task { try await host.run() }) }
+            }
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await self.withMachine(household, installation) { host in
+                let system = try await recorder.added()
+                let listed = try #require(system.application("test.player"))
+                #expect(!listed.isRunning)
+                #expect(listed.displayName == "Player")
+                #expect(listed.services.map(\.name) == ["test.echo"])
+                #expect(listed.uriSchemes == ["player"])
+                #expect(installation.starts.withLock { $0.isEmpty })
+
+                let port = try await host.port
+                try await withThrowingTaskGroup(of: AppServiceConnectionStatus.self) { group in
+                    for package in ["test.player", nil, "test.player"] {
+                        group.addTask { try await self.call(household, port: port, package: package).0 }
+                    }
+                    for try await status in group { #expect(status == .success) }
+                }
+                #expect(installation.starts.withLock { $0 } == ["test.player"])
+
+                let running = try await recorder.first { event -> RemoteSystem? in
+                    guard case .updated(let system) = event else { return nil }
+                    return system.application("test.player")?.isRunning == true ? system : nil
+                }
+                #expect(running.applications.map(\.id) == ["test.machine", "test.player"])
+                #expect(watcher.systems.count == 1)
+                // Found through the list, too, and without another start.
+                let answer = try await listed.withAppService("test.echo") { try await $0.send([:]).get() }
+                #expect(answer == ["echo": [:]])
+                #expect(installation.starts.withLock { $0.count } == 1)
+            }
+            for application in applications.withLock({ $0 }) {
+                application.cancel()
+                _ = await application.result
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `an application that does not start is told at once, with why (X-21: 2)`() async throws {
+        struct Broken: Error, CustomStringConvertible { var description: String { "its disk is full." } }
+        try await Household.with { household in
+            let installation = Installation([Self.player()]) { _ in throw Broken() }
+            try await self.withMachine(household, installation) { host in
+                let port = try await host.port
+                for _ in 0..<2 {
+                    let (status, error) = try await self.call(household, port: port)
+                    #expect(status == .appUnavailable)
+                    #expect(error?.message.contains("its disk is full.") == true)
+                    #expect(error?.canRetry == true)
+                    #expect(error?.side == .remote)
+                }
+                // The second caller came while the failure was fresh.
+                #expect(installation.starts.withLock { $0.count } == 1)
+            }
+        }
+    }
+
+    @Test func `an application that never comes up is given up at the deadline`() async throws {
+        try await Household.with { household in
+            let installation = Installation([Self.player()]) { _ in }
+            try await self.withMachine(household, installation, startTimeout: .milliseconds(200)) { host in
+                let (status, error) = try await self.call(household, port: try await host.port)
+                #expect(status == .appUnavailable)
+                #expect(error?.message.contains("did not come up within") == true)
+            }
+        }
+    }
+
+    @Test func `what is not installed, and services that it does not offer, are refused without a start`() async throws
+    {
+        try await Household.with { household in
+            var other = Self.player()
+            other.services = []
+            let installation = Installation([other]) { _ in }
+            try await self.withMachine(household, installation) { host in
+                let port = try await host.port
+                let found11 = try await self.call(household, port: port).0
+                #expect(found11 == .appServiceUnavailable)
+                let found12 = try await self.call(household, port: port, package: "test.nothing").0
+                #expect(found12 == .appNotInstalled)
+                let found13 = try await self.call(household, port: port, package: nil).0
+                #expect(found13 == .appServiceUnavailable)
+                #expect(installation.starts.withLock { $0.isEmpty })
+            }
+        }
+    }
+
+    @Test func `an application that runs and is not installed is referred to as well`() async throws {
+        try await Household.with { household in
+            try await self.withMachine(household, Installation([]) { _ in }) { host in
+                let port = try await host.port
+                try await household.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
+                    _ = try await player.port
+                    let found14 = try await self.call(household, port: port).0
+                    #expect(found14 == .success)
+                }
+            }
+        }
+    }
+
+    // MARK: Who may have it started
+
+    private func hello(_ service: String, from caller: String = "test.caller") -> Hello {
+        Hello(
+            service: service,
+            package: "test.player",
+            application: caller,
+            limits: PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
+        )
+    }
+
+    @Test func `a service is for its own machine unless it says otherwise (R-28)`() {
+        let local = Self.player(supportsRemote: false)
+        #expect(InstalledApplication.Service("test.echo").supportsRemote == false)
+        let refusal = ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: false)
+        #expect(refusal?.status == .notSupportedByApp)
+        #expect(ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: true) == nil)
+        #expect(ApplicationReferral.refusal(of: Self.player(), to: self.hello("test.echo"), isLocal: false) == nil)
+        // And other machines are not told of it.
+        #expect(local.description(isLocal: false).services.isEmpty)
+        #expect(local.description(isLocal: true).services.count == 1)
+    }
+
+    @Test(arguments: [
+        (AppServiceCallers.account, "anybody", true), (.sameApplication, "test.player", true),
+        (.sameApplication, "test.other", false), (.applications(["test.remote"]), "test.remote", true),
+        (.applications(["test.remote"]), "test.player", false),
+    ])
+    func `only those start it who may call it`(callers: AppServiceCallers, caller: String, isAllowed: Bool) {
+        let player = Self.player(callers: callers)
+        let refusal = ApplicationReferral.refusal(of: player, to: self.hello("test.echo", from: caller), isLocal: false)
+        #expect((refusal == nil) == isAllowed)
+        #expect(refusal?.status ?? .notSupportedByApp == .notSupportedByApp)
+    }
+
+    @Test func `a launch starts an application that opens URIs, and no other`() {
+        var player = Self.player()
+        let hello = self.hello("remote-systems.launch")
+        #expect(ApplicationReferral.refusal(of: player, to: hello, isLocal: false) == nil)
+        player.uriSchemes = []
+        #expect(
+            ApplicationReferral.refusal(of: player, to: hello, isLocal: false)?.status == .appServiceUnavailable
+        )
+    }
+}

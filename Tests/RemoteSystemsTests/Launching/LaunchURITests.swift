@@ -1,0 +1,42 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Testing
+
+/// What may be given to programs (RFC 3986), and what must never get that far.
+@Suite struct LaunchURITests {
+    @Test(arguments: [
+        "https://example.com/album/42?x=1&y=2#t", "HTTPS://EXAMPLE.COM/", "player:album/42", "tel:+4930123456",
+        "mailto:a@example.com?subject=50%25", "x-y+z.1:", "http://[2001:db8::1]:8080/", "http://user@[::1]/", "urn:a:b",
+        "x:;$(touch)&'*!", "x:%f0%9f%8e%b5", "x:%0A",
+    ])
+    func `an absolute URI is taken as it is`(text: String) throws {
+        let uri = try LaunchURI(text)
+        #expect(uri.description == text)
+        #expect(uri.scheme == text.prefix { $0 != ":" }.lowercased())
+    }
+
+    @Test(arguments: [
+        "", "--help", "-x:y", "/etc/passwd", "example.com", ":x", "1x:y", "a_b:c", "://x", " https://example.com",
+        "https://example.com/ --help", "x:a\nb", "x:a\r", "x:a\tb", "x:\u{0}", "x:\u{1B}[2J", "x:\u{7F}", "x:\"y\"",
+        "x:`id`", "x:<y>", "x:a|b", "x:a\\b", "x:{y}", "x:^", "x:ü", "x:\u{FF0F}", "x:\u{202E}y", "x:%", "x:%2",
+        "x:%zz",
+        "x:%u", "x:%00", "x:a%00b", "x:[y]", "http://a[::1]/", "http://[::1", "http://[::1]x/", "http://[]/",
+        "http://x/[y]", "x:#a#b",
+    ])
+    func `what is no URI in the narrow form is refused, and not shown`(text: String) throws {
+        let error = #expect(throws: RemoteSystemError.self) { try LaunchURI(text) }
+        #expect(error?.code == .misuse)
+        #expect(error?.side == .local)
+        if text.count > 4 { #expect(error?.message.contains(text) == false) }
+    }
+
+    @Test func `more than 8 KiB is refused`() throws {
+        let longest = "x:" + String(repeating: "y", count: LaunchURI.mostBytes - 2)
+        #expect(try LaunchURI(longest).description.utf8.count == LaunchURI.mostBytes)
+        #expect(throws: RemoteSystemError.self) { try LaunchURI(longest + "y") }
+        let scheme = String(repeating: "s", count: LaunchURI.mostSchemeBytes + 1)
+        #expect(throws: RemoteSystemError.self) { try LaunchURI(scheme + ":") }
+    }
+}

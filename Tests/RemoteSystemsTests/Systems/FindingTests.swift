@@ -1,0 +1,193 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// Systems and applications that are reached without discovery: by address and by token.
+@Suite struct FindingTests {
+    static let echo = AppService("test.echo", options: .init(summary: "Says it again.")) { $0.message }
+
+    // MARK: By address
+
+    @Test(arguments: ["127.0.0.1", "localhost"])
+    func `a system is found by its address, with its application (R-19, R-21, X-25, X-30)`(name: String) async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo], attributes: ["room": "attic"]) { host in
+                let system = try await RemoteSystem.find(
+                    host: name,
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                let own = try AccountStore(directory: household.directory).identity()
+                #expect(system.id == own.systemID)
+                #expect(system.isLocal)
+                #expect(system.status == .available)
+                #expect(system.discoveryType == .proximal)
+                let application = try #require(system.application("test.host"))
+                #expect(application.attributes == ["room": "attic"])
+                #expect(application.services.first?.summary == "Says it again.")
+                let answer = try await application.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
+                #expect(answer == ["n": 1])
+            }
+        }
+    }
+
+    @Test func `where nobody listens no system is found, and the error says so`() async throws {
+        try await Household.with { household in
+            let configuration = household.configuration("test.caller")
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await RemoteSystem.find(host: "127.0.0.1", port: 1, configuration: configuration)
+            }
+            #expect(error?.code == .unreachable)
+            #expect(error?.canRetry == true)
+            let nonsense = await #expect(throws: RemoteSystemError.self) {
+                _ = try await RemoteSystem.find(host: "", configuration: configuration)
+            }
+            #expect(nonsense?.code == .misuse)
+        }
+    }
+
+    @Test func `a system of another account is not found`() async throws {
+        try await Household.with { household in
+            try await Household.with { strangers in
+                try await household.withHost([Self.echo]) { host in
+                    let port = try await host.port
+                    let error = await #expect(throws: RemoteSystemError.self) {
+                        _ = try await RemoteSystem.find(
+                            host: "127.0.0.1",
+                            port: port,
+                            configuration: strangers.configuration("test.stranger")
+                        )
+                    }
+                    #expect(error?.code == .notTrusted)
+                }
+            }
+        }
+    }
+
+    @Test func `the usual port is the command's`() {
+        #expect(RemoteSystemHost.defaultPort == 47_474)
+    }
+
+    // MARK: By token
+
+    static func application(_ endpoints: [Endpoint]) throws -> ConnectionToken {
+        let system = try #require(SystemID(bytes: [UInt8](repeating: 7, count: 32)))
+        return ConnectionToken(systemID: system, applicationID: "test.host", endpoints: endpoints)
+    }
+
+    @Test func `a token that was kept leads back to the application, without discovery (R-21, X-35)`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let system = try await RemoteSystem.find(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                let token = try #require(system.application("test.host")?.connectionToken)
+                var alone = household.configuration("test.other")
+                alone.discovery = []
+                let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+                let request = try RemoteSystemConnectionRequest(connectionToken: token, configuration: alone)
+                let status = try await connection.open(request)
+                #expect(status == .success)
+                #expect(connection.info?.peer.systemID == system.id)
+                #expect(connection.info?.peer.claimedApplicationID == "test.host")
+                let answer = try await connection.send(["n": 1]).get()
+                #expect(answer == ["n": 1])
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `another application, and another system, at the address is not taken for the one that was meant`()
+        async throws
+    {
+        try await Household.with { household in
+            try await household.withHost([Self.echo], application: "test.newcomer") { host in
+                let own = try AccountStore(directory: household.directory).identity().systemID
+                let endpoints = [Endpoint(host: "127.0.0.1", port: try await host.port)]
+                let configuration = household.configuration("test.caller")
+                let application = ConnectionToken(systemID: own, applicationID: "test.host", endpoints: endpoints)
+                let tokens = [
+                    (application, AppServiceConnectionStatus.appNotInstalled),
+                    (try Self.application(endpoints), .notAuthorized),
+                ]
+                for (token, expected) in tokens {
+                    let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+                    let status = try await connection.open(
+                        RemoteSystemConnectionRequest(connectionToken: token.text, configuration: configuration)
+                    )
+                    #expect(status == expected)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        [Endpoint(host: "192.0.2.1", port: 1)],
+        [Endpoint(host: "fe80::1%eth0", port: 65_535), Endpoint(host: "host.example", port: 47_474)],
+    ])
+    func `a token is read as it was written`(endpoints: [Endpoint]) throws {
+        let token = try Self.application(endpoints)
+        #expect(try ConnectionToken(token.text) == token)
+        #expect(token.text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ":-_".contains($0)) })
+    }
+
+    @Test func `a token holds at most sixteen addresses`() throws {
+        let token = try Self.application((1...40).map { Endpoint(host: "192.0.2.\($0)", port: $0) })
+        #expect(try ConnectionToken(token.text).endpoints.count == 16)
+    }
+
+    @Test(arguments: [
+        "", "x", "remote-systems-connection:1", "remote-systems-connection:1:", "remote-systems-connection:1:!!!!",
+        "remote-systems-connection:2:oA", "remote-systems-connection:1:oA", "remote-systems-connection:1:oA:",
+        String(repeating: "x", count: 100_000),
+    ])
+    func `a text that is no token is refused with a reason`(text: String) throws {
+        let error = #expect(throws: RemoteSystemError.self) {
+            _ = try RemoteSystemConnectionRequest(
+                connectionToken: text,
+                configuration: RemoteSystemsConfiguration(applicationID: "test")
+            )
+        }
+        #expect(error?.code == .invalidConnectionToken)
+        #expect(error?.side == .local)
+        #expect(error?.message.contains("connection token") == true)
+    }
+
+    @Test func `every cut of a token is refused`() throws {
+        let text = try Self.application([Endpoint(host: "192.0.2.1", port: 1)]).text
+        for count in 0..<text.count {
+            #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(String(text.prefix(count))) }
+        }
+    }
+
+    // MARK: Capabilities
+
+    @Test func `a system says what it can do (X-34; capability query)`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Self.echo]) { host in
+                let system = try await RemoteSystem.find(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                #expect(system.supports(.appService))
+                #expect(!system.supports(.launchURI))
+                #expect(!system.supports(.remoteSession))
+                #expect(!system.supports(.spatialEntity))
+                #expect(!system.supports(KnownRemoteSystemCapability(rawValue: "teleport")))
+                var opener = system
+                opener.applications[0].uriSchemes = ["https"]
+                #expect(opener.supports(.launchURI))
+                opener.applications = []
+                #expect(!opener.supports(.appService))
+            }
+        }
+    }
+}
