@@ -171,8 +171,6 @@ extension RemoteSystemConnectionRequest {
                 endpoints: [endpoint],
                 systemID: systemID
             )
-        case .token(let token):
-            DiagnosisTarget(name: token.applicationID, endpoints: token.endpoints, systemID: token.systemID)
         }
     }
 }
