@@ -10,8 +10,8 @@ import sys
 
 def main() -> int:
     root = pathlib.Path(__file__).resolve().parents[2]
-    sources = [root / "Snippets", root / "Samples/Sources", root / "Samples/Tests"]
-    compiled = [path.read_text() for source in sources for path in sorted(source.rglob("*.swift"))]
+    sources = [root / "Snippets", root / "Samples"]
+    compiled = [path.read_text() for source in sources for path in sorted(source.rglob("*.swift")) if ".build" not in path.parts]
     failures = 0
     pages = [page for product in ("RemoteSystems", "RemoteSystemsTesting") for page in (root / f"Sources/{product}").glob("*.docc/*.md")]
     for page in sorted(pages):

@@ -22,7 +22,8 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             """,
         version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
-            WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self, LaunchCommand.self,
+            WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self,
+            LaunchCommand.self,
             PingCommand.self, ServeCommand.self, HostCommand.self, ValuesCommand.self, AccountCommand.self,
             DoctorCommand.self,
         ]

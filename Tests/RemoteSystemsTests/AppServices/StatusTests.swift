@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Logging
 import NIOCore
 import RemoteSystemsTransport
+import ServiceLifecycle
 import Synchronization
 import Testing
 import ValueSets
@@ -130,18 +132,27 @@ import ValueSets
                     return request.message
                 }
                 let host = RemoteSystemHost(household.configuration("test.host"), services: [slow])
-                let running = Task { try await host.run() }
+                let group = ServiceGroup(
+                    services: [host],
+                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                )
+                let running = Task { try await group.run() }
                 let (connection, _) = try await Loopback.connect(household, host, description)
                 let sending = Task { try await connection.send([:]) }
                 try await until { isStarted.withLock { $0 } }
-                running.cancel()
-                // It has said that it takes no more requests: it is shutting down.
-                try await Task.sleep(for: .milliseconds(200))
+                await group.triggerGracefulShutdown()
                 let request = RemoteSystemConnectionRequest(
                     host: "127.0.0.1",
                     port: try await host.port,
                     configuration: household.configuration("test.caller")
                 )
+                // From when it takes nobody any more it is shutting down.
+                for _ in 0..<500 {
+                    let probe = AppServiceConnection(to: description)
+                    guard try await probe.open(request) == .success else { break }
+                    await probe.cancel()
+                    try await Task.sleep(for: .milliseconds(20))
+                }
                 let result: Void? = try? await body(description, request)
                 isOver.withLock { $0 = true }
                 _ = try await sending.value
