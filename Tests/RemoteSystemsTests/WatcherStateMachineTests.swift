@@ -227,6 +227,21 @@ import Testing
         #expect(try told([.discoveryType(.cloud)], kind: .hub).isEmpty)
         #expect(try told([.authorizationKind(.anonymous)], kind: .hub).isEmpty)
         #expect(try told([.remoteOnly], kind: .hub).count == 1)
+        #expect(try told([.localVisibility(.hideLocalApp)], kind: .hub).count == 1)
+    }
+
+    @Test(arguments: [("test", false), ("com.example.player", true)])
+    func `this machine is hidden when only the watching application is on it (X-29)`(
+        application: String,
+        isTold: Bool
+    ) throws {
+        for (kind, expected) in [(RemoteSystemLocalVisibilityKind.showAll, true), (.hideLocalApp, isTold)] {
+            var machine = try Self.machine(filters: [.localVisibility(kind)])
+            _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+            _ = machine.connected("a", to: try #require(Self.own))
+            let told = machine.described("a", Self.description(application: application)).texts
+            #expect(told.isEmpty != expected)
+        }
     }
 
     // MARK: Systems of other accounts

@@ -69,6 +69,7 @@ public final class RemoteSystemHost: Service {
     private let running: RunningApplications?
     let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
+    private let isReachable = Mutex(false)
 
     /// A host with the default configuration.
     ///
@@ -109,6 +110,13 @@ public final class RemoteSystemHost: Service {
     /// - Throws: the error with which ``run()`` ended before it listened; `CancellationError`.
     public var port: Int {
         get async throws { try await self.core.port.value }
+    }
+
+    /// Whether others of the account can reach this host now. ``RemoteSystemsDiagnosis`` says what to do about a state
+    /// other than ``RemoteSystemRegistrationState/registered``.
+    public var registration: RemoteSystemRegistrationState {
+        guard self.isReachable.withLock({ $0 }), let security = try? self.local.security() else { return .unregistered }
+        return RemoteSystemRegistrationState(of: security.identity, at: Date())
     }
 
     /// Changes what the application says of itself. Watchers are told at once.
@@ -170,6 +178,8 @@ public final class RemoteSystemHost: Service {
         let note = self.noteRunning(port: listener.port)
         defer { withExtendedLifetime(note) {} }
         await self.takeInstalled()
+        self.isReachable.withLock { $0 = true }
+        defer { self.isReachable.withLock { $0 = false } }
         self.core.port.succeed(listener.port)
         self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {

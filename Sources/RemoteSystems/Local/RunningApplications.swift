@@ -62,9 +62,8 @@ struct RunningApplications: Sendable {
         guard unsafe mkdir(self.directory, 0o700) == 0 || errno == EEXIST else {
             throw SystemCallFailure("mkdir", self.directory)
         }
-        var status = stat()
-        guard unsafe lstat(self.directory, &status) == 0 else { throw SystemCallFailure("lstat", self.directory) }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+        guard let status = FileStatus(path: self.directory) else { throw SystemCallFailure("lstat", self.directory) }
+        guard status.isDirectory, status.isOwn, status.isPrivate else {
             throw SystemCallFailure("lstat", self.directory, number: EPERM)
         }
     }
@@ -87,10 +86,7 @@ struct RunningApplications: Sendable {
         let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid()
-        else { return nil }
+        guard let status = FileStatus(descriptor: descriptor), status.isRegularFile, status.isOwn else { return nil }
         guard flock(descriptor, LOCK_SH | LOCK_NB) != 0 else {
             unsafe unlink(path)
             return nil

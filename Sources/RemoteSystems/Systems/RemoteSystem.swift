@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 
 /// A machine of the same account that can be talked to now.
 ///
@@ -32,6 +33,13 @@ public struct RemoteSystem: Sendable, Identifiable {
     public var applications: [RemoteSystemApplication]
 
     let origin: LocalSystem
+
+    /// The account that it belongs to: this system's own, as it has proved; `nil` for a system of somebody else, whose
+    /// account cannot be known.
+    public var accountID: AccountID? {
+        guard self.authorizationKind == .sameUser else { return nil }
+        return try? self.origin.security().identity.accountID
+    }
 
     /// Whether it was found on the same network.
     public var isAvailableByProximity: Bool { self.discoveryType == .proximal }

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+public import RemoteSystemsIdentity
+
 /// Which systems a watcher tells of.
 ///
 /// Filters of one sort widen each other (two kinds: either will do), filters of different sorts narrow each other. No
@@ -15,6 +17,8 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         case application(String)
         case service(String)
         case remoteOnly
+        case account(AccountID)
+        case localVisibility(RemoteSystemLocalVisibilityKind)
 
         /// Rules of one sort have one number.
         var sort: Int {
@@ -27,6 +31,8 @@ public struct RemoteSystemFilter: Sendable, Hashable {
             case .application: 5
             case .service: 6
             case .remoteOnly: 7
+            case .account: 8
+            case .localVisibility: 9
             }
         }
     }
@@ -58,6 +64,14 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     /// Other machines than this one.
     public static let remoteOnly = RemoteSystemFilter(rule: .remoteOnly)
 
+    /// Systems of this account. Each configuration has one account, so this leaves out the systems of anybody nearby, whose
+    /// account cannot be known.
+    public static func account(_ id: AccountID) -> RemoteSystemFilter { .init(rule: .account(id)) }
+    /// Whether this machine is told of when nothing but the watching application is on it.
+    public static func localVisibility(_ kind: RemoteSystemLocalVisibilityKind) -> RemoteSystemFilter {
+        .init(rule: .localVisibility(kind))
+    }
+
     func matches(_ system: RemoteSystem) -> Bool {
         switch self.rule {
         case .kind(let kind): system.kind == kind
@@ -68,6 +82,10 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         case .application(let id): system.application(id) != nil
         case .service(let name): system.applications.contains { $0.services.contains { $0.name == name } }
         case .remoteOnly: !system.isLocal
+        case .account(let id): system.accountID == id
+        case .localVisibility(let kind):
+            kind != .hideLocalApp || !system.isLocal
+                || system.applications.contains { $0.id != system.origin.configuration.applicationID }
         }
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CRemoteSystemsGIO
 internal import FoundationEssentials
 
 #if canImport(Glibc)
@@ -26,10 +27,7 @@ package struct ConfigurationFile: Sendable {
             throw failed(unsafe String(cString: strerror(errno)))
         }
         defer { close(descriptor) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw failed("it is not a plain file")
-        }
+        guard remote_systems_is_plain_file(descriptor) != 0 else { throw failed("it is not a plain file") }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while true {

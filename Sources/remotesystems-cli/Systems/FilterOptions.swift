@@ -11,7 +11,7 @@ struct FilterOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Only systems that fit; may be given several times. Keys: kind, platform, status, discovery, authorization, \
-            application, service, and remote=yes for other machines than this one. Two of one key widen each other, \
+            application, service, account, and remote=yes for other machines than this one. Two of one key widen each other, \
             different keys narrow each other.
             """,
             valueName: "key=value"
@@ -47,6 +47,7 @@ struct SystemFilter: ExpressibleByArgument, Sendable {
         case "authorization": return named(self.authorizationKinds).map { .authorizationKind($0) }
         case "application": return .application(value)
         case "service": return .service(value)
+        case "account": return AccountID(value).map { .account($0) }
         case "remote": return value == "yes" ? .remoteOnly : nil
         default: return nil
         }
