@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `an application that is not there has status 1`() async throws {
+    @Test func `an application that is not there has status 1 (R-29, R-30)`() async throws {
         try await Household.with { household in
             try await household.withHost([Self.echo]) { host in
                 let description = AppServiceDescription(name: "test.echo", packageID: "test.other")
@@ -174,7 +174,7 @@ import Testing
 
     // MARK: Messages (R-35…)
 
-    @Test func `the ping of the guide comes back with its creation date (R-38, R-42)`() async throws {
+    @Test func `the ping of the guide comes back with its creation date (R-38, R-41, R-42)`() async throws {
         let ping = AppService("test.ping") { request in
             ["Type": "pong", "CreationDate": request.message["CreationDate"] ?? .null]
         }

@@ -46,7 +46,7 @@ import Testing
         )
     }
 
-    @Test func `a provider gets URI, options, input data and the verified caller (R-17, R-22, X-33, X-34)`()
+    @Test func `a provider gets URI, options, input data and the verified caller (R-02, R-17, R-22, X-33, X-34)`()
         async throws
     {
         try await Household.with { household in

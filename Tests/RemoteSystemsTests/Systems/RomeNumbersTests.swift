@@ -1,0 +1,36 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Testing
+
+/// Numbers and names that are Project Rome's and never change. Those of the statuses are in `StatusTests`.
+@Suite struct RomeNumbersTests {
+    @Test func `statuses of systems have Rome's numbers (X-26)`() {
+        let statuses: [RemoteSystemStatus] = [.unavailable, .discoveringAvailability, .available, .unknown]
+        #expect(statuses.map(\.rawValue) == [0, 1, 2, 3])
+    }
+
+    @Test func `kinds of systems have Rome's names (X-27)`() {
+        let kinds: [RemoteSystemKind] = [.desktop, .holographic, .hub, .phone, .xbox, .laptop, .iot, .tablet]
+        let names = ["desktop", "holographic", "hub", "phone", "xbox", "laptop", "iot", "tablet"]
+        #expect(kinds.map(\.rawValue) == names)
+    }
+
+    @Test func `platforms have Rome's numbers, Linux the one that was kept for it (X-28)`() {
+        let platforms: [RemoteSystemPlatform] = [.unknown, .windows, .android, .iOS, .linux]
+        #expect(platforms.map(\.rawValue) == [0, 1, 2, 3, 4])
+    }
+
+    @Test func `discovery types and authorisation kinds have Rome's numbers (X-30, X-31)`() {
+        let types: [RemoteSystemDiscoveryType] = [.any, .proximal, .cloud, .spatiallyProximal]
+        #expect(types.map(\.rawValue) == [0, 1, 2, 3])
+        #expect([RemoteSystemAuthorizationKind.sameUser, .anonymous].map(\.rawValue) == [0, 1])
+    }
+
+    @Test func `a number that this version does not know is kept`() {
+        #expect(RemoteSystemStatus(rawValue: 17).rawValue == 17)
+        #expect(RemoteSystemKind(rawValue: "toaster").description == "toaster")
+        #expect(RemoteSystemPlatform(rawValue: 9).description.contains("9"))
+    }
+}
