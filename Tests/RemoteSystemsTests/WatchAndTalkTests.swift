@@ -10,7 +10,7 @@ import Testing
 @Suite struct WatchAndTalkTests {
     static let echo = AppService("test.echo") { ["echo": .dictionary($0.message)] }
 
-    @Test func `a host is added, answers, and is removed when it stops (R-03, R-06, R-08, R-10, R-13, R-40)`() async throws {
+    @Test func `a host is added, answers, and is removed (R-03, R-06, R-08, R-10, R-13, R-40)`() async throws {
         try await Household.with { household in
             let watcher = household.watcher()
             let recorder = EventRecorder(watcher)
