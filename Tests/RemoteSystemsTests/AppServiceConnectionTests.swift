@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    @Test func `requests start in the order in which they were sent, and one at a time if the service says so`()
+    @Test func `requests start in the order in which they were sent, one at a time if the service says so (R-34)`()
         async throws
     {
         let order = Mutex<[Int]>([])

@@ -6,7 +6,7 @@ import Logging
 import RemoteSystems
 import ServiceLifecycle
 
-/// A player that other systems of the account can tell what to play, by URIs such as `player:album/42`.
+/// A player that other systems of the account can tell what to play, by URIs such as `player:album/42`.
 @main
 struct RemotePlayer {
     static func main() async throws {

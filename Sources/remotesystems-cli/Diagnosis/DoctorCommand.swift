@@ -20,7 +20,10 @@ struct DoctorCommand: Subcommand {
             """
     )
 
-    @Argument(help: "Another system of the account to look at the way to: \(SystemFinder.help).")
+    @Argument(
+        help: "Another system of the account to look at the way to: \(SystemFinder.help).",
+        completion: NetworkCompletion.systems
+    )
     var system: String?
 
     @Option(help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port"))

@@ -13,7 +13,7 @@ struct HostCheckCommand: Subcommand {
         commandName: "check",
         abstract: "Read the host's configuration and the manifests, and say what is wrong with them.",
         discussion: """
-            Starts nothing. Exits with 0 when everything is understood, 1 when a manifest is not, 2 when the configuration is             not.
+            Starts nothing. Exits with 0 when everything is understood, 1 when a manifest is not, 2 when the configuration is not.
             """
     )
 

@@ -39,7 +39,7 @@ struct HostInstallCommand: Subcommand {
         commandName: "install",
         abstract: "Write systemd units for the host daemon.",
         discussion: """
-            Shows the files it writes and the commands that take them into use; it runs none of them. A file that it did not             write is not overwritten.
+            Shows the files it writes and the commands that take them into use; it runs none of them. A file that it did not write is not overwritten.
             """
     )
 

@@ -16,9 +16,9 @@ struct HostRunCommand: Subcommand {
         commandName: "run",
         abstract: "Run the host daemon until stopped.",
         discussion: """
-            Prints a line when it is ready. SIGHUP reads configuration and manifests again and drops no connection; Ctrl-C             and SIGTERM stop it once the requests under way are answered. Applications that it has started go on.
+            Prints a line when it is ready. SIGHUP reads configuration and manifests again and drops no connection; Ctrl-C and SIGTERM stop it once the requests under way are answered. Applications that it has started go on.
 
-            Under systemd it takes its port from a socket unit (LISTEN_FDS), tells when it is ready (NOTIFY_SOCKET) and             answers the watchdog (WATCHDOG_USEC).
+            Under systemd it takes its port from a socket unit (LISTEN_FDS), tells when it is ready (NOTIFY_SOCKET) and answers the watchdog (WATCHDOG_USEC).
             """
     )
 

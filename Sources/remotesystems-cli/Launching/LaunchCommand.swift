@@ -19,7 +19,7 @@ struct LaunchCommand: Subcommand {
             """
     )
 
-    @Argument(help: "The system: \(SystemFinder.help).")
+    @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
     var system: String
 
     @Argument(help: "What to open: an absolute URI, such as https://example.com/album/42.")
