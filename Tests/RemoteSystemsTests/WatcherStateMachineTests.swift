@@ -211,6 +211,22 @@ import Testing
         )
     }
 
+    @Test func `a host that takes connections and drops them is not come back to at once for ever`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        let system = try #require(Self.speaker)
+        func connectAndLose(at time: Duration) -> [String] {
+            _ = machine.connected("a", to: system)
+            _ = machine.described("a", Self.description())
+            return machine.lost("a", orderly: false, now: Self.start + time).texts
+        }
+        #expect(connectAndLose(at: .seconds(1)) == ["connect a to 10.0.0.2:4000"])
+        #expect(connectAndLose(at: .seconds(2)).allSatisfy { !$0.hasPrefix("connect") })
+        #expect(machine.nextWakeUp != nil)
+        _ = machine.tick(now: Self.start + .seconds(3))
+        #expect(connectAndLose(at: .seconds(60)) == ["connect a to 10.0.0.2:4000"])
+    }
+
     @Test func `filters of one sort widen, filters of two sorts narrow (R-07, R-09, X-29)`() throws {
         func told(_ filters: [RemoteSystemFilter], kind: RemoteSystemKind) throws -> [String] {
             var machine = try Self.machine(filters: filters)

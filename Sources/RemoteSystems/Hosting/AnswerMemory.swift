@@ -21,6 +21,8 @@ struct AnswerMemory<Instant: InstantProtocol, Work> where Instant.Duration == Du
     struct Limits {
         var time = Duration.seconds(300)
         var requests = 1024
+        /// Of one system, under way at the same time.
+        var underWayEach = 128
         var bytes = 4 << 20
         /// The largest single answer that is kept.
         var bytesEach = 1 << 20
@@ -47,6 +49,7 @@ struct AnswerMemory<Instant: InstantProtocol, Work> where Instant.Duration == Du
 
     private let limits: Limits
     private var entries: [Name: Entry] = [:]
+    private var underWay: [SystemID: Int] = [:]
     /// Those that are answered, oldest first.
     private var answered = CircularBuffer<Name>()
     private(set) var bytes = 0
@@ -70,11 +73,16 @@ struct AnswerMemory<Instant: InstantProtocol, Work> where Instant.Duration == Du
             case .answered(let reply, _, _): return .answer(reply)
             }
         }
+        // So that one system cannot have the room of all.
+        guard self.underWay[name.system, default: 0] < self.limits.underWayEach else {
+            return .answer(.tooManyUnderWay)
+        }
         while self.entries.count >= self.limits.requests {
             // Those that are under way cannot be forgotten without being done twice.
             guard self.forgetOldest() else { return .answer(.tooManyUnderWay) }
         }
         self.entries[name] = Entry(fingerprint: fingerprint, state: .running(work))
+        self.underWay[name.system, default: 0] += 1
         return .carryOut
     }
 
@@ -83,6 +91,8 @@ struct AnswerMemory<Instant: InstantProtocol, Work> where Instant.Duration == Du
     /// - Parameter bytes: how much room the answer takes.
     mutating func carriedOut(_ name: Name, _ reply: Reply, bytes: Int, now: Instant) {
         guard self.isRunning(name) else { return }
+        let others = self.underWay[name.system, default: 1] - 1
+        self.underWay[name.system] = others > 0 ? others : nil
         guard reply.failure?.canRetry != true else {
             // It says itself that asking again may help; that must then be of some use.
             self.entries[name] = nil

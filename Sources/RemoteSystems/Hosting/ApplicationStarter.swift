@@ -18,6 +18,7 @@ actor ApplicationStarter {
     private var starts: [String: Task<Outcome, Never>] = [:]
     private var failures: [String: (text: String, until: ContinuousClock.Instant)] = [:]
     private var waiting = 0
+    private var isStopped = false
 
     /// So many applications are started at the same time; what is wanted beyond is refused, to be asked for again.
     static let mostStarts = 8
@@ -45,6 +46,7 @@ actor ApplicationStarter {
 
     /// Starts the application unless it runs, and waits until it can be reached.
     func bringUp(_ id: String) async -> Outcome {
+        guard !self.isStopped else { return .failed(Self.stopped) }
         if let port = self.running.port(of: id) { return .running(port: port) }
         if let failure = self.failures[id] {
             guard failure.until < .now else { return .failed(failure.text) }
@@ -59,6 +61,14 @@ actor ApplicationStarter {
         defer { self.waiting -= 1 }
         return await start.value
     }
+
+    /// Gives up what is being started: nobody waits for it any more.
+    func stop() {
+        self.isStopped = true
+        for start in self.starts.values { start.cancel() }
+    }
+
+    private static let stopped = "The host is shutting down."
 
     private func start(_ id: String) async -> Outcome {
         defer { self.starts[id] = nil }
@@ -111,7 +121,7 @@ actor ApplicationStarter {
             for await outcome in group {
                 if let outcome { return outcome }
             }
-            return .failed("The host is shutting down.")
+            return .failed(Self.stopped)
         }
     }
 }

@@ -131,7 +131,10 @@ actor HostCore {
         } else {
             return .refuse(AnonymousGuests.refusal)
         }
-        guard !self.isClosing, guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
+        guard !self.isClosing else {
+            return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
+        }
+        guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
         return .accept(accepted.counted(in: guests))
     }
 
@@ -185,6 +188,7 @@ actor HostCore {
     /// Closes every connection gracefully, or at once when the task is cancelled, and returns when all are closed.
     func closeAll() async {
         self.isClosing = true
+        await self.referral?.starter.stop()
         await withTaskCancellationHandler {
             // What was admitted just before may open while the others close.
             while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {

@@ -20,6 +20,7 @@ final class RememberedAnswers: Sendable {
     }
 
     private let state = Mutex(State())
+    private static let longest = Duration.seconds(300)
 
     /// The answer to the request: what `carryOut` makes of it, or made of the first one of its name.
     ///
@@ -56,7 +57,8 @@ final class RememberedAnswers: Sendable {
         let id = ObjectIdentifier(outcome)
         // Here and now, as without a key; an answer that is known at once leaves at once.
         let handler = Task.immediate {
-            let reply = await Self.limited(until: deadline, carryOut)
+            // What nobody may come back for any more is not worked on.
+            let reply = await Self.limited(until: min(deadline, .now + Self.longest), carryOut)
             let bytes = (try? reply.message.encoded().count) ?? .max
             self.state.withLock { state in
                 state.memory.carriedOut(name, reply, bytes: bytes, now: .now)

@@ -267,7 +267,12 @@ public final class RemoteSystemHost: Service {
                     group.addTask { try await self.announce(port: port, through: source) }
                 }
             }
-            group.addTask { await self.local.followAccount { await self.core.tellWatchers() } }
+            group.addTask {
+                await self.local.followAccount {
+                    // Not waited for: a watcher that does not answer must not keep the next change from being seen.
+                    Task(executorPreference: self.local.environment.taskExecutor) { await self.core.tellWatchers() }
+                }
+            }
             if let installed = self.options.installedApplications {
                 group.addTask {
                     let changes = installed.changes()

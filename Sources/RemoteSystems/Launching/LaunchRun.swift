@@ -171,11 +171,14 @@ extension RemoteLaunchURIResult {
         case .invalidMessage: throw failure
         default:
             var unknown = failure
-            unknown.message =
-                error.code == .deadlineExceeded
-                ? "No answer came in time: whether it was opened is unknown."
-                : "The connection was lost while the answer was awaited: whether it was opened is unknown."
-            unknown.outcome = .unknown
+            switch error.code {
+            case .deadlineExceeded: unknown.message = "No answer came in time: whether it was opened is unknown."
+            case .connectionLost:
+                unknown.message =
+                    "The connection was lost while the answer was awaited: whether it was opened is unknown."
+            default: break
+            }
+            if error.wasSent || error.code == .protocolViolation { unknown.outcome = .unknown }
             self.init(status: .unknown, error: unknown)
         }
     }

@@ -133,7 +133,11 @@ final class LocalSystem: Sendable {
     }
 
     func connector(limits: ConnectionLimits? = nil) throws(RemoteSystemError) -> Connector {
-        Connector(
+        // Who was expelled meanwhile, and what was renewed, holds for every connection that is made from now on.
+        if let loaded = self.loaded.withLock({ $0 }), loaded.version != (try? self.store())?.version() {
+            self.reloadIdentity()
+        }
+        return Connector(
             security: try self.security(),
             limits: limits ?? self.limits,
             timeout: TimeAmount(self.configuration.connectTimeout),

@@ -28,6 +28,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         var attempts = 0
         var phase = Phase.connecting
         var isFirstAttempt = true
+        var lastLoss: Instant?
         /// Of another account, as its hint says until it is connected to, and its certificate after that.
         var isAnonymous = false
     }
@@ -247,10 +248,17 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         guard case .connected(let system, let description) = known.phase, !orderly, !known.isAnonymous else {
             return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5)
         }
+        // One that takes connections and drops them is not come back to at once for ever, either.
+        let isAgain = known.lastLoss.map { $0.duration(to: now) < Self.stableTime } ?? false
+        known.lastLoss = now
         known.phase = .reconnecting(system, description)
         self.instances[instance] = known
+        guard !isAgain else { return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5) }
         return [.connect(instance: instance, endpoints: known.endpoints)]
     }
+
+    /// A connection that is lost sooner after another one is no accident.
+    private static var stableTime: Duration { .seconds(10) }
 
     /// 0.25 s, doubling up to 30 s, spread by a half so that machines do not all try at once; five minutes for one that
     /// answers and is not who it claims to be.

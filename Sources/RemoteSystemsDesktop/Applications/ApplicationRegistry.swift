@@ -21,6 +21,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var stamp: [FileStamp] = []
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
         var nextListener: UInt64 = 0
+        /// The program of each application that was started from here last.
+        var programs: [String: Int32] = [:]
     }
 
     /// Where manifests are looked for, the first first.
@@ -169,17 +171,14 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         case .dbus(let name): try await bus.activate(name)
         case .systemd(let unit): try await bus.startUnit(unit)
         case .desktop(let id): try await bus.launchEntry(id)
-        case .exec(let arguments): try await self.run(arguments)
+        case .exec(let arguments): try await self.run(arguments, of: id)
         }
     }
 
     /// Runs a program, and watches it for as long as the host waits: one that fails is told at once.
-    private func run(_ arguments: [String]) async throws {
-        let pid = try self.children.start(
-            arguments,
-            environment: ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory),
-            keepsOutput: self.environment["JOURNAL_STREAM"] != nil
-        )
+    private func run(_ arguments: [String], of id: String) async throws {
+        let pid = try self.program(arguments, of: id)
+        defer { self.children.release(pid) }
         while true {
             if let status = self.children.end(of: pid) {
                 // One that puts itself into the background ends well, and may still come up.
@@ -188,6 +187,18 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             }
             try await Task.sleep(for: .milliseconds(20))
         }
+    }
+
+    /// One that was started before, and takes its time, is waited for again and not started a second time.
+    private func program(_ arguments: [String], of id: String) throws -> Int32 {
+        if let last = self.state.withLock({ $0.programs[id] }), self.children.isAwaitedAgain(last) { return last }
+        let pid = try self.children.start(
+            arguments,
+            environment: ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory),
+            keepsOutput: self.environment["JOURNAL_STREAM"] != nil
+        )
+        self.state.withLock { $0.programs[id] = pid }
+        return pid
     }
 
     // MARK: Service

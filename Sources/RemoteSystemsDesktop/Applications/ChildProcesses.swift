@@ -12,7 +12,8 @@ internal import Synchronization
 
 /// The programs that were started from here, which it is on us to bury.
 final class ChildProcesses: Sendable {
-    private let living = Mutex<Set<pid_t>>([])
+    /// Those that live, and whether somebody waits for how they end.
+    private let living = Mutex<[pid_t: Bool]>([:])
 
     /// Starts a program: no shell, a session of its own, no signals blocked, no descriptors of ours,
     /// in the root directory.
@@ -56,7 +57,7 @@ final class ChildProcesses: Sendable {
         // Under the lock, so that a child that ends at once is not asked for before it is known.
         let result = self.living.withLock { living in
             let result = unsafe posix_spawn(&pid, arguments[0], &actions, &attributes, &argv, &envp)
-            if result == 0 { living.insert(pid) }
+            if result == 0 { living[pid] = true }
             return result
         }
         guard result == 0 else {
@@ -68,18 +69,33 @@ final class ChildProcesses: Sendable {
     /// How a child has ended; `nil` while it runs.
     func end(of pid: pid_t) -> Int32? {
         self.living.withLock { living in
-            guard living.contains(pid) else { return 0 }
+            guard living[pid] != nil else { return 0 }
             var status: Int32 = 0
             let result = unsafe waitpid(pid, &status, WNOHANG)
             guard result != 0 else { return nil }
-            living.remove(pid)
+            living[pid] = nil
             return result == pid ? status : 0
         }
     }
 
-    /// Buries those that have ended.
+    /// Whether it has not ended; from then on somebody waits for how it does.
+    func isAwaitedAgain(_ pid: pid_t) -> Bool {
+        guard self.end(of: pid) == nil else { return false }
+        self.living.withLock { $0[pid] = true }
+        return true
+    }
+
+    /// Nobody waits for how it ends any more.
+    func release(_ pid: pid_t) {
+        self.living.withLock { living in
+            if living[pid] != nil { living[pid] = false }
+        }
+    }
+
+    /// Buries those that have ended, and that nobody waits for.
     func reap() {
-        for pid in self.living.withLock({ $0 }) { _ = self.end(of: pid) }
+        let released = self.living.withLock { living in living.filter { !$0.value }.map(\.key) }
+        for pid in released { _ = self.end(of: pid) }
     }
 
     /// How a child ended, for a person.
