@@ -37,10 +37,10 @@ struct Thermometer: Service {
 
     func run() async throws {
         say("ready: answering on port \(try await self.host.port)")
-        await cancelWhenGracefulShutdown {
+        try await cancelWhenGracefulShutdown {
             for measurement in 1... {
                 let temperature = 20 + Double(measurement % 10) / 10
-                await self.host.update(attributes: ["Temperature": "\(temperature) °C"])
+                try await self.host.update(attributes: ["Temperature": "\(temperature) °C"])
                 try? await Task.sleep(for: .seconds(2))
                 if Task.isCancelled { return }
             }
