@@ -4,8 +4,9 @@
 """Finds asynchronous functions that use more of their frame than they announce (Docs/decisions/0008-async-frames.md).
 
 Whoever calls an asynchronous Swift function allocates its frame, as large as the function's pointer record (symbol …Tu) says.
-Parts of the function that run after a suspension (…TY<n>_, …TQ<n>_) reach the frame through r14 on x86-64. An access at or
-behind the announced end writes over what the task allocator keeps there.
+In the function's parts that run after a suspension r14 holds the frame (…TY<n>_), or the callee's, whose first word is the frame
+(…TQ<n>_), on x86-64. From there it is followed through plain moves between registers, as long as nothing else can have been
+put there. An access at or behind the announced end writes over what the task allocator keeps there.
 
 Usage: async_frames.py BINARY…      Prints a line for each such function; exit status 1 if there is one.
 """
@@ -14,11 +15,16 @@ import re
 import subprocess
 import sys
 
-SUSPENDED = re.compile(r"T[YQ]\d+_$")
-ACCESS = re.compile(r"0x([0-9a-f]+)\(%r14\)")
-# Forwarders have frames this small, and r14 is their callee's in what follows.
+SUSPENDED = re.compile(r"T([YQ])\d+_$")
+ACCESS = re.compile(r"(?<!-)0x([0-9a-f]+)\((%r\w+)\)")
+MOVE = re.compile(r"\tmov\s+(%r\w+),(%r\w+)$")
+PARENT = re.compile(r"\tmov\s+\(%r14\),(%r\w+)$")
+TARGET = re.compile(r"(%r\w+)$")
+READS_ONLY = re.compile(r"\t(cmp|test|push|jmp|call|ret|j\w+|nop|ud2|bt)\w*\s?")
+CLOBBERED = {"%rax", "%rcx", "%rdx", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11"}
+# Forwarders have frames this small, which they hand on to their callee.
 SMALLEST = 64
-# How far behind the end an access counts as one to this frame rather than to something else that r14 points to.
+# How far behind the end an access counts as one to this frame rather than to a mistake of this script.
 REACH = 64
 
 
@@ -47,20 +53,44 @@ def overruns(binary):
     if not sizes:
         sys.exit(f"{binary}: no asynchronous function was found, so nothing was checked.")
     found = {}
-    function, size = "", 0
+    function, size, frame, callee = "", 0, set(), False
     with subprocess.Popen(
         ["objdump", "-d", "--no-show-raw-insn", binary], stdout=subprocess.PIPE, text=True
     ) as listing:
         for line in listing.stdout:
-            if line.endswith(">:\n"):
-                name = line[line.index("<") + 1 : -3]
+            line = line.rstrip("\n")
+            if line.endswith(">:"):
+                name = line[line.index("<") + 1 : -2]
+                part = SUSPENDED.search(name)
                 function = SUSPENDED.sub("", name)
-                size = sizes.get(function, 0) if function != name else 0
-            elif size >= SMALLEST:
-                for offset in ACCESS.findall(line):
-                    if size <= int(offset, 16) < size + REACH:
-                        found.setdefault((function, size), int(offset, 16))
+                size = sizes.get(function, 0) if part else 0
+                callee = bool(part) and part.group(1) == "Q"
+                frame = set() if callee else {"%r14"}
+                continue
+            if size < SMALLEST or "\t" not in line:
+                continue
+            line = line.split(" <")[0].split(" #")[0].rstrip()
+            for offset, register in ACCESS.findall(line):
+                if register in frame and size <= int(offset, 16) < size + REACH:
+                    found.setdefault((function, size), int(offset, 16))
+            frame, callee = followed(line, frame, callee)
     return len(sizes), found
+
+
+def followed(line, frame, callee):
+    """The registers that hold the frame after an instruction, and whether r14 still holds the callee's."""
+    if "\tcall" in line:
+        return frame - CLOBBERED, callee
+    if READS_ONLY.search(line):
+        return frame, callee
+    target = TARGET.search(line)
+    if not target:
+        return frame, callee
+    target = target.group(1)
+    move, parent = MOVE.search(line), PARENT.search(line)
+    holds = (move and move.group(1) in frame) or (parent and callee)
+    frame = frame | {target} if holds else frame - {target}
+    return frame, callee and target != "%r14"
 
 
 def main():

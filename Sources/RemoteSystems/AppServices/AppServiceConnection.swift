@@ -133,7 +133,7 @@ public final class AppServiceConnection: Sendable {
         var connector = try request.origin.connector()
         connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil
         if route.mayHaveToStart { connector.answerTime = TimeAmount(request.origin.configuration.startTimeout) }
-        let own = connector.security.identity.systemID
+        let own = connector.security.systemID
         let connection = try await connector.connect(
             to: route.endpoints,
             expecting: route.systemID,

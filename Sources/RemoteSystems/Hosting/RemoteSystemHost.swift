@@ -216,7 +216,7 @@ public final class RemoteSystemHost: Service {
                     ?? self.local.environment.network,
                 allowsAnonymous: self.options.allowsAnyoneNearby
             ) { [core = self.core] hello, peer in
-                await core.admit(hello, peer: peer, own: security.identity.systemID)
+                await core.admit(hello, peer: peer, own: security.systemID)
             }
         } catch {
             throw RemoteSystemError(error)

@@ -70,7 +70,7 @@ extension RemoteSystem {
             return RemoteSystem(
                 description,
                 id: connection.peer.systemID,
-                own: connector.security.identity.systemID,
+                own: connector.security.systemID,
                 isProximal: isProximal,
                 endpoint: endpoint,
                 origin: origin

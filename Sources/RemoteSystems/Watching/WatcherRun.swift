@@ -71,7 +71,7 @@ actor WatcherRun {
         self.tell = tell
         self.machine = WatcherStateMachine(
             filters: filters,
-            ownSystem: security.identity.systemID,
+            ownSystem: security.systemID,
             origin: local,
             sources: local.sources.count,
             enumerationEnds: self.time.now + options.enumerationTime

@@ -41,6 +41,11 @@ package final class TransportSecurity: Sendable {
         self.state.withLock { $0.identity }
     }
 
+    /// This system's id: all that most callers want of the identity, which is large to carry across an `await`.
+    package var systemID: SystemID {
+        self.state.withLock { $0.identity.systemID }
+    }
+
     /// Takes a renewed identity or a changed list of expelled systems into use: for every handshake from now on, and for
     /// the connections that are open, of which those with an expelled system end at once.
     ///

@@ -59,7 +59,7 @@ struct PeerExamination: Sendable {
         facts.address = connection.channel.remoteAddress?.text
         facts.isNeighbour = facts.address.flatMap { Neighbourhood.contains($0) }
         facts.version = connection.remote.version
-        facts.isThisSystem = (try? self.local.security().identity.systemID) == connection.peer.systemID
+        facts.isThisSystem = (try? self.local.security().systemID) == connection.peer.systemID
         let started = Date()
         guard let state = await Self.ask(["Type": "state"], over: connection) else { return facts }
         let ended = Date()
