@@ -18,6 +18,8 @@
 #include <avahi-core/log.h>
 #include <avahi-core/lookup.h>
 #include <avahi-core/publish.h>
+// The C library's reader of DNS messages.
+#include <arpa/nameser.h>
 // The kernel's messages about interfaces and addresses that come and go: Swift's Glibc module has no netlink.
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

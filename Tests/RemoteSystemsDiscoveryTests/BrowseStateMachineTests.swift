@@ -281,6 +281,60 @@ import Testing
         #expect(machine.crowding() == nil)
         #expect(recovered == [.recovered(.cacheLimit)])
     }
+
+    // MARK: Answers to a question of our own
+
+    @Test func `an answer is told at once, and followed by the browser without another word`() {
+        var machine = machine()
+        let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
+        #expect(machine.answered(sighting("a"), found("10.0.0.1"), now: start) == appeared)
+        #expect(machine.answered(sighting("a"), found("10.0.0.2"), now: start) == nil)
+        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1"), now: start) == .nothing)
+        #expect(machine.unfollowed(now: start + .seconds(10)).isEmpty)
+        #expect(machine.gone(sighting("a")).events == [.vanished("a")])
+    }
+
+    @Test func `an answer that no browser follows is resolved, and forgotten when that fails`() {
+        var machine = machine()
+        _ = machine.answered(sighting("a"), found("10.0.0.1"), now: start)
+        #expect(machine.unfollowed(now: start + .seconds(2)).isEmpty)
+        #expect(machine.unfollowed(now: start + .seconds(3)) == [sighting("a"): .resolve])
+        #expect(machine.unfollowed(now: start + .seconds(4)).isEmpty)
+        #expect(machine.unresolved(sighting("a")) == .tell(.vanished("a")))
+        #expect(!machine.knows(sighting("a")))
+    }
+
+    @Test func `an answer that no browser follows but a resolver confirms stays until its records end`() {
+        var machine = machine()
+        _ = machine.answered(sighting("a"), found("10.0.0.1"), now: start)
+        _ = machine.unfollowed(now: start + .seconds(3))
+        #expect(machine.resolved(sighting("a"), found("10.0.0.1"), now: start + .seconds(3)) == .nothing)
+        #expect(machine.knows(sighting("a")))
+        #expect(machine.unresolved(sighting("a")) == .tell(.vanished("a")))
+    }
+
+    @Test func `an answer about what a browser knows changes nothing`() {
+        var machine = machine()
+        _ = machine.seen(sighting("a"))
+        #expect(machine.answered(sighting("a"), found("10.0.0.9"), now: start) == nil)
+        _ = machine.resolved(sighting("a"), found("10.0.0.1"), now: start)
+        #expect(machine.hints == [hint("a", [("10.0.0.1", 7)])])
+    }
+
+    @Test func `answers cannot fill more than there is room for`() {
+        var machine = machine(instances: 2)
+        for name in ["a", "b", "c"] { _ = machine.answered(sighting(name), found("10.0.0.1"), now: start) }
+        #expect(machine.hints.map(\.id) == ["a", "b"])
+    }
+
+    @Test func `what was answered before the daemon was lost is stale like the rest`() {
+        var machine = machine()
+        _ = machine.answered(sighting("a"), found("10.0.0.1"), now: start)
+        machine.lost(now: start)
+        #expect(machine.unfollowed(now: start + .seconds(5)).isEmpty)
+        #expect(machine.tick(now: start + Machine.retention).contains(.vanished("a")))
+    }
 }
 
 extension AvahiBrowse.StateMachine {

@@ -23,6 +23,8 @@ extension AvahiBrowse {
         /// How long after an instance has moved to a host of another name it is resolved anew: when the old host's records,
         /// which are kept for a second after its goodbye, are forgotten.
         static let moving: Duration = .milliseconds(1200)
+        /// How long after an answer to our own question the browser has to tell of the instance too, before it is resolved without that.
+        static let following: Duration = .seconds(3)
         /// Near the default cache of 4096 records for each interface and protocol; each of our services takes four.
         static let crowdedServices = 960
         static let uncrowdedServices = 900
@@ -48,6 +50,8 @@ extension AvahiBrowse {
             /// Resolving has neither succeeded nor failed yet.
             var isPending = true
             var holdsResolver = false
+            /// A browser has told of it, not only an answer to our own question.
+            var isBrowsed = true
             /// The host that the present resolver told of first.
             var hostName: String?
         }
@@ -78,6 +82,8 @@ extension AvahiBrowse {
         private var staleUntil: Instant?
         /// When to resolve anew what has moved to another host.
         private var moved: [Sighting: Instant] = [:]
+        /// When to resolve what was answered to our own question alone.
+        private var answered: [Sighting: Instant] = [:]
 
         init(limits: Limits, now: Instant) {
             self.limits = limits
@@ -86,7 +92,7 @@ extension AvahiBrowse {
 
         /// When ``tick(now:)`` is due.
         var deadline: Instant? {
-            var deadlines = Array(moved.values)
+            var deadlines = Array(moved.values) + Array(answered.values)
             if let staleUntil { deadlines.append(staleUntil) }
             if !settled {
                 deadlines.append(start + Self.settling)
@@ -109,22 +115,30 @@ extension AvahiBrowse {
 
         /// An instance was seen on an interface.
         mutating func seen(_ sighting: Sighting) -> OnSeen {
-            if instances[sighting.instance]?.tracks[sighting] != nil {
-                guard instances[sighting.instance]?.tracks[sighting]?.isStale == true else { return .nothing }
+            if let track = instances[sighting.instance]?.tracks[sighting] {
+                instances[sighting.instance]?.tracks[sighting]?.isBrowsed = true
+                guard track.isStale || answered.removeValue(forKey: sighting) != nil else { return .nothing }
                 instances[sighting.instance]?.tracks[sighting]?.isStale = false
                 return startResolving(sighting)
             }
-            guard instances[sighting.instance] != nil || instances.count < limits.instances,
-                instances[sighting.instance]?.tracks.count ?? 0 < DiscoveryLimits.endpoints
-            else {
+            guard hasRoom(for: sighting) else {
                 if refusalTold || instances.count < limits.instances { return .nothing }
                 refusalTold = true
                 return .tell(.trouble(.tooManyHints))
             }
-            instances[sighting.instance, default: Instance()].tracks[sighting] = Track()
-            pending += 1
-            crowds[Link(interface: sighting.interface, family: sighting.family), default: 0] += 1
+            track(sighting, Track())
             return startResolving(sighting)
+        }
+
+        private func hasRoom(for sighting: Sighting) -> Bool {
+            guard let instance = instances[sighting.instance] else { return instances.count < limits.instances }
+            return instance.tracks.count < DiscoveryLimits.endpoints
+        }
+
+        private mutating func track(_ sighting: Sighting, _ track: Track) {
+            instances[sighting.instance, default: Instance()].tracks[sighting] = track
+            if track.isPending { pending += 1 }
+            crowds[Link(interface: sighting.interface, family: sighting.family), default: 0] += 1
         }
 
         private mutating func startResolving(_ sighting: Sighting) -> OnSeen {
@@ -144,6 +158,27 @@ extension AvahiBrowse {
         mutating func allTold(now: Instant) -> [DiscoveryEvent] {
             allToldAt = allToldAt ?? (now < start + Self.memory ? now : max(now, start + Self.patience))
             return settleIfDone(now: now)
+        }
+
+        // MARK: What is answered to our own question
+
+        /// A host has said where an instance is. A browser follows, or else ``unfollowed(now:)`` says when to make a resolver.
+        mutating func answered(_ sighting: Sighting, _ resolution: Resolution, now: Instant) -> DiscoveryEvent? {
+            guard !knows(sighting), hasRoom(for: sighting) else { return nil }
+            track(sighting, Track(resolution: resolution, isPending: false, isBrowsed: false))
+            answered[sighting] = now + Self.following
+            return retell(sighting.instance)
+        }
+
+        /// What no browser has told of in time, to be resolved now. If that fails, it is forgotten.
+        mutating func unfollowed(now: Instant) -> [Sighting: OnSeen] {
+            let due = answered.filter { $0.value <= now }.keys
+            return Dictionary(
+                uniqueKeysWithValues: due.map { sighting in
+                    answered[sighting] = nil
+                    return (sighting, startResolving(sighting))
+                }
+            )
         }
 
         // MARK: What resolvers tell
@@ -171,6 +206,10 @@ extension AvahiBrowse {
         /// A resolver found nothing in time. Kept open, it may still find something later.
         mutating func unresolved(_ sighting: Sighting) -> OnResolved {
             guard var track = instances[sighting.instance]?.tracks[sighting], !track.isStale else { return .nothing }
+            guard track.isBrowsed else {
+                _ = forget(sighting)
+                return retell(sighting.instance).map { .tell($0) } ?? .nothing
+            }
             if track.isPending { pending -= 1 }
             track.isPending = false
             track.resolution = nil
@@ -207,6 +246,7 @@ extension AvahiBrowse {
                 }
             }
             moved = [:]
+            answered = [:]
             openResolvers = 0
             staleUntil = instances.isEmpty ? nil : now + Self.retention
         }
@@ -249,6 +289,7 @@ extension AvahiBrowse {
         private mutating func forget(_ sighting: Sighting) -> Bool? {
             guard let track = instances[sighting.instance]?.tracks.removeValue(forKey: sighting) else { return nil }
             moved[sighting] = nil
+            answered[sighting] = nil
             if track.isPending { pending -= 1 }
             if track.holdsResolver { openResolvers -= 1 }
             let link = Link(interface: sighting.interface, family: sighting.family)

@@ -31,6 +31,7 @@ final class AvahiBrowse {
                 resolvers[sighting] = nil
                 resolve(sighting)
             }
+            for (sighting, action) in machine.unfollowed(now: .now) { obey(action, for: sighting) }
             tell(machine.tick(now: .now))
         }
         setTimer()
@@ -106,14 +107,7 @@ final class AvahiBrowse {
     private func received(_ report: BrowserReport, from interface: Int32) {
         switch report {
         case .seen(let sighting):
-            switch machine.seen(sighting) {
-            case .resolve: resolve(sighting)
-            case .resolveOnce:
-                waiting.append(sighting)
-                resolveWaiting()
-            case .tell(let event): tell([event])
-            case .nothing: break
-            }
+            obey(machine.seen(sighting), for: sighting)
             if let event = machine.crowding() { tell([event]) }
         case .gone(let sighting):
             gone(sighting)
@@ -123,6 +117,13 @@ final class AvahiBrowse {
         case .failed(let error):
             onFailure(error)
         }
+    }
+
+    /// A host has answered a question of our own.
+    func answered(_ sighting: Sighting, _ resolution: Resolution) {
+        guard connection != nil, let event = machine.answered(sighting, resolution, now: .now) else { return }
+        tell([event])
+        if let event = machine.crowding() { tell([event]) }
     }
 
     private func gone(_ sighting: Sighting) {
@@ -141,6 +142,7 @@ final class AvahiBrowse {
                 case .found(let resolution): obey(machine.resolved(sighting, resolution, now: .now))
                 case .failed: obey(machine.unresolved(sighting))
                 }
+                if !machine.knows(sighting) { resolvers[sighting] = nil }
                 if resolvedOnce.remove(sighting) != nil {
                     resolvers[sighting] = nil
                     resolveWaiting()
@@ -160,6 +162,17 @@ final class AvahiBrowse {
             guard machine.knows(sighting), resolvers[sighting] == nil else { continue }
             resolvedOnce.insert(sighting)
             resolve(sighting)
+        }
+    }
+
+    private func obey(_ action: StateMachine.OnSeen, for sighting: Sighting) {
+        switch action {
+        case .resolve: resolve(sighting)
+        case .resolveOnce:
+            waiting.append(sighting)
+            resolveWaiting()
+        case .tell(let event): tell([event])
+        case .nothing: break
         }
     }
 

@@ -27,7 +27,8 @@ actor AvahiSession {
     private var attempt: UInt64 = 0
 
     private var browse: AvahiBrowse?
-    private var question: RepeatedQuestion?
+    /// By interface: those on which was asked since browsing began there.
+    private var questions: [Int32: OneShotQuestion] = [:]
     private var announcers: [UInt64: AvahiAnnouncer] = [:]
     private var troubles: [DiscoveryTrouble.Code: DiscoveryTrouble] = [:]
     private var lastID: UInt64 = 0
@@ -69,7 +70,7 @@ actor AvahiSession {
         if browse?.hasListeners == false {
             browse?.disconnect()
             browse = nil
-            question = nil
+            questions = [:]
         }
         stopIfIdle()
     }
@@ -237,7 +238,7 @@ actor AvahiSession {
 
     private func lost(_ error: AvahiError, _ backend: AvahiDiscovery.Selection.Backend) {
         isReady = false
-        question = nil
+        questions = [:]
         browse?.disconnect()
         for announcer in announcers.values { announcer.disconnect() }
         connection = nil
@@ -278,9 +279,21 @@ actor AvahiSession {
     private func updateBrowse() {
         guard let monitor, isReady, let connection, let browse else { return }
         browse.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
-        guard question == nil, let loop, connection is EmbeddedConnection else { return }
-        question = RepeatedQuestion(queue: executor.queue, logger: logger) { report throws(AvahiError) in
-            try self.embeddedConnection(loop, report: report)
+        ask(on: usableInterfaces(monitor), for: browse)
+    }
+
+    /// Asks on interfaces that are new, where a daemon would ask too.
+    private func ask(on interfaces: [NetworkInterface], for browse: AvahiBrowse) {
+        var settings = AvahiDaemonSettings()
+        if connection is DaemonConnection { settings = .read() ?? settings }
+        if allowed.isLoopbackOnly { settings.usesIPv6 = false }
+        questions = questions.filter { index, _ in interfaces.contains { $0.index == index } }
+        for interface in interfaces where questions[interface.index] == nil && settings.uses(interface.name) {
+            questions[interface.index] = OneShotQuestion(
+                on: interface,
+                families: settings.families,
+                queue: executor.queue
+            ) { [unowned browse] in browse.answered($0, $1) }
         }
     }
 

@@ -76,7 +76,7 @@ enum TXTRecord {
 
 extension String {
     /// Without the tables of Unicode: DNS compares ASCII letters only.
-    fileprivate var lowercasedASCII: String {
+    var lowercasedASCII: String {
         String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
     }
 }

@@ -16,6 +16,13 @@ enum NetworkAddress: Sendable, Hashable {
         }
     }
 
+    var family: Sighting.Family {
+        switch self {
+        case .ipv4: .ipv4
+        case .ipv6: .ipv6
+        }
+    }
+
     /// Whether it means something only together with an interface (RFC 4291 §2.5.6).
     var isLinkLocalIPv6: Bool {
         guard case .ipv6(let bytes) = self else { return false }

@@ -27,6 +27,8 @@ struct NetworkInterface: Sendable, Equatable {
             let name = unsafe String(cString: entry.ifa_name)
             guard flags & Int32(IFF_UP) != 0 else { continue }
             let isLoopback = flags & Int32(IFF_LOOPBACK) != 0
+            // Avahi leaves tunnels out.
+            let mask = Int32(IFF_MULTICAST) | Int32(IFF_POINTOPOINT)
             var interface =
                 interfaces[name]
                 ?? NetworkInterface(
@@ -34,7 +36,7 @@ struct NetworkInterface: Sendable, Equatable {
                     name: name,
                     isLoopback: isLoopback,
                     addresses: [],
-                    canMulticast: isLoopback || flags & Int32(IFF_MULTICAST) != 0
+                    canMulticast: isLoopback || flags & mask == Int32(IFF_MULTICAST)
                 )
             if let address = unsafe entry.ifa_addr, let address = unsafe NetworkAddress(UnsafePointer(address)) {
                 interface.addresses.append(address)
