@@ -18,6 +18,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
@@ -133,7 +134,7 @@ let package = Package(
             name: "RemoteSystemsTransportTests",
             dependencies: [
                 "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets",
-                nioCore, nioPosix, nioSSL, crypto, x509, asn1, logging,
+                nioCore, nioEmbedded, nioPosix, nioSSL, crypto, x509, asn1, logging,
             ],
             swiftSettings: settings
         ),

@@ -89,7 +89,7 @@ public final class AppServiceConnection: Sendable {
     var taskExecutor: EventLoopTaskExecutor? {
         self.guarded.withLock { guarded in
             guard case .open(let open) = guarded.state else { return nil }
-            return EventLoopTaskExecutor(open.connection.channel.eventLoop)
+            return open.connection.taskExecutor
         }
     }
 

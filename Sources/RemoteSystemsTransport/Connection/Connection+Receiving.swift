@@ -12,13 +12,17 @@ extension Connection {
         self.handleFrames()
     }
 
-    /// Handles every whole frame there is; what that writes leaves together in ``readCompleted()``.
+    /// Handles every whole frame there is; what that writes, and what those write who are answered, leaves together in
+    /// ``readCompleted()``.
     func handleFrames() {
         self.isReading = true
-        self.machine.heardFromPeer(now: self.surroundings.now)
+        self.taskExecutor.holdJobs()
+        // What was read at once arrived at once.
+        let now = self.surroundings.now
+        self.machine.heardFromPeer(now: now)
         do throws(TransportError) {
             while !self.hasEnded, let frame = try self.decoder.next() {
-                try self.receive(Frame(frame), bytes: frame.readableBytes)
+                try self.receive(Frame(frame), bytes: frame.readableBytes, at: now)
             }
         } catch {
             self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
@@ -27,19 +31,20 @@ extension Connection {
     }
 
     func readCompleted() {
+        self.taskExecutor.runJobs()
         self.isReading = false
         self.doNextSteps()
         self.flush()
     }
 
-    private func receive(_ frame: Frame, bytes: Int) throws(TransportError) {
+    private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
             try self.complete(id, .success(Reply(status: status, message: message, failure: failure)))
         case .malformed(.response, let id, let error):
             try self.complete(id, .failure(Self.unreadableAnswer(error)))
         case .request(let id, let timeout, let message, let key):
-            let deadline = self.surroundings.now + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
+            let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
             let request = IncomingRequest(message: message, deadline: deadline, key: key)
             try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
         case .malformed(_, let id, let error):

@@ -45,6 +45,8 @@ package actor Connection {
     package nonisolated let channel: any Channel
     nonisolated let surroundings: LoopSurroundings
     package nonisolated let limits: ConnectionLimits
+    /// Runs tasks on the connection's event loop.
+    package nonisolated let taskExecutor: EventLoopTaskExecutor
 
     private nonisolated let executor: any SerialExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -79,6 +81,8 @@ package actor Connection {
     struct OutgoingCall {
         var message: ValueSet
         var key: [UInt8]?
+        /// From when it was asked for until ``deadline``.
+        var timeout: TimeAmount
         var deadline: NIODeadline
         var continuation: CheckedContinuation<Reply, any Error>
     }
@@ -110,6 +114,7 @@ package actor Connection {
         self.channel = channel
         self.executor = channel.eventLoop.executor
         self.surroundings = LoopSurroundings(of: channel.eventLoop)
+        self.taskExecutor = EventLoopTaskExecutor(channel.eventLoop)
         self.peer = peer
         self.remote = remote
         self.limits = limits
@@ -153,6 +158,7 @@ package actor Connection {
                 let call = OutgoingCall(
                     message: message,
                     key: key,
+                    timeout: timeout,
                     deadline: deadline,
                     continuation: continuation
                 )
@@ -182,7 +188,7 @@ package actor Connection {
         }
         switch self.machine.submit(id: id, call, deadline: call.deadline) {
         case .encode(let call):
-            self.transmit(id: id, call)
+            self.transmit(id: id, call, timeLeft: call.timeout)
             self.scheduleFlush()
             self.armTimer()
         case .wait:
@@ -195,12 +201,12 @@ package actor Connection {
     }
 
     /// Encodes a call's frame behind what already waits to leave.
-    private func transmit(id: UInt64, _ call: OutgoingCall) {
+    private func transmit(id: UInt64, _ call: OutgoingCall, timeLeft: TimeAmount) {
         let start = self.outbound.writerIndex
         do throws(TransportError) {
             try self.outbound.writeRequest(
                 id: id,
-                timeoutMilliseconds: self.milliseconds(until: call.deadline),
+                timeoutMilliseconds: Self.milliseconds(timeLeft),
                 message: call.message,
                 key: call.key,
                 limit: self.remote.limits.messageBytes
@@ -250,7 +256,7 @@ package actor Connection {
                 self.armTimer()
                 return
             case .encode(let id, let call):
-                self.transmit(id: id, call)
+                self.transmit(id: id, call, timeLeft: call.deadline - self.surroundings.now)
                 self.scheduleFlush()
             case .writeHeld:
                 if var frame = self.held.take()?.frame {
@@ -367,9 +373,9 @@ package actor Connection {
         }
     }
 
-    private func milliseconds(until deadline: NIODeadline) -> UInt64 {
-        let left = (deadline - self.surroundings.now).nanoseconds
-        return left > 0 ? UInt64((left + 999_999) / 1_000_000) : 0
+    /// Rounded up, so that a caller never waits longer than its peer works.
+    private static func milliseconds(_ left: TimeAmount) -> UInt64 {
+        left.nanoseconds > 0 ? UInt64((left.nanoseconds - 1) / 1_000_000 + 1) : 0
     }
 
     // MARK: Ending

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import NIOCore
+internal import Synchronization
 
 /// Runs tasks on an event loop.
 ///
@@ -9,7 +10,14 @@ package import NIOCore
 /// event loop is not enough for that: with Swift 6.3 a continuation resumes such a task on the shared pool first, which
 /// costs two thread switches (`Docs/decisions/0007-no-thread-switch.md`).
 package final class EventLoopTaskExecutor: TaskExecutor {
+    private struct Jobs {
+        var waiting: [UnownedJob] = []
+        /// Somebody is going to run them: they need not be seen to.
+        var isTurnDue = false
+    }
+
     private let eventLoop: any EventLoop
+    private let jobs = Mutex(Jobs())
 
     package init(_ eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
@@ -17,12 +25,31 @@ package final class EventLoopTaskExecutor: TaskExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        self.eventLoop.execute {
-            // Isolated to the event loop as well, so that going on to an actor on it is no switch at all.
-            unsafe job.runSynchronously(
-                isolatedTo: self.eventLoop.executor.asUnownedSerialExecutor(),
-                taskExecutor: self.asUnownedTaskExecutor()
-            )
+        let needsTurn = self.jobs.withLock { jobs in
+            jobs.waiting.append(job)
+            defer { jobs.isTurnDue = true }
+            return !jobs.isTurnDue
+        }
+        if needsTurn { self.eventLoop.execute { self.runJobs() } }
+    }
+
+    /// What is enqueued from now on waits for ``runJobs()``, which the caller promises to call soon. Whoever handles many answers at
+    /// once has their callers go on together, without a turn of the event loop for each.
+    func holdJobs() {
+        self.jobs.withLock { $0.isTurnDue = true }
+    }
+
+    /// Runs what has been enqueued, on the event loop. What is enqueued by that gets a turn of its own, so that I/O comes in between.
+    func runJobs() {
+        let jobs = self.jobs.withLock { jobs in
+            jobs.isTurnDue = false
+            var taken: [UnownedJob] = []
+            swap(&taken, &jobs.waiting)
+            return taken
+        }
+        for job in jobs {
+            // Isolated to no actor: most of what runs here is not either, and would be enqueued again to get away from one.
+            unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
         }
     }
 }
