@@ -61,6 +61,19 @@ import Testing
         #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
     }
 
+    @Test func `a system that is seen elsewhere, or no longer seen, is asked whether it is there`() throws {
+        var machine = try Self.machine()
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        _ = machine.described("a", Self.description())
+        #expect(machine.seen("a", endpoints: [Self.endpoint, Self.other], by: .proximal).texts == [])
+        #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
+        #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == ["doubt a"])
+        #expect(machine.unseen("a").texts == ["doubt a"])
+        #expect(machine.lost("a", orderly: false, now: Self.start).texts == ["connect a to 10.0.0.2:4000"])
+        #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
+    }
+
     @Test func `two systems of one name are two systems (R-15)`() throws {
         var machine = try Self.machine()
         for (instance, system) in [("a", Self.speaker), ("b", Self.television)] {
@@ -114,7 +127,7 @@ import Testing
 
     @Test func `the connection is the truth: discovery losing the hint removes nothing`() throws {
         var machine = try Self.connected()
-        #expect(machine.unseen("a").texts == [])
+        #expect(machine.unseen("a").texts == ["doubt a"])
         #expect(
             machine.failedAfterLoss("a", now: Self.start) == [
                 "connect a to 10.0.0.2:4000", "removed Living room [com.example.player]",
@@ -354,6 +367,8 @@ extension [WatcherStateMachine<ContinuousClock.Instant>.Action] {
                 "connect \(instance) to \(endpoints.map { "\($0.host):\($0.port)" }.joined(separator: ","))"
             case .disconnect(let instance):
                 "disconnect \(instance)"
+            case .doubt(let instance):
+                "doubt \(instance)"
             case .emit(.added(let system)):
                 "added \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")
             case .emit(.updated(let system)):

@@ -17,6 +17,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     enum Action: Sendable {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
+        /// It may be gone, or elsewhere: find out sooner than by its silence.
+        case doubt(instance: String)
         case emit(RemoteSystemEvent)
     }
 
@@ -135,11 +137,13 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             return [.connect(instance: instance, endpoints: endpoints)]
         }
         let isNew = known.endpoints != endpoints || !known.isHinted
+        let isElsewhere = Set(known.endpoints).isDisjoint(with: endpoints)
         known.endpoints = endpoints
         known.isHinted = true
         guard isNew, known.phase.isIdle else {
             self.instances[instance] = known
-            return []
+            guard isElsewhere, case .connected = known.phase else { return [] }
+            return [.doubt(instance: instance)]
         }
         // It is elsewhere now: no reason to wait any longer.
         known.attempts = 0
@@ -164,7 +168,10 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             // The process goes by a new name now, under which we are connected to it as well.
             self.instances[instance] = nil
             return [.disconnect(instance: instance)] + self.relist(system)
-        case .connected, .reconnecting:
+        case .connected:
+            self.instances[instance] = known
+            return [.doubt(instance: instance)]
+        case .reconnecting:
             self.instances[instance] = known
             return []
         case .connecting:

@@ -51,6 +51,8 @@ actor WatcherRun {
     /// A lost system is looked for once at its old address before it is removed; this much of the second that
     /// `removed` may take is for that.
     private static let reconnectTime = TimeAmount.milliseconds(700)
+    /// Within this a system answers that discovery has lost sight of or sees elsewhere, if it is still there.
+    private static let answerTime = TimeAmount.seconds(1)
     private static let descriptionTime = Duration.seconds(5)
 
     init(
@@ -217,6 +219,8 @@ actor WatcherRun {
                 if let connection = self.attempts.removeValue(forKey: instance)?.connection {
                     self.start { await connection.abort() }
                 }
+            case .doubt(let instance):
+                self.attempts[instance]?.connection?.doubt(within: Self.answerTime)
             case .emit(let event):
                 self.tell(event)
             }

@@ -70,6 +70,10 @@ public struct AvahiDiscovery: DiscoverySource {
 
     private let session: AvahiSession
 
+    private init(session: AvahiSession) {
+        self.session = session
+    }
+
     /// A source that does nothing yet.
     ///
     /// - Parameters:
@@ -79,6 +83,10 @@ public struct AvahiDiscovery: DiscoverySource {
     public init(mode: Mode = .automatic, interfaces: Interfaces = .all, logger: Logger) {
         session = AvahiSession(mode: mode, interfaces: interfaces, logger: logger)
     }
+
+    /// The same, apart from the one-shot question that a browse begins with, which firewalls let through that multicast does not pass: what
+    /// this one sees, multicast has brought.
+    package var hearingOnly: AvahiDiscovery { AvahiDiscovery(session: session.listening()) }
 
     /// `avahi-daemon` or `avahi-embedded`; `avahi` while that is not known.
     public var name: String { session.selection?.backend.rawValue ?? "avahi" }

@@ -16,6 +16,7 @@ actor AvahiSession {
     private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
     private let mode: AvahiDiscovery.Mode
     private let allowed: AvahiDiscovery.Interfaces
+    private let asksDirectly: Bool
     private let logger: Logger
 
     private var loop: AvahiEventLoop?
@@ -33,10 +34,16 @@ actor AvahiSession {
     private var troubles: [DiscoveryTrouble.Code: DiscoveryTrouble] = [:]
     private var lastID: UInt64 = 0
 
-    init(mode: AvahiDiscovery.Mode, interfaces: AvahiDiscovery.Interfaces, logger: Logger) {
+    init(mode: AvahiDiscovery.Mode, interfaces: AvahiDiscovery.Interfaces, asksDirectly: Bool = true, logger: Logger) {
         self.mode = mode
         self.allowed = interfaces
+        self.asksDirectly = asksDirectly
         self.logger = logger
+    }
+
+    /// A session of its own that hears only what is said to all.
+    nonisolated func listening() -> AvahiSession {
+        AvahiSession(mode: mode, interfaces: allowed, asksDirectly: false, logger: logger)
     }
 
     /// Which Avahi is used, once that is known.
@@ -279,7 +286,7 @@ actor AvahiSession {
     private func updateBrowse() {
         guard let monitor, isReady, let connection, let browse else { return }
         browse.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
-        ask(on: usableInterfaces(monitor), for: browse)
+        if asksDirectly { ask(on: usableInterfaces(monitor), for: browse) }
     }
 
     /// Asks on interfaces that are new, where a daemon would ask too.

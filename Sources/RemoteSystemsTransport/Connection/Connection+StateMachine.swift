@@ -196,6 +196,11 @@ struct ConnectionStateMachine<Call, Request> {
         self.keepAlive.heard(now: now)
     }
 
+    /// Asks the peer at once whether it is still there: ``tick(now:)`` is due.
+    mutating func doubt(within time: TimeAmount, now: NIODeadline) {
+        self.keepAlive.doubt(within: time, now: now)
+    }
+
     struct OnTick {
         /// Calls past their deadline, and whether the peer must be told to stop working on them.
         var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []

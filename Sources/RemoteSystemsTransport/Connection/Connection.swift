@@ -337,6 +337,14 @@ package actor Connection {
         self.timer = (next, scheduled)
     }
 
+    /// Ends the connection unless the peer says something within this time. For when something else tells that it may be gone.
+    package nonisolated func doubt(within time: TimeAmount) {
+        self.onEventLoop { connection in
+            connection.machine.doubt(within: time, now: connection.surroundings.now)
+            connection.armTimer()
+        }
+    }
+
     private func tick() {
         self.timer = nil
         guard self.ending == nil else { return }

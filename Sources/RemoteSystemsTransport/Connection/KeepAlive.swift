@@ -25,6 +25,13 @@ struct KeepAlive {
         self.lastHeard = now
     }
 
+    /// The peer may be gone: it is asked at once, and has no more than this to answer.
+    mutating func doubt(within time: TimeAmount, now: NIODeadline) {
+        let left = min(time, self.deadPeerTime - self.interval)
+        self.lastHeard = min(self.lastHeard, now + left - self.deadPeerTime)
+        self.lastPing = now - self.interval
+    }
+
     enum OnTick: Equatable {
         case nothing
         case ping(UInt64)

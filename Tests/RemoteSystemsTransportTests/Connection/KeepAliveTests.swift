@@ -47,4 +47,30 @@ import Testing
         _ = self.keepAlive.tick(now: .at(10_000))
         #expect(self.keepAlive.nextWakeUp == .at(15_000))
     }
+
+    @Test mutating func `when in doubt it asks at once, and waits no longer than it is told`() {
+        self.keepAlive.heard(now: .at(101_000))
+        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        #expect(self.keepAlive.nextWakeUp == .at(102_000))
+        #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
+        #expect(self.keepAlive.nextWakeUp == .at(103_000))
+        #expect(self.keepAlive.tick(now: .at(103_000)) == .dead)
+    }
+
+    @Test mutating func `an answer ends the doubt`() {
+        self.keepAlive.heard(now: .at(101_000))
+        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        _ = self.keepAlive.tick(now: .at(102_000))
+        self.keepAlive.heard(now: .at(102_100))
+        #expect(self.keepAlive.tick(now: .at(103_000)) == .nothing)
+        #expect(self.keepAlive.nextWakeUp == .at(107_100))
+    }
+
+    @Test mutating func `doubt never gives more time than there was`() {
+        self.keepAlive.heard(now: .at(100_000))
+        self.keepAlive.doubt(within: .seconds(60), now: .at(102_000))
+        #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
+        #expect(self.keepAlive.tick(now: .at(107_000)) == .ping(2))
+        #expect(self.keepAlive.tick(now: .at(112_000)) == .dead)
+    }
 }

@@ -11,7 +11,8 @@ enum Lookout {
         return await withTaskGroup(of: Bool?.self) { group in
             // What the network's owner has configured is no announcement.
             for source in sources where !source.isConfigured {
-                let events = source.browse()
+                // The question is whether multicast passes.
+                let events = ((source as? AvahiDiscovery)?.hearingOnly ?? source).browse()
                 group.addTask {
                     for await event in events {
                         switch event {
