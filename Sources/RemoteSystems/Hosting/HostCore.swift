@@ -265,9 +265,9 @@ actor HostCore {
         }
     }
 
-    private func answer(_ request: IncomingRequest, from connection: Connection) -> Reply {
+    private func answer(_ request: IncomingRequest, from connection: Connection) async -> Reply {
         if request.message["Type"]?.string == LocalSystem.expelledType {
-            return self.local.exchangeExpulsions(request.message, with: connection.peer)
+            return await self.local.exchangeExpulsions(request.message, with: connection.peer)
         }
         guard request.message["Type"]?.string == "renew", let signing = request.message["Request"]?.data else {
             return Reply(status: .failure, failure: WireFailure("This request is not known here."))

@@ -15,7 +15,12 @@ internal import Synchronization
 final class LocalSystem: Sendable {
     let configuration: RemoteSystemsConfiguration
     let sources: [any DiscoverySource]
+    /// Where the account's files are changed.
+    let accountQueue = AccountQueue()
     private let loaded = Mutex<Loaded?>(nil)
+    /// Held while the files are read again, so that what was read last is what is in use last.
+    private let reloading = Mutex(())
+    private let follower: AccountFollower
 
     private struct Loaded {
         var security: TransportSecurity
@@ -35,6 +40,7 @@ final class LocalSystem: Sendable {
     init(_ configuration: RemoteSystemsConfiguration) {
         self.configuration = configuration
         self.sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
+        self.follower = AccountFollower(configuration.environment)
     }
 
     var logger: Logger { self.configuration.logger }
@@ -84,66 +90,103 @@ final class LocalSystem: Sendable {
     /// for long.
     func reloadIdentity() {
         do {
-            _ = try self.security()
-            try self.loaded.withLock { loaded in
-                guard let present = loaded else { return }
-                let account = try self.readAccount()
-                loaded?.version = account.version
-                // Another account is in the store now. Who joined one goes on under the old until it is started again.
-                guard account.identity.accountID == present.security.identity.accountID else { return }
-                guard
-                    account.identity.certificateValidity != present.security.identity.certificateValidity
-                        || account.expulsions != present.expulsions
-                else { return }
-                try present.security.update(
-                    identity: account.identity,
-                    revoked: Set(account.expulsions?.systems ?? [])
-                )
-                loaded?.expulsions = account.expulsions
-                self.logger.debug("What changed in the account is in use")
-            }
+            let isNews = try self.reloading.withLock { _ in try self.reload() }
+            if isNews { self.follower.tell() }
         } catch {
             self.logger.warning("The account could not be read again", metadata: ["reason": "\(error)"])
         }
     }
 
-    /// Takes a list of expelled systems that another system passed on, for this process at once and for others of this
-    /// machine within a second or two.
-    func take(expulsions bytes: [UInt8]) throws(RemoteSystemError) {
-        do {
-            _ = try self.store().install(expulsions: bytes, now: Date())
-        } catch {
-            throw RemoteSystemError(error)
-        }
-        self.reloadIdentity()
+    /// - Returns: whether other systems are expelled now.
+    private func reload() throws -> Bool {
+        _ = try self.security()
+        // Others who want to know what is in use do not wait for files.
+        guard let present = self.loaded.withLock({ $0 }) else { return false }
+        let account = try self.readAccount()
+        var new = present
+        new.version = account.version
+        defer { self.loaded.withLock { [new] in $0 = new } }
+        // Another account is in the store now. Who joined one goes on under the old until it is started again.
+        guard account.identity.accountID == present.security.identity.accountID else { return false }
+        guard
+            account.identity.certificateValidity != present.security.identity.certificateValidity
+                || account.expulsions != present.expulsions
+        else { return false }
+        try present.security.update(
+            identity: account.identity,
+            revoked: Set(account.expulsions?.systems ?? [])
+        )
+        new.expulsions = account.expulsions
+        self.logger.debug("What changed in the account is in use")
+        return account.expulsions != present.expulsions
     }
 
-    /// Until cancelled, looks once a second whether the account was changed, takes that into use, and calls back when there
-    /// are expelled systems to tell others of.
-    func followAccount(_ expelled: () async -> Void) async {
-        var told = self.expulsions?.number
-        while (try? await Task.sleep(for: .seconds(1))) != nil {
-            if let store = try? self.store(), self.loaded.withLock({ $0?.version }) != store.version() {
-                self.reloadIdentity()
-            }
-            guard let number = self.expulsions?.number, number != told else { continue }
-            told = number
-            await expelled()
+    /// Takes a list of expelled systems that another system passed on, for this process at once and for others of this
+    /// machine within a second or two. Does nothing about one that says nothing new.
+    ///
+    /// - Throws: ``RemoteSystemError``.
+    func take(expulsions bytes: [UInt8]) async throws {
+        let store = try self.store()
+        guard try !self.isKnown(bytes) else { return }
+        try await self.accountQueue.run {
+            // Signed at all? Whoever shows anything must not have it looked for with the files locked. And another connection
+            // may have brought the same one.
+            let list = try self.security().identity.expulsions(in: bytes)
+            guard try !self.isKnown(bytes, list) else { return }
+            _ = try store.install(expulsions: bytes, now: Date())
+            self.reloadIdentity()
         }
+    }
+
+    /// Whether a list says no more than the one in use.
+    ///
+    /// - Parameter list: the same, once it is known to be signed. Where the account's key is, an older one may name a system
+    ///   that the newer does not, so that the number alone does not tell.
+    private func isKnown(_ bytes: [UInt8], _ list: ExpulsionList? = nil) throws(RemoteSystemError) -> Bool {
+        guard let own = self.expulsions else { return false }
+        if bytes == own.bytes { return true }
+        guard let number = ExpulsionList.number(in: bytes), number <= own.number else { return false }
+        guard try self.security().identity.isAuthority else { return true }
+        return list.map { Set(own.systems).isSuperset(of: $0.systems) } ?? false
+    }
+
+    // MARK: Following
+
+    /// Until cancelled, takes into use what other processes change in the account, and calls back when there are expelled
+    /// systems to tell others of.
+    func followAccount(_ expelled: () async -> Void) async {
+        // One that is kept in memory alone is changed by nobody.
+        guard self.environment.identity == nil else { return }
+        let (news, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let holder = self.follower.hold(listener) { self.lookAtAccount() }
+        defer { self.follower.release(holder) }
+        for await _ in news { await expelled() }
+    }
+
+    /// The same while a connection is open, so that it ends when its system is expelled.
+    private func followAccount(whileOpen connection: Connection) {
+        guard self.environment.identity == nil else { return }
+        let holder = self.follower.hold { self.lookAtAccount() }
+        connection.onClose { _ in self.follower.release(holder) }
+    }
+
+    private func lookAtAccount() {
+        guard let store = try? self.store(), self.loaded.withLock({ $0?.version }) != store.version() else { return }
+        self.reloadIdentity()
     }
 
     func connector(limits: ConnectionLimits? = nil) throws(RemoteSystemError) -> Connector {
         // Who was expelled meanwhile, and what was renewed, holds for every connection that is made from now on.
-        if let loaded = self.loaded.withLock({ $0 }), loaded.version != (try? self.store())?.version() {
-            self.reloadIdentity()
-        }
-        return Connector(
+        if self.loaded.withLock({ $0 }) != nil { self.lookAtAccount() }
+        var connector = Connector(
             security: try self.security(),
             limits: limits ?? self.limits,
             timeout: TimeAmount(self.configuration.connectTimeout),
             logger: self.logger,
             network: self.environment.network
         )
+        connector.opened = { self.followAccount(whileOpen: $0) }
+        return connector
     }
 
     var limits: ConnectionLimits {

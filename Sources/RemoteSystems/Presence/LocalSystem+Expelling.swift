@@ -27,21 +27,22 @@ extension LocalSystem {
         }
         guard let list = reply.message["List"]?.data else { return }
         do {
-            try self.take(expulsions: Array(list))
+            try await self.take(expulsions: Array(list))
         } catch {
-            self.refused(error, from: connection.peer)
+            self.refused(RemoteSystemError(error), from: connection.peer)
         }
     }
 
     /// The host's side: answers with its own list unless the watcher has shown the very same.
-    func exchangeExpulsions(_ message: ValueSet, with peer: PeerIdentity) -> Reply {
+    func exchangeExpulsions(_ message: ValueSet, with peer: PeerIdentity) async -> Reply {
         let theirs = message["List"]?.data.map { Array($0) }
-        if let theirs, theirs != self.expulsions?.bytes {
+        if let theirs {
             do {
-                try self.take(expulsions: theirs)
+                try await self.take(expulsions: theirs)
             } catch {
+                let error = RemoteSystemError(error)
                 self.refused(error, from: peer)
-                return Reply(status: .failure, failure: WireFailure(error.message))
+                return Reply(status: .failure, failure: WireFailure(error.message, canRetry: error.canRetry))
             }
         }
         guard let own = self.expulsions, own.bytes != theirs else { return Reply() }

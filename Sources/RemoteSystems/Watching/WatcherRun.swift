@@ -392,7 +392,10 @@ actor WatcherRun {
                 guard let certificate = reply.message["Certificate"]?.data else {
                     throw RemoteSystemError(.refused, reply.failure?.text ?? "It was refused.", side: .remote)
                 }
-                let renewed = try self.local.store().install(renewedCertificate: Array(certificate), now: Date())
+                let store = try self.local.store()
+                let renewed = try await self.local.accountQueue.run {
+                    try store.install(renewedCertificate: Array(certificate), now: Date())
+                }
                 try self.security.update(identity: renewed)
             } catch {
                 self.local.logger.warning(

@@ -52,9 +52,19 @@ package struct ExpulsionList: Hashable, Sendable {
         guard zip(systems, systems.dropFirst()).allSatisfy({ $0 < $1 }) else {
             throw TrustError(.malformed, "A list of expelled systems is not in order.")
         }
-        self.number = body.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
+        self.number = Self.number(body)
         self.systems = systems
         self.bytes = bytes
+    }
+
+    /// The number that a list claims to have, before anybody has looked whether it was signed; `nil` if it is none.
+    package static func number(in bytes: [UInt8]) -> UInt64? {
+        guard (Self.numberCount + Self.signatureCount...Self.mostBytes).contains(bytes.count) else { return nil }
+        return Self.number(bytes[...])
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        bytes.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// A list that `key` signs.

@@ -29,6 +29,8 @@ package struct Connector: Sendable {
     package var logger: Logger
     /// Whether a system of another account will do. Off unless set; whoever sets it looks at who answered.
     package var acceptsAnonymous = false
+    /// Told of each connection the moment it is open.
+    package var opened: @Sendable (Connection) -> Void = { _ in }
     package var network: any TransportNetwork
 
     /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
@@ -160,7 +162,10 @@ package struct Connector: Sendable {
             acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
             limits: self.limits,
             handler: handler,
-            opened: { [security = self.security] in security.watch($0) }
+            opened: { [security = self.security, opened = self.opened] connection in
+                security.watch(connection)
+                opened(connection)
+            }
         )
         let connecting = self.network.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
             channel.eventLoop.makeCompletedFuture {
