@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsTransport
 public import ValueSets
 
 extension AppServiceConnection {
@@ -23,7 +24,8 @@ extension AppServiceConnection {
         timeout: Duration? = nil,
         idempotencyKey: IdempotencyKey? = nil
     ) async throws -> StatelessAppServiceResponse {
-        let deadline = ContinuousClock.now + (timeout ?? request.origin.configuration.requestTimeout)
+        let time = request.origin.environment.time
+        let deadline = time.now + (timeout ?? request.origin.configuration.requestTimeout)
         let connection = AppServiceConnection(to: service)
         guard let status = try await connection.open(request, until: deadline) else {
             return StatelessAppServiceResponse(
@@ -42,7 +44,7 @@ extension AppServiceConnection {
         do {
             let response = try await connection.send(
                 message,
-                timeout: max(deadline - .now, .zero),
+                timeout: max(deadline - time.now, .zero),
                 idempotencyKey: idempotencyKey
             )
             await connection.close()
@@ -65,7 +67,7 @@ extension AppServiceConnection {
         try await withThrowingTaskGroup(of: AppServiceConnectionStatus?.self) { group in
             group.addTask { try await self.open(request) }
             group.addTask {
-                try await Task.sleep(until: deadline, clock: .continuous)
+                try await request.origin.environment.time.sleep(until: deadline)
                 return nil
             }
             defer { group.cancelAll() }

@@ -83,7 +83,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
                     return seen
                 }
                 group.addTask {
-                    try? await Task.sleep(for: Self.discoveryTime)
+                    try? await self.local.environment.time.sleep(for: Self.discoveryTime)
                     return Seen()
                 }
                 // Whichever is first; the other one, cancelled, gives what it has.

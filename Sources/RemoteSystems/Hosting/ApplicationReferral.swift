@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Logging
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
@@ -72,7 +71,7 @@ struct ApplicationReferral: Sendable {
 
 extension ApplicationReferral {
     /// For a host that speaks for the machine; `nil` for one that speaks for itself.
-    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, logger: Logger) {
+    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, local: LocalSystem) {
         guard let installed = options.installedApplications, let running else { return nil }
         self.init(
             running: running,
@@ -80,7 +79,8 @@ extension ApplicationReferral {
                 installed: installed,
                 running: running,
                 timeout: options.startTimeout,
-                logger: logger
+                time: local.environment.time,
+                logger: local.logger
             )
         )
     }

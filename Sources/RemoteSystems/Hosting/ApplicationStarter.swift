@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import RemoteSystemsTransport
 
 /// Brings up applications that are installed and do not run, each once for however many callers want it.
 actor ApplicationStarter {
@@ -13,6 +14,7 @@ actor ApplicationStarter {
 
     private let installed: any InstalledApplications
     private let running: RunningApplications
+    private let time: TimeSource
     private var timeout: Duration
     private let logger: Logger
     private var starts: [String: Task<Outcome, Never>] = [:]
@@ -29,9 +31,16 @@ actor ApplicationStarter {
     /// How often it is looked for the note of an application that is being started.
     static let interval = Duration.milliseconds(20)
 
-    init(installed: any InstalledApplications, running: RunningApplications, timeout: Duration, logger: Logger) {
+    init(
+        installed: any InstalledApplications,
+        running: RunningApplications,
+        timeout: Duration,
+        time: TimeSource,
+        logger: Logger
+    ) {
         self.installed = installed
         self.running = running
+        self.time = time
         self.timeout = Self.bounded(timeout)
         self.logger = logger
     }
@@ -49,7 +58,7 @@ actor ApplicationStarter {
         guard !self.isStopped else { return .failed(Self.stopped) }
         if let port = self.running.port(of: id) { return .running(port: port) }
         if let failure = self.failures[id] {
-            guard failure.until < .now else { return .failed(failure.text) }
+            guard failure.until < self.time.now else { return .failed(failure.text) }
             self.failures[id] = nil
         }
         guard self.waiting < Self.mostWaiting, self.starts[id] != nil || self.starts.count < Self.mostStarts else {
@@ -72,17 +81,17 @@ actor ApplicationStarter {
 
     private func start(_ id: String) async -> Outcome {
         defer { self.starts[id] = nil }
-        let began = ContinuousClock.now
+        let began = self.time.now
         self.logger.debug("Starting an application", metadata: ["application": "\(id)"])
         let outcome = await self.race(id)
         switch outcome {
         case .running:
             self.logger.debug(
                 "An application was started",
-                metadata: ["application": "\(id)", "took": "\(ContinuousClock.now - began)"]
+                metadata: ["application": "\(id)", "took": "\(self.time.now - began)"]
             )
         case .failed(let text):
-            self.failures[id] = (text, .now + Self.pause)
+            self.failures[id] = (text, self.time.now + Self.pause)
             self.logger.warning(
                 "An application was not started",
                 metadata: ["application": "\(id)", "reason": "\(text)"]
@@ -93,7 +102,7 @@ actor ApplicationStarter {
 
     /// What comes first: the application's note, the failure of its start, or the deadline.
     private func race(_ id: String) async -> Outcome {
-        let (installed, running, timeout) = (self.installed, self.running, self.timeout)
+        let (installed, running, time, timeout) = (self.installed, self.running, self.time, self.timeout)
         return await withTaskGroup(of: Outcome?.self) { group in
             group.addTask {
                 do {
@@ -107,10 +116,10 @@ actor ApplicationStarter {
                 }
             }
             group.addTask {
-                let deadline = ContinuousClock.now + timeout
-                while ContinuousClock.now < deadline {
+                let deadline = time.now + timeout
+                while time.now < deadline {
                     if let port = running.port(of: id) { return .running(port: port) }
-                    guard (try? await Task.sleep(for: Self.interval)) != nil else { return nil }
+                    guard (try? await time.sleep(for: Self.interval)) != nil else { return nil }
                 }
                 return .failed(
                     "The application \(id) was started and did not come up within \(timeout / .seconds(1)) s. "

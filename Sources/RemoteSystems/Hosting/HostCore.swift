@@ -14,7 +14,7 @@ actor HostCore {
     private let local: LocalSystem
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
-    private let answers = RememberedAnswers()
+    private let answers: RememberedAnswers
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
     private let uriSchemes: [String]
@@ -44,6 +44,7 @@ actor HostCore {
         self.guests = allowsAnonymous ? AnonymousGuests() : nil
         self.systemDisplayName = local.configuration.systemDisplayName
         self.local = local
+        self.answers = RememberedAnswers(local.environment)
         self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }

@@ -19,8 +19,15 @@ final class RememberedAnswers: Sendable {
         }
     }
 
+    private let environment: LocalEnvironment
     private let state = Mutex(State())
     private static let longest = Duration.seconds(300)
+
+    init(_ environment: LocalEnvironment) {
+        self.environment = environment
+    }
+
+    private var time: TimeSource { self.environment.time }
 
     /// The answer to the request: what `carryOut` makes of it, or made of the first one of its name.
     ///
@@ -35,7 +42,7 @@ final class RememberedAnswers: Sendable {
         let fingerprint = request.message.hashValue
         let work = OneShot<Reply>()
         let todo = self.state.withLock {
-            $0.memory.received(name, fingerprint: fingerprint, work: work, now: .now)
+            $0.memory.received(name, fingerprint: fingerprint, work: work, now: self.time.now)
         }
         switch todo {
         case .answer(let reply):
@@ -56,12 +63,12 @@ final class RememberedAnswers: Sendable {
     ) {
         let id = ObjectIdentifier(outcome)
         // Here and now, as without a key; an answer that is known at once leaves at once.
-        let handler = Task.immediate {
+        let handler = Task.immediate(executorPreference: self.environment.taskExecutor) {
             // What nobody may come back for any more is not worked on.
-            let reply = await Self.limited(until: min(deadline, .now + Self.longest), carryOut)
+            let reply = await self.limited(until: min(deadline, self.time.now + Self.longest), carryOut)
             let bytes = (try? reply.message.encoded().count) ?? .max
             self.state.withLock { state in
-                state.memory.carriedOut(name, reply, bytes: bytes, now: .now)
+                state.memory.carriedOut(name, reply, bytes: bytes, now: self.time.now)
                 state.note(id, nil)
             }
             outcome.succeed(reply)
@@ -70,14 +77,14 @@ final class RememberedAnswers: Sendable {
     }
 
     /// What `carryOut` gives; it is cancelled at the deadline.
-    private static func limited(
+    private func limited(
         until deadline: ContinuousClock.Instant,
         _ carryOut: @escaping @Sendable () async -> Reply
     ) async -> Reply {
         await withTaskGroup(of: Reply?.self) { group in
             group.addImmediateTask { await carryOut() }
             group.addTask {
-                try? await Task.sleep(until: deadline, clock: .continuous)
+                try? await self.time.sleep(until: deadline)
                 return nil
             }
             var reply: Reply?

@@ -93,7 +93,7 @@ public final class RemoteSystemHost: Service {
             local: local,
             services: services,
             builtIns: [DiagnosisService(local: local, announced: self.announced)] + (launching.map { [$0] } ?? []),
-            referral: ApplicationReferral(options, running: running, logger: configuration.logger),
+            referral: ApplicationReferral(options, running: running, local: local),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,

@@ -50,7 +50,7 @@ final class LaunchService: BuiltInService {
             return Reply(message: LaunchAnswer(.appUnavailable, text, canRetry: true).valueSet)
         }
         defer { self.end() }
-        let deadline = ContinuousClock.now + Duration(request.deadline - .now())
+        let deadline = connection.instant(of: request.deadline)
         return Reply(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
     }
 

@@ -57,8 +57,8 @@ extension RemoteSystem {
             throw RemoteSystemError(error)
         }
         connection.onClose { _ in told.fail(Self.silent) }
-        let timer = Task {
-            try await Task.sleep(for: Self.descriptionTime)
+        let timer = Task(executorPreference: origin.environment.taskExecutor) {
+            try await origin.environment.time.sleep(for: Self.descriptionTime)
             told.fail(Self.silent)
         }
         defer { timer.cancel() }

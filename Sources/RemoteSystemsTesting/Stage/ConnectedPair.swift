@@ -46,17 +46,13 @@ extension DiscoveryStage {
         application: String? = nil,
         onRequest: AppServiceConnection.RequestHandler? = nil
     ) async throws -> AppServiceConnection {
-        guard let application = application ?? system.applications.first?.id,
-            let port = try await system.port(of: application)
-        else {
-            throw StageError("\(system.displayName) has no such application, or has not appeared (appears(_:after:)).")
-        }
+        let port = try await system.port(of: application)
         let connection = AppServiceConnection(
-            to: AppServiceDescription(name: service, packageID: application),
+            to: AppServiceDescription(name: service, packageID: application ?? system.applications.first?.id),
             onRequest: onRequest
         )
         let request = RemoteSystemConnectionRequest(
-            host: system.site.address,
+            host: system.address,
             port: port,
             systemID: system.id,
             configuration: self.configuration

@@ -110,8 +110,22 @@ public final class StagedSystem: Sendable {
         for task in tasks { task.cancel() }
     }
 
-    /// The port of one of its applications.
-    func port(of application: String) async throws -> Int? {
-        try await self.state.withLock { $0.hosts[application] }?.port
+    // MARK: Where it is
+
+    /// Its address on the stage's network, for code under test that connects without discovery.
+    public var address: String { self.site.address }
+
+    /// The port on which one of its applications listens.
+    ///
+    /// - Parameter application: the application's id; the first one's unless given.
+    /// - Throws: ``StageError`` when the system has no such application, or has not appeared
+    ///   (``DiscoveryStage/appears(_:after:)``); what keeps its host from listening.
+    public func port(of application: String? = nil) async throws -> Int {
+        guard let id = application ?? self.applications.first?.id,
+            let host = self.state.withLock({ $0.hosts[id] })
+        else {
+            throw StageError("\(self.displayName) has no such application, or has not appeared (appears(_:after:)).")
+        }
+        return try await host.port
     }
 }

@@ -113,6 +113,7 @@ package final class JoinListener: Sendable {
             }
             group.addTask { await self.serve(desk, outcome) }
             group.addTask {
+                // An invitation ends at a date, and dates are those of the real world.
                 try await Task.sleep(for: .seconds(max(0, invitation.expiry.timeIntervalSinceNow)))
                 outcome.finish(throwing: IdentityError.expiredHere)
             }

@@ -85,7 +85,7 @@ final class DiagnosisService: BuiltInService {
         }
         guard isFree else { return Self.failure("Others are being looked for. Try again in a moment.", canRetry: true) }
         defer { self.limits.withLock { $0.looking -= 1 } }
-        let isSeen = await Lookout.sees([instance], self.local.sources, within: Self.lookingTime)
+        let isSeen = await Lookout.sees([instance], by: self.local, within: Self.lookingTime)
         return Reply(message: ["Seen": .bool(isSeen)])
     }
 
@@ -95,8 +95,9 @@ final class DiagnosisService: BuiltInService {
         guard let address = connection.channel.remoteAddress?.text else {
             return Self.failure("The caller's address is not known.")
         }
+        let time = self.local.environment.time
         let isFree = self.limits.withLock { limits in
-            guard !limits.isConnecting, limits.nextConnection.map({ $0 <= .now }) ?? true else { return false }
+            guard !limits.isConnecting, limits.nextConnection.map({ $0 <= time.now }) ?? true else { return false }
             limits.isConnecting = true
             return true
         }
@@ -104,7 +105,7 @@ final class DiagnosisService: BuiltInService {
         defer {
             self.limits.withLock { limits in
                 limits.isConnecting = false
-                limits.nextConnection = .now + Self.pause
+                limits.nextConnection = time.now + Self.pause
             }
         }
         let outcome = await self.outcome(

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
 
 /// Looks for announcements by their instance names.
 enum Lookout {
-    /// Whether one of these is seen, through any of the sources, within a time.
-    static func sees(_ instances: Set<String>, _ sources: [any DiscoverySource], within limit: Duration) async -> Bool {
+    /// Whether one of these is seen, through any of the system's sources, within a time.
+    static func sees(_ instances: Set<String>, by local: LocalSystem, within limit: Duration) async -> Bool {
         guard !instances.isEmpty else { return false }
         return await withTaskGroup(of: Bool?.self) { group in
             // What the network's owner has configured is no announcement.
-            for source in sources where !source.isConfigured {
+            for source in local.sources where !source.isConfigured {
                 // The question is whether multicast passes.
                 let events = ((source as? AvahiDiscovery)?.hearingOnly ?? source).browse()
                 group.addTask {
@@ -25,7 +26,7 @@ enum Lookout {
                 }
             }
             group.addTask {
-                try? await Task.sleep(for: limit)
+                try? await local.environment.time.sleep(for: limit)
                 return false
             }
             defer { group.cancelAll() }

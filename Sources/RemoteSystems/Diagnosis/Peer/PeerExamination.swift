@@ -20,6 +20,8 @@ struct PeerExamination: Sendable {
     private static let lookingTime = Duration.seconds(4)
     private static let answerTime = TimeAmount.seconds(8)
 
+    private var time: TimeSource { self.local.environment.time }
+
     func facts() async -> PeerFacts {
         let target = self.request.diagnosisTarget
         guard case .usable = IdentityFacts.read(self.local) else {
@@ -61,7 +63,7 @@ struct PeerExamination: Sendable {
         facts.version = connection.remote.version
         facts.isThisSystem = (try? self.local.security().systemID) == connection.peer.systemID
         let started = Date()
-        guard let state = await Self.ask(["Type": "state"], over: connection) else { return facts }
+        guard let state = await self.ask(["Type": "state"], over: connection) else { return facts }
         let ended = Date()
         facts.software = state["Version"]?.string.map { String($0.prefix(32)) }
         if let time = state["Time"]?.date {
@@ -88,10 +90,9 @@ struct PeerExamination: Sendable {
         }
         defer { host.task.cancel() }
         let port = wanted == 0 ? host.port : wanted
-        let sources = self.local.sources
-        async let weSeeIt = Lookout.sees(names, sources, within: Self.lookingTime)
-        async let itSeesUs = Self.look(for: host.host, over: connection)
-        async let outcome = Self.connectBack(to: port, over: connection)
+        async let weSeeIt = Lookout.sees(names, by: self.local, within: Self.lookingTime)
+        async let itSeesUs = self.look(for: host.host, over: connection)
+        async let outcome = self.connectBack(to: port, over: connection)
         facts.port = port
         facts.connectsBack = await outcome
         facts.itSeesUs = await itSeesUs
@@ -118,26 +119,26 @@ struct PeerExamination: Sendable {
         return (host, task, port)
     }
 
-    private static func look(for host: RemoteSystemHost, over connection: Connection) async -> Bool? {
+    private func look(for host: RemoteSystemHost, over connection: Connection) async -> Bool? {
         // Named as soon as it is announced, which is a moment after it listens.
-        for _ in 0..<50 where host.announced.all.isEmpty { try? await Task.sleep(for: .milliseconds(20)) }
+        for _ in 0..<50 where host.announced.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
         guard let instance = host.announced.all.first else { return nil }
-        let answer = await Self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
+        let answer = await self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
         return answer?["Seen"]?.bool
     }
 
-    private static func connectBack(to port: Int, over connection: Connection) async -> BackConnection? {
-        let answer = await Self.ask(["Type": "connect", "Port": .integer(Int64(port))], over: connection)
+    private func connectBack(to port: Int, over connection: Connection) async -> BackConnection? {
+        let answer = await self.ask(["Type": "connect", "Port": .integer(Int64(port))], over: connection)
         return answer?["Outcome"]?.string.flatMap { BackConnection(rawValue: $0) }
     }
 
     /// One answer; asked again a few times while the other side is busy. Nil when there is none.
-    private static func ask(_ message: ValueSet, over connection: Connection) async -> ValueSet? {
+    private func ask(_ message: ValueSet, over connection: Connection) async -> ValueSet? {
         for _ in 0..<4 {
             guard let reply = try? await connection.send(message, timeout: Self.answerTime) else { return nil }
             if reply.status == .success { return reply.message }
             guard reply.failure?.canRetry == true else { return nil }
-            try? await Task.sleep(for: .milliseconds(1100))
+            try? await self.time.sleep(for: .milliseconds(1100))
         }
         return nil
     }

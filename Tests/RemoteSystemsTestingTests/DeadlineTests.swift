@@ -1,0 +1,113 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+
+/// What waits, waits by the stage's clock.
+@Suite struct DeadlineTests {
+    @Test func `a message without a connection is given up at its deadline (X-24)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
+            try await watcher.start()
+            let speaker = try stage.system("Speaker", services: [AppService("echo") { $0.message }])
+            try await stage.appears(speaker)
+            let request = RemoteSystemConnectionRequest(system: try #require(watcher.systems.first))
+            speaker.link.drop()
+            let sending = UnderWay(on: stage) {
+                try await AppServiceConnection.sendStateless(
+                    ["Type": "ping"],
+                    to: AppServiceDescription(name: "echo"),
+                    request: request,
+                    timeout: .seconds(3)
+                )
+            }
+            try await stage.advance(by: .seconds(3))
+            let response = try sending.outcome()
+            #expect(response.status == .remoteSystemUnavailable)
+            #expect(response.error?.code == .deadlineExceeded)
+        }
+    }
+
+    @Test func `a request with a key is worked on until its deadline, and its answer remembered for five minutes`()
+        async throws
+    {
+        let stage = DiscoveryStage()
+        let clock = stage.clock
+        let carriedOut = Mutex(0)
+        let wasCancelled = Mutex(false)
+        let counting = AppService("counting") { request in
+            let number = carriedOut.withLock { count in
+                count += 1
+                return count
+            }
+            if request.message["Pause"] != nil {
+                do { try await clock.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
+            }
+            return ["n": .integer(Int64(number))]
+        }
+        try await withTaskExecutorPreference(stage.taskExecutor) {
+            let host = try stage.system("Host", services: [counting])
+            try await stage.appears(host)
+            let client = try await stage.connect(to: host, service: "counting")
+
+            let key = IdempotencyKey()
+            var answers: [ValueSet] = []
+            answers.append(try await client.send([:], idempotencyKey: key).get())
+            try await stage.advance(by: .seconds(299))
+            answers.append(try await client.send([:], idempotencyKey: key).get())
+            try await stage.advance(by: .seconds(1))
+            answers.append(try await client.send([:], idempotencyKey: key).get())
+            #expect(answers == [["n": 1], ["n": 1], ["n": 2]])
+
+            async let response = client.send(
+                ["Pause": true],
+                timeout: .seconds(5),
+                idempotencyKey: IdempotencyKey()
+            )
+            try await stage.settle()
+            try await stage.advance(by: .seconds(5))
+            let late = try await response
+            #expect(late.status == .unknown)
+            #expect(wasCancelled.withLock { $0 })
+        }
+        await stage.stop()
+    }
+
+    @Test func `a host that takes the connection and does not say what it is in time is not found`() async throws {
+        try await DiscoveryStage.with { stage in
+            let long = String(repeating: "x", count: 900)
+            let attributes = Dictionary(uniqueKeysWithValues: (0..<100).map { ("\($0)", long) })
+            let host = try stage.system("Slow", attributes: attributes)
+            try await stage.appears(host)
+            // Enough for the handshake, and not for the description.
+            host.link.limit(bytesPerSecond: 10_000)
+            let port = try await host.port()
+            let finding = UnderWay(on: stage) {
+                try await RemoteSystem.find(host: host.address, port: port, configuration: stage.configuration)
+            }
+            try await stage.advance(by: .seconds(7))
+            let error = #expect(throws: RemoteSystemError.self) { try finding.outcome() }
+            #expect(error?.code == .protocolViolation)
+        }
+    }
+}
+
+/// What goes on while a test moves time. Its outcome is looked at and not waited for, since it must be there by then.
+private final class UnderWay<Value: Sendable>: Sendable {
+    private let result = Mutex<Result<Value, any Error>?>(nil)
+
+    init(on stage: DiscoveryStage, _ work: @escaping @Sendable () async throws -> Value) {
+        Task(executorPreference: stage.taskExecutor) {
+            let result: Result<Value, any Error>
+            do { result = .success(try await work()) } catch { result = .failure(error) }
+            self.result.withLock { $0 = result }
+        }
+    }
+
+    func outcome() throws -> Value {
+        try #require(self.result.withLock { $0 }).get()
+    }
+}
