@@ -24,7 +24,7 @@ func keepTalking(to player: RemoteSystemApplication) async throws {
         to: AppServiceDescription(name: "com.example.volume"),
         RemoteSystemConnectionRequest(application: player)
     )
-    connection.onChange { print($0) }
+    connection.onStateChanged { print($0) }
     try connection.start()
     let response = try await connection.send(["Volume": 0.3], retry: .idempotent)
     print(response.status)

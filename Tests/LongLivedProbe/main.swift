@@ -40,7 +40,7 @@ let connection = LongLivedConnection(
     RemoteSystemConnectionRequest(system: found),
     policy: policy
 )
-connection.onChange { state in
+connection.onStateChanged { state in
     if case .connected(let info) = state {
         Output.tell("connected", info.address)
     } else {

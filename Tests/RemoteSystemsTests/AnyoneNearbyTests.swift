@@ -278,6 +278,37 @@ import Testing
 
     // MARK: Callers
 
+    @Test func `a connection token of a system of another account is taken only where that is asked for`() async throws
+    {
+        try await Self.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            let token = try #require(system.applications.first?.connectionToken)
+            await watcher.stop()
+            let configuration = neighbours.configuration("test.stranger", of: neighbours.strangers)
+            let error = #expect(throws: RemoteSystemError.self) {
+                _ = try RemoteSystemConnectionRequest(connectionToken: token, configuration: configuration)
+            }
+            #expect(error?.code == .invalidConnectionToken)
+            let request = try RemoteSystemConnectionRequest(
+                connectionToken: token,
+                allowsAnyoneNearby: true,
+                configuration: configuration
+            )
+            let connection = LongLivedConnection(to: AppServiceDescription(name: "test.open"), request)
+            try connection.start()
+            let answer = try await connection.send([:]).get()
+            #expect(answer["kind"] == 1)
+            #expect(connection.info?.peer.systemID == system.id)
+            await connection.close()
+            // What is not offered to anyone is not to be had by a token either.
+            let ours = AppServiceConnection(to: AppServiceDescription(name: "test.ours"))
+            let status = try await ours.open(request)
+            #expect(status == .notAuthorized)
+            let launch = try await RemoteLauncher().launchURI("test:it", with: request)
+            #expect(launch.status == .deniedByLocalSystem)
+        }
+    }
+
     @Test func `a system of another account is not talked to at an address alone`() async throws {
         try await Self.with { neighbours, host in
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))

@@ -70,7 +70,7 @@ import Testing
                     RemoteSystemConnectionRequest(system: system),
                     policy: Self.quick
                 )
-                connection.onChange { states.record($0) }
+                connection.onStateChanged { states.record($0) }
                 try connection.start()
                 try await Self.exchange(connection, ["n": 1])
                 kept.withLock { $0 = connection }
@@ -268,7 +268,7 @@ import Testing
                 try await household.withHost([Self.echo]) { host in
                     let connection = try Self.connection(strangers, port: try await host.port)
                     let states = StateRecorder()
-                    connection.onChange { states.record($0) }
+                    connection.onStateChanged { states.record($0) }
                     let response = try await connection.send([:])
                     #expect(response.status == .remoteSystemUnavailable)
                     #expect(response.error?.message.hasPrefix("Gave up after 1 attempt.") == true)

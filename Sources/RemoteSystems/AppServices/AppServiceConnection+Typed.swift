@@ -13,9 +13,31 @@ extension AppServiceConnection {
         timeout: Duration? = nil,
         idempotencyKey: IdempotencyKey? = nil
     ) async throws -> Answer {
-        let set: ValueSet
+        let set = try ValueSet(sending: message)
+        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).get().answer()
+    }
+}
+
+extension LongLivedConnection {
+    /// Sends a message of your own type and waits for an answer of your own type, over whichever connection there is by
+    /// its deadline; see ``send(_:timeout:retry:)``.
+    ///
+    /// - Throws: ``RemoteSystemError`` when there is no answer, or the answer is of another form; `CancellationError`.
+    public func send<Message: Encodable, Answer: Decodable>(
+        _ message: Message,
+        expecting answer: Answer.Type = Answer.self,
+        timeout: Duration? = nil,
+        retry: RequestRetry = .never
+    ) async throws -> Answer {
+        let set = try ValueSet(sending: message)
+        return try await self.send(set, timeout: timeout, retry: retry).get().answer()
+    }
+}
+
+extension ValueSet {
+    fileprivate init(sending message: some Encodable) throws(RemoteSystemError) {
         do {
-            set = try ValueSetEncoder().encode(message)
+            self = try ValueSetEncoder().encode(message)
         } catch {
             throw RemoteSystemError(
                 .invalidMessage,
@@ -24,9 +46,11 @@ extension AppServiceConnection {
                 cause: error
             )
         }
-        let response = try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).get()
+    }
+
+    fileprivate func answer<Answer: Decodable>(as type: Answer.Type = Answer.self) throws(RemoteSystemError) -> Answer {
         do {
-            return try ValueSetDecoder().decode(Answer.self, from: response)
+            return try ValueSetDecoder().decode(Answer.self, from: self)
         } catch {
             throw RemoteSystemError(
                 .protocolViolation,

@@ -7,14 +7,20 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension RemoteSystemApplication {
-    /// Where this application is to be had, as a text to keep: ``RemoteSystemConnectionRequest/init(connectionToken:configuration:)``
-    /// connects to it later, after a restart too, without discovery.
+    /// Where this application is to be had, as a text to keep:
+    /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects to it later, after a restart
+    /// too, without discovery.
     ///
-    /// It says which application on which system is meant, and at which addresses it was. It holds no secret and opens no
-    /// door: whoever uses it must be of the account. A system that got another address, or an application that listens on
+    /// It says which application on which system is meant, whether that is of another account, and at which addresses it was.
+    /// It holds no secret and opens no door: whoever uses it is asked for what it is as without. A system that got another address, or an application that listens on
     /// another port, has to be found anew.
     public var connectionToken: String {
-        ConnectionToken(systemID: self.systemID, applicationID: self.id, endpoints: self.endpoints).text
+        ConnectionToken(
+            systemID: self.systemID,
+            applicationID: self.id,
+            endpoints: self.endpoints,
+            isAnonymous: self.isAnonymous
+        ).text
     }
 }
 
@@ -26,6 +32,8 @@ struct ConnectionToken: Sendable, Hashable {
     var systemID: SystemID
     var applicationID: String
     var endpoints: [Endpoint]
+    /// Whether the system is of another account.
+    var isAnonymous: Bool
 
     static let scheme = "remote-systems-connection"
     static let version = "1"
@@ -34,20 +42,22 @@ struct ConnectionToken: Sendable, Hashable {
     static let mostEndpoints = 16
     static let mostHostBytes = 255
 
-    init(systemID: SystemID, applicationID: String, endpoints: [Endpoint]) {
+    init(systemID: SystemID, applicationID: String, endpoints: [Endpoint], isAnonymous: Bool = false) {
         self.systemID = systemID
         self.applicationID = applicationID
         self.endpoints = Array(endpoints.prefix(Self.mostEndpoints))
+        self.isAnonymous = isAnonymous
     }
 
     var text: String {
-        let message: ValueSet = [
+        var message: ValueSet = [
             "System": .string(self.systemID.description),
             "Application": .string(self.applicationID),
             "Addresses": .array(
                 self.endpoints.map { .dictionary(["Host": .string($0.host), "Port": .integer(Int64($0.port))]) }
             ),
         ]
+        if self.isAnonymous { message["Anonymous"] = true }
         // Strings and small numbers, which always have an encoding.
         let encoded = Data((try? message.encoded()) ?? []).base64EncodedString()
         let url = encoded.prefix { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }
@@ -78,10 +88,15 @@ struct ConnectionToken: Sendable, Hashable {
             else { throw Self.invalid("an address in it is none") }
             endpoints.append(Endpoint(host: host, port: port))
         }
-        self.init(systemID: systemID, applicationID: application, endpoints: endpoints)
+        let isAnonymous = message["Anonymous"]?.bool ?? false
+        // Where a watcher would not have listed it, it is not looked for either.
+        guard !isAnonymous || endpoints.allSatisfy(\.isProximal) else {
+            throw Self.invalid("it is for a system of another account that is not nearby")
+        }
+        self.init(systemID: systemID, applicationID: application, endpoints: endpoints, isAnonymous: isAnonymous)
     }
 
-    private static func invalid(_ why: String) -> RemoteSystemError {
+    static func invalid(_ why: String) -> RemoteSystemError {
         RemoteSystemError(
             .invalidConnectionToken,
             "The connection token cannot be used: \(why). Find the application again and keep its new token.",

@@ -36,7 +36,12 @@ public struct RemoteSystemConnectionRequest: Sendable {
     ///   - port: the port that the host there listens on.
     ///   - systemID: the system that must answer; `nil` for any of our account.
     ///   - configuration: how this process takes part.
-    public init(host: String, port: Int, systemID: SystemID? = nil, configuration: RemoteSystemsConfiguration) {
+    public init(
+        host: String,
+        port: Int = RemoteSystemHost.defaultPort,
+        systemID: SystemID? = nil,
+        configuration: RemoteSystemsConfiguration
+    ) {
         self.target = .address(Endpoint(host: host, port: port), systemID)
         self.origin = LocalSystem(configuration)
     }
@@ -46,13 +51,22 @@ public struct RemoteSystemConnectionRequest: Sendable {
     ///
     /// - Parameters:
     ///   - connectionToken: what ``RemoteSystemApplication/connectionToken`` gave, today or long ago.
+    ///   - allowsAnyoneNearby: whether one of a system of another account will do, as a watcher lists them that asks for
+    ///     ``RemoteSystemAuthorizationKind/anonymous`` ones. Off unless set: whoever made the text up chooses whom we
+    ///     talk to. It leads to the very system of which it was, at addresses nearby.
     ///   - configuration: how this process takes part.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when it is none.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when it is none, or is of a system of
+    ///   another account and that will not do.
     public init(
         connectionToken: String,
+        allowsAnyoneNearby: Bool = false,
         configuration: RemoteSystemsConfiguration
     ) throws(RemoteSystemError) {
-        self.target = .token(try ConnectionToken(connectionToken))
+        let token = try ConnectionToken(connectionToken)
+        guard allowsAnyoneNearby || !token.isAnonymous else {
+            throw ConnectionToken.invalid("it is for a system of another account, which is not asked for here")
+        }
+        self.target = .token(token)
         self.origin = LocalSystem(configuration)
     }
 
@@ -91,6 +105,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
             Route(
                 endpoints: token.endpoints,
                 systemID: token.systemID,
+                isAnonymous: token.isAnonymous,
                 packageID: service.packageID ?? token.applicationID
             )
         case .system(let system):

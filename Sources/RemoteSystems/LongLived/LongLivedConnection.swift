@@ -14,7 +14,7 @@ public import ValueSets
 ///     to: AppServiceDescription(name: "com.example.lights"),
 ///     RemoteSystemConnectionRequest(system: livingRoom)
 /// )
-/// connection.onChange { print($0) }
+/// connection.onStateChanged { print($0) }
 /// try connection.start()
 /// let response = try await connection.send(["Type": "dim"], retry: .idempotent)
 /// ```
@@ -89,8 +89,8 @@ public final class LongLivedConnection: Sendable {
 
     /// Calls back for each new state, one after the other, in their order. It stays registered until cancelled.
     @discardableResult
-    public func onChange(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
-        self.run.onChange(listener)
+    public func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
+        self.run.onStateChanged(listener)
     }
 
     /// Sends a request and waits for its answer, over whichever connection there is by its deadline.
@@ -107,7 +107,8 @@ public final class LongLivedConnection: Sendable {
     ///   ``ReconnectionPolicy/waitingRequests`` wait already: nothing was sent. Where a request was sent and lost, and sent
     ///   again without an answer, the status is ``AppServiceResponseStatus/unknown`` whatever ended the waiting.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started; `CancellationError`.
+    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started; `CancellationError`. Nothing has been sent then,
+    ///   or the service has been told to stop.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
@@ -120,6 +121,11 @@ public final class LongLivedConnection: Sendable {
     /// Closing twice does no harm.
     public func close() async {
         await self.run.close()
+    }
+
+    /// Gives it up at once. What is under way ends with ``AppServiceResponseStatus/unknown``; what still waits is not sent.
+    public func cancel() async {
+        await self.run.cancel()
     }
 }
 

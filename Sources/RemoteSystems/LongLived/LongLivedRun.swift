@@ -95,7 +95,7 @@ final class LongLivedRun: Sendable {
         return stream
     }
 
-    func onChange(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
+    func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
         let id = self.guarded.withLock { guarded in
             guarded.nextID += 1
             guarded.listeners.append((guarded.nextID, listener))
@@ -259,9 +259,17 @@ final class LongLivedRun: Sendable {
     // MARK: Ending
 
     func close() async {
+        await self.finish { await $0.close() }
+    }
+
+    func cancel() async {
+        await self.finish { await $0.cancel() }
+    }
+
+    private func finish(_ end: (AppServiceConnection) async -> Void) async {
         let (connection, task) = self.markClosed()
         guard let task else { return self.tell() }
-        await connection?.close()
+        if let connection { await end(connection) }
         task.cancel()
         await task.value
     }

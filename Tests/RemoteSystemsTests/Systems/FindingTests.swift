@@ -160,6 +160,18 @@ import Testing
         #expect(error?.message.contains("connection token") == true)
     }
 
+    @Test func `a token leads to a system of another account only nearby, and only to the one that it names`() throws {
+        let far = try Self.application([Endpoint(host: "192.0.2.1", port: 47_474)])
+        #expect(try ConnectionToken(far.text).isAnonymous == false)
+        var token = far
+        token.isAnonymous = true
+        #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
+        token.endpoints = [Endpoint(host: "localhost", port: 47_474)]
+        #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
+        token.endpoints = [Endpoint(host: "192.168.1.20", port: 47_474)]
+        #expect(try ConnectionToken(token.text) == token)
+    }
+
     @Test func `every cut of a token is refused`() throws {
         let text = try Self.application([Endpoint(host: "192.0.2.1", port: 1)]).text
         for count in 0..<text.count {
