@@ -27,6 +27,10 @@ package enum Python {
         command(name, arguments, beside: test)
     }
 
+    package static func script(_ name: String, _ arguments: [String], test: String = #filePath) -> [String] {
+        command(name, arguments, beside: test)
+    }
+
     /// Prints every frame that an interface receives, in hexadecimal digits; ``ChildProcess/capturing()`` says from when on.
     package static func capture(interface: String) -> [String] {
         command("capture.py", [interface], beside: #filePath)

@@ -73,7 +73,7 @@ public struct AppService: Sendable {
     /// Where the handler runs.
     public let execution: Execution
     /// To whom the service is open, and what it tells of itself.
-    public let options: Options
+    public var options: Options
 
     var callers: AppServiceCallers { self.options.callers }
     var supportsRemote: Bool { self.options.supportsRemote }

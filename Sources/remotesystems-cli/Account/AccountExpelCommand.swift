@@ -24,23 +24,14 @@ struct AccountExpelCommand: Subcommand {
     )
     var system: String
 
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration(
-            "expel",
-            self.network,
-            self.state,
-            logger: self.common.logger()
-        )
+        let configuration = self.search.configuration(for: "expel", self.common)
         let account = RemoteSystemsAccount(configuration)
         guard try account.identity().isAuthority else { throw IdentityError.notAuthority }
-        var options = RemoteSystemWatcher.Options()
-        options.enumerationTime = .seconds(self.waiting.wait)
-        let watcher = RemoteSystemWatcher(configuration, options: options)
+        let watcher = self.search.watcher(configuration)
         let events = watcher.events
         try await watcher.start()
         do {

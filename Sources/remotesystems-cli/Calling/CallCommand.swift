@@ -41,9 +41,8 @@ struct CallCommand: Subcommand {
     @Option(help: ArgumentHelp("How long to wait for the answer.", valueName: "seconds"))
     var timeout = 30.0
 
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var nearby: NearbyOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -58,8 +57,12 @@ struct CallCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration("call", self.network, self.state, logger: self.common.logger())
-        let finder = SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
+        let finder = SystemFinder(
+            self.system,
+            wait: self.search.wait,
+            self.search.configuration(for: "call", self.common),
+            isAnonymous: self.nearby.anyoneNearby
+        )
         let found = try await untilInterrupted {
             try await finder.find(offering: self.service, by: self.application)
         }

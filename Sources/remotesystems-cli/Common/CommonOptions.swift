@@ -64,16 +64,6 @@ struct NetworkOptions: ParsableArguments {
     }
 }
 
-/// How long to look for systems.
-struct WaitOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("How long to look for systems that are there, at most.", valueName: "seconds"))
-    var wait = 5.0
-
-    func validate() throws {
-        guard (0.1...3600).contains(self.wait) else { throw ValidationError("--wait is 0.1 to 3600.") }
-    }
-}
-
 extension RemoteSystemsConfiguration {
     /// How the command takes part.
     init(_ command: String, _ network: NetworkOptions, _ state: StateOptions, logger: Logger) {

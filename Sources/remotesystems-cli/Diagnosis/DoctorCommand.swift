@@ -29,11 +29,8 @@ struct DoctorCommand: Subcommand {
     @Option(help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port"))
     var port = RemoteSystemHost.defaultPort
 
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
-
-    @OptionGroup var waiting: WaitOptions
 
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
@@ -41,12 +38,7 @@ struct DoctorCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration(
-            "doctor",
-            self.network,
-            self.state,
-            logger: self.common.logger()
-        )
+        let configuration = self.search.configuration(for: "doctor", self.common)
         let diagnosis = RemoteSystemsDiagnosis(configuration, port: self.port)
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
         for finding in own { try FindingOutput.tell(finding, output) }
@@ -54,7 +46,7 @@ struct DoctorCommand: Subcommand {
         if let system = self.system {
             // Only an account that can be used has a certificate; without one nobody can be found by name.
             let hasAccount = own.contains { $0.code == .certificate }
-            let wait = Duration.seconds(self.waiting.wait)
+            let wait = self.search.wait
             let others = try await untilInterrupted {
                 await Self.examine(system, hasAccount: hasAccount, wait: wait, diagnosis, configuration)
             }

@@ -46,9 +46,7 @@ struct LaunchCommand: Subcommand {
     )
     var input: [String] = []
 
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -66,15 +64,10 @@ struct LaunchCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration(
-            "launch",
-            self.network,
-            self.state,
-            logger: self.common.logger()
-        )
+        let configuration = self.search.configuration(for: "launch", self.common)
         let input = try LaunchInput.parse(self.input)
         let finished = try await untilInterrupted {
-            let system = try await SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
+            let system = try await SystemFinder(self.system, wait: self.search.wait, configuration)
                 .findWhole()
             let result = try await RemoteLauncher().launchURI(
                 self.uri,

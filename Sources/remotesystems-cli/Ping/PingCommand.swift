@@ -41,9 +41,8 @@ struct PingCommand: Subcommand {
     )
     var service = AppService.pingName
 
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var nearby: NearbyOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -57,16 +56,13 @@ struct PingCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration(
-            "ping",
-            self.network,
-            self.state,
-            logger: self.common.logger()
+        let finder = SystemFinder(
+            self.system,
+            wait: self.search.wait,
+            self.search.configuration(for: "ping", self.common),
+            isAnonymous: self.nearby.anyoneNearby
         )
-        let found = try await untilInterrupted {
-            try await SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
-                .find(offering: self.service)
-        }
+        let found = try await untilInterrupted { try await finder.find(offering: self.service) }
         guard let system = found else { throw CancellationError() }
         let run = PingRun(
             system: system,

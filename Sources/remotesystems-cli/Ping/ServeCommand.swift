@@ -26,6 +26,14 @@ struct ServeCommand: Subcommand {
     @Option(help: ArgumentHelp("The id of the application that it appears as.", valueName: "id"))
     var applicationID = "remote-systems.command.serve"
 
+    @Flag(
+        help: """
+            Answer systems of other accounts on the same network, too. Whoever is near can then recognise this machine \
+            by an id that stays the same.
+            """
+    )
+    var anyoneNearby = false
+
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
@@ -44,7 +52,10 @@ struct ServeCommand: Subcommand {
         var options = RemoteSystemHost.Options()
         options.port = self.port
         options.displayName = "remotesystems serve"
-        let host = RemoteSystemHost(configuration, services: [.ping], options: options)
+        options.allowsAnyoneNearby = self.anyoneNearby
+        var ping = AppService.ping
+        if self.anyoneNearby { ping.options.callers = .anyoneNearby }
+        let host = RemoteSystemHost(configuration, services: [ping], options: options)
         try await ServiceGroup(
             services: [host, Ready(host: host, account: RemoteSystemsAccount(configuration), output: output)],
             gracefulShutdownSignals: [.sigterm, .sigint],

@@ -17,24 +17,11 @@ struct AppsCommand: Subcommand {
             """
     )
 
-    @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
-    var system: String
-
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var named: SystemOptions
     @OptionGroup var common: CommonOptions
 
-    func validate() throws {
-        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
-    }
-
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration("apps", self.network, self.state, logger: self.common.logger())
-        let finder = SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
-        guard let system = try await untilInterrupted({ try await finder.findWhole() }) else {
-            throw CancellationError()
-        }
+        let system = try await self.named.find(for: "apps", self.common)
         for application in system.applications {
             try output.json(ApplicationOutput(application))
             try Self.tell(application, output)

@@ -12,24 +12,11 @@ struct InfoCommand: Subcommand {
         discussion: "Exits with 2 when it was not found or could not be reached."
     )
 
-    @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
-    var system: String
-
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var named: SystemOptions
     @OptionGroup var common: CommonOptions
 
-    func validate() throws {
-        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
-    }
-
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration("info", self.network, self.state, logger: self.common.logger())
-        let finder = SystemFinder(self.system, wait: .seconds(self.waiting.wait), configuration)
-        guard let system = try await untilInterrupted({ try await finder.findWhole() }) else {
-            throw CancellationError()
-        }
+        let system = try await self.named.find(for: "info", self.common)
         try output.json(SystemOutput(event: "system", system))
         for (name, value) in Self.facts(system) {
             let label = output.style(.grey, "\(name):".padded(to: 14))

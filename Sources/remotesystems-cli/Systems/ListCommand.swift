@@ -13,21 +13,14 @@ struct ListCommand: Subcommand {
     )
 
     @OptionGroup var filters: FilterOptions
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration(
-            "list",
-            self.network,
-            self.state,
-            logger: self.common.logger()
+        let watcher = self.search.watcher(
+            self.search.configuration(for: "list", self.common),
+            filters: self.filters.filters.map(\.filter)
         )
-        var options = RemoteSystemWatcher.Options()
-        options.enumerationTime = .seconds(self.waiting.wait)
-        let watcher = RemoteSystemWatcher(configuration, filters: self.filters.filters.map(\.filter), options: options)
         let events = watcher.events
         try await watcher.start()
         let isComplete = try await untilInterrupted {

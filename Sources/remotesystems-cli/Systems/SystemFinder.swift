@@ -17,11 +17,14 @@ struct SystemFinder: Sendable {
     let text: String?
     let wait: Duration
     let configuration: RemoteSystemsConfiguration
+    /// Whether it is one of another account, of those that let anyone nearby call.
+    let isAnonymous: Bool
 
-    init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration) {
+    init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration, isAnonymous: Bool = false) {
         self.text = text
         self.wait = wait
         self.configuration = configuration
+        self.isAnonymous = isAnonymous
     }
 
     /// The first system of that name that suits: by address at once; otherwise as soon as a watcher tells of one.
@@ -84,6 +87,12 @@ struct SystemFinder: Sendable {
 
     private func addressed() async throws -> RemoteSystem? {
         guard let address = self.text.flatMap(SystemAddress.init) else { return nil }
+        guard !self.isAnonymous else {
+            throw Failure(
+                "misuse",
+                "A system of another account is named by its id or its name: who answers at an address could be anybody."
+            )
+        }
         return try await RemoteSystem.find(
             host: address.host,
             port: address.port ?? RemoteSystemHost.defaultPort,
@@ -95,7 +104,8 @@ struct SystemFinder: Sendable {
     private func watch<Picked>(_ pick: (RemoteSystemEvent) -> Picked?) async throws -> Picked? {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = min(options.enumerationTime, self.wait)
-        let watcher = RemoteSystemWatcher(self.configuration, options: options)
+        let filters: [RemoteSystemFilter] = self.isAnonymous ? [.authorizationKind(.anonymous)] : []
+        let watcher = RemoteSystemWatcher(self.configuration, filters: filters, options: options)
         let events = watcher.events
         try await watcher.start()
         let stop = Task {
@@ -117,6 +127,14 @@ struct SystemFinder: Sendable {
 
     private var notFound: Failure {
         let name = self.text.map { " called \($0)" } ?? ""
+        guard !self.isAnonymous else {
+            return Failure(
+                "unreachable",
+                "No system\(name) of another account that lets anyone nearby call was found in "
+                    + "\(self.wait.components.seconds) s. 'remotesystems serve --anyone-nearby' does, on the same network.",
+                canRetry: true
+            )
+        }
         return Failure(
             "unreachable",
             "No system\(name) of this account was found in \(self.wait.components.seconds) s. Is 'remotesystems serve' "

@@ -17,21 +17,14 @@ struct WatchCommand: Subcommand {
     )
 
     @OptionGroup var filters: FilterOptions
-    @OptionGroup var network: NetworkOptions
-    @OptionGroup var waiting: WaitOptions
-    @OptionGroup var state: StateOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let configuration = RemoteSystemsConfiguration(
-            "watch",
-            self.network,
-            self.state,
-            logger: self.common.logger()
+        let watcher = self.search.watcher(
+            self.search.configuration(for: "watch", self.common),
+            filters: self.filters.filters.map(\.filter)
         )
-        var options = RemoteSystemWatcher.Options()
-        options.enumerationTime = .seconds(self.waiting.wait)
-        let watcher = RemoteSystemWatcher(configuration, filters: self.filters.filters.map(\.filter), options: options)
         let events = watcher.events
         try await watcher.start()
         _ = try await untilInterrupted {
