@@ -64,11 +64,11 @@ import Testing
         )
         try await Household.with { household in
             try await household.withHost([service]) { host in
-                let (refused, status) = try await AppServiceConnectionTests.connect(household, host)
+                let (refused, status) = try await Loopback.connect(household, host)
                 #expect(status == .notSupportedByApp)
                 #expect(refused.openError?.message.contains("test.caller") == true)
                 #expect(seen.withLock { $0 } == 0)
-                let (friend, welcome) = try await AppServiceConnectionTests.connect(
+                let (friend, welcome) = try await Loopback.connect(
                     household,
                     host,
                     configuration: household.configuration("test.friend")
@@ -131,7 +131,7 @@ import Testing
             try await household.withHost([service]) { host in
                 // By address nothing is known of the schema: the host checks.
                 let description = AppServiceDescription(name: "test.large")
-                let (connection, status) = try await AppServiceConnectionTests.connect(household, host, description)
+                let (connection, status) = try await Loopback.connect(household, host, description)
                 #expect(status == .success)
                 let refused = try await connection.send(["other": 1])
                 #expect(refused.status == .failure)

@@ -7,8 +7,6 @@ import Testing
 
 /// Requests that may be repeated, over loopback: "nothing is silently sent twice" (issue 3).
 @Suite struct IdempotencyTests {
-    typealias Loopback = AppServiceConnectionTests
-
     /// Counts how often it is carried out; answers the number.
     static func counting(_ count: Mutexed<Int>, gate: @escaping @Sendable () async throws -> Void = {}) -> AppService {
         AppService("test.counting") { request in

@@ -14,7 +14,6 @@ import ValueSets
 
 /// Every status that a caller of app services can get, each brought about for real over loopback.
 @Suite struct StatusTests {
-    typealias Loopback = AppServiceConnectionTests
 
     static let description = AppServiceDescription(name: "test.service")
     static let echo = AppService("test.service") { $0.message }

@@ -1,0 +1,129 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import RemoteSystems
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+/// How connections end, and hosts with them, over loopback, with TLS and all.
+@Suite struct ConnectionClosingTests {
+    @Test func `closing is told on both sides as completed, and nothing is sent afterwards`() async throws {
+        let closed = Mutex<AppServiceClosedStatus?>(nil)
+        struct Provider: AppServiceProvider {
+            let onClose: @Sendable (AppServiceClosedStatus) -> Void
+            func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
+            func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+                self.onClose(status)
+            }
+        }
+        let service = AppService("test.echo", provider: Provider { status in closed.withLock { $0 = status } })
+        try await Loopback.talk(service) { connection in
+            _ = try await connection.send([:])
+            await connection.close()
+            #expect(try await connection.waitUntilClosed() == .completed)
+            let late = try await connection.send([:])
+            #expect(late.status == .connectionClosed)
+            #expect(late.error?.outcome == .notCarriedOut)
+            try await until { closed.withLock { $0 } == .completed }
+        }
+    }
+
+    @Test func `a listener that is cancelled is not told, others are (R-43)`() async throws {
+        let told = Mutex<[String]>([])
+        try await Loopback.talk(Loopback.echo) { connection in
+            let first = connection.onClosed { _ in told.withLock { $0.append("first") } }
+            connection.onClosed { _ in told.withLock { $0.append("second") } }
+            first.cancel()
+            await connection.close()
+            _ = try await connection.waitUntilClosed()
+            connection.onClosed { _ in told.withLock { $0.append("late") } }
+            #expect(told.withLock { $0 } == ["second", "late"])
+        }
+    }
+
+    @Test func `waiting for a connection's end can be cancelled, and the connection goes on`() async throws {
+        try await Loopback.talk(Loopback.echo) { connection in
+            let waiting = Task { try await connection.waitUntilClosed() }
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await waiting.value }
+            let answer = try await connection.send([:])
+            #expect(answer.status == .success)
+        }
+    }
+
+    // MARK: The end of a host
+
+    /// A host whose one service never answers by itself, and a request that it is at.
+    private static func whileHandling(
+        for duration: Duration,
+        _ body: (ServiceGroup, Task<Void, any Error>, AppServiceConnection, Task<AppServiceResponse, any Error>)
+            async throws -> Void
+    ) async throws {
+        try await Household.with { household in
+            let started = Mutex(false)
+            let slow = AppService("test.echo") { request in
+                started.withLock { $0 = true }
+                try await Task.sleep(for: duration)
+                return request.message
+            }
+            var configuration = household.configuration("test.host")
+            configuration.drainTimeout = .seconds(60)
+            let host = RemoteSystemHost(configuration, services: [slow])
+            let group = ServiceGroup(
+                services: [host],
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+            let running = Task { try await group.run() }
+            let (connection, _) = try await Loopback.connect(household, host)
+            let sending = Task { try await connection.send(["n": 1]) }
+            try await until { started.withLock { $0 } }
+            try await body(group, running, connection, sending)
+        }
+    }
+
+    @Test func `a graceful shutdown lets requests under way finish`() async throws {
+        try await Self.whileHandling(for: .milliseconds(200)) { group, running, connection, sending in
+            await group.triggerGracefulShutdown()
+            let value9 = try await sending.value.message
+            #expect(value9 == ["n": 1])
+            let status = try await connection.waitUntilClosed()
+            #expect(status == .completed)
+            try await running.value
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func `a host whose task is cancelled waits for nothing, a shutdown or not`(isShuttingDown: Bool) async throws {
+        try await Self.whileHandling(for: .seconds(600)) { group, running, connection, sending in
+            if isShuttingDown { await group.triggerGracefulShutdown() }
+            running.cancel()
+            let response = try await sending.value
+            #expect(response.status == .unknown)
+            #expect(response.error?.outcome == .unknown)
+            let status = try await connection.waitUntilClosed()
+            #expect(status == .cancelled)
+            _ = await running.result
+        }
+    }
+
+    @Test func `a connection that is given up ends with status 3 for what was under way`() async throws {
+        let started = Mutex(false)
+        let slow = AppService("test.slow") { _ in
+            started.withLock { $0 = true }
+            try await Task.sleep(for: .seconds(60))
+            return [:]
+        }
+        try await Loopback.talk(slow) { connection in
+            let sending = Task { try await connection.send([:]) }
+            try await until { started.withLock { $0 } }
+            await connection.cancel()
+            let response = try await sending.value
+            #expect(response.status == .unknown)
+            #expect(response.error?.code == .connectionLost)
+            #expect(response.error?.outcome == .unknown)
+            #expect(try await connection.waitUntilClosed() == .cancelled)
+        }
+    }
+}

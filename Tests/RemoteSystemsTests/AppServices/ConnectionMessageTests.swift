@@ -1,0 +1,214 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import Synchronization
+import Testing
+
+/// Messages over an open connection, both ways, over loopback, with TLS and all (R-35 to R-42, X-22).
+@Suite struct ConnectionMessageTests {
+    @Test func `the ping of the guide comes back with its creation date (R-38, R-41, R-42)`() async throws {
+        let ping = AppService("test.ping") { request in
+            ["Type": "pong", "CreationDate": request.message["CreationDate"] ?? .null]
+        }
+        try await Loopback.talk(ping) { connection in
+            let created = Value.date(.now)
+            let response = try await connection.send(
+                ["Type": "ping", "CreationDate": created, "TargetId": "test.host"]
+            )
+            #expect(response.status == .success)
+            #expect(response.message == ["Type": "pong", "CreationDate": created])
+        }
+    }
+
+    @Test func `a message that the schema forbids is not sent, and the error names the place (R-37)`() async throws {
+        try await Loopback.talk(Loopback.echo) { connection in
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await connection.send(["list": [1, "two"]])
+            }
+            #expect(error?.code == .invalidMessage)
+            #expect(error?.message.contains("list") == true)
+            let value4 = try await connection.send(["list": [1, 2]]).status
+            #expect(value4 == .success)
+        }
+    }
+
+    @Test func `the schema that a service declares is known to callers before they send`() async throws {
+        let strict = AppService(
+            "test.volume",
+            schema: AllowedValueSchema(fields: [.required("Volume", .number)], allowsFurtherKeys: false)
+        ) { $0.message }
+        try await Loopback.talk(strict) { connection in
+            let missing = await #expect(throws: RemoteSystemError.self) { _ = try await connection.send([:]) }
+            #expect(missing?.message.contains("Volume") == true)
+            let wrong = await #expect(throws: RemoteSystemError.self) {
+                _ = try await connection.send(["Volume": "loud"])
+            }
+            #expect(wrong?.code == .invalidMessage)
+            let value5 = try await connection.send(["Volume": 0.5]).status
+            #expect(value5 == .success)
+        }
+    }
+
+    @Test func `an answer that the caller's schema forbids is not handed on`() async throws {
+        let free = AppService("test.free", schema: .full, responseSchema: .full) { _ in ["data": .data(Data([1]))] }
+        try await Loopback.talk(free) { connection in
+            let response = try await connection.send([:])
+            #expect(response.status == .failure)
+            #expect(response.error?.message.contains("data") == true)
+        }
+        try await Loopback.talk(free, schema: .full) { connection in
+            let value6 = try await connection.send([:]).message
+            #expect(value6 == ["data": .data(Data([1]))])
+        }
+    }
+
+    @Test func `a handler's failure reaches the caller in its words, other errors do not`() async throws {
+        struct Secret: Error { let password = "hunter2" }
+        let failing = AppService("test.failing") { request in
+            if request.message["secret"] != nil { throw Secret() }
+            throw AppServiceFailure("The tape is full.", canRetry: true)
+        }
+        try await Loopback.talk(failing) { connection in
+            let told = try await connection.send([:])
+            #expect(told.status == .failure)
+            #expect(told.error?.message == "The tape is full.")
+            #expect(told.error?.canRetry == true)
+            #expect(told.error?.outcome == .failed)
+            let untold = try await connection.send(["secret": true])
+            #expect(untold.status == .failure)
+            #expect(untold.error.map { "\($0) \($0.debugDescription)" }?.contains("hunter2") == false)
+        }
+    }
+
+    @Test func `a message over the limit is not sent, an answer over it is told: status 5`() async throws {
+        let growing = AppService("test.growing", schema: .full, responseSchema: .full) { request in
+            ["data": .data(Data(count: request.message["size"]?.int ?? 0))]
+        }
+        try await Loopback.talk(growing, schema: .full) { connection in
+            let large = try await connection.send(["data": .data(Data(count: 1 << 20))])
+            #expect(large.status == .messageTooLarge)
+            #expect(large.error?.side == .local)
+            #expect(large.error?.outcome == .notCarriedOut)
+            let answer = try await connection.send(["size": .integer(1 << 20)])
+            #expect(answer.status == .messageTooLarge)
+            #expect(answer.error?.side == .remote)
+            let value7 = try await connection.send(["size": 1000]).status
+            #expect(value7 == .success)
+        }
+    }
+
+    @Test func `no answer by the deadline has status 3, outcome unknown, and the handler is cancelled`() async throws {
+        let wasCancelled = Mutex(false)
+        let slow = AppService("test.slow") { _ in
+            do {
+                try await Task.sleep(for: .seconds(60))
+            } catch {
+                wasCancelled.withLock { $0 = true }
+                throw error
+            }
+            return [:]
+        }
+        try await Loopback.talk(slow) { connection in
+            let response = try await connection.send([:], timeout: .milliseconds(100))
+            #expect(response.status == .unknown)
+            #expect(response.error?.code == .deadlineExceeded)
+            #expect(response.error?.outcome == .unknown)
+            try await until { wasCancelled.withLock { $0 } }
+        }
+    }
+
+    @Test func `a cancelled send throws, and the handler is cancelled`() async throws {
+        let started = Mutex(false)
+        let wasCancelled = Mutex(false)
+        let slow = AppService("test.slow") { _ in
+            started.withLock { $0 = true }
+            try? await Task.sleep(for: .seconds(60))
+            wasCancelled.withLock { $0 = Task.isCancelled }
+            return [:]
+        }
+        try await Loopback.talk(slow) { connection in
+            let sending = Task { try await connection.send([:]) }
+            try await until { started.withLock { $0 } }
+            sending.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await sending.value }
+            try await until { wasCancelled.withLock { $0 } }
+        }
+    }
+
+    @Test func `requests start in the order in which they were sent, one at a time if the service says so (R-34)`()
+        async throws
+    {
+        let order = Mutex<[Int]>([])
+        let running = Mutex((now: 0, most: 0))
+        let sequential = AppService("test.sequential", concurrentRequests: 1) { request in
+            running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            order.withLock { $0.append(request.message["n"]?.int ?? -1) }
+            await Task.yield()
+            running.withLock { $0.now -= 1 }
+            return [:]
+        }
+        try await Loopback.talk(sequential) { connection in
+            try await Self.sendInOrder(50, on: connection)
+            #expect(order.withLock { $0 } == Array(0..<50))
+            #expect(running.withLock { $0.most } == 1)
+        }
+    }
+
+    /// Submits requests in order and waits for all of them.
+    static func sendInOrder(_ count: Int, on connection: AppServiceConnection) async throws {
+        let sending = (0..<count).map { number in
+            Task.immediate { try await connection.send(["n": .integer(Int64(number))]) }
+        }
+        for task in sending {
+            let status = try await task.value.status
+            #expect(status == .success)
+        }
+    }
+
+    @Test func `messages of the user's own types go there and back (R-36)`() async throws {
+        struct Ping: Codable, Equatable {
+            var type = "ping"
+            var numbers = [1, 2, 3]
+        }
+        try await Loopback.talk(Loopback.echo) { connection in
+            let answer: Ping = try await connection.send(Ping())
+            #expect(answer == Ping())
+        }
+    }
+
+    @Test func `the service can ask its caller, on the same connection (X-36)`() async throws {
+        let asking = AppService("test.asking") { request in
+            let answer = try await request.connection.send(["question": "name?"]).get()
+            return ["greeting": .string("Hello, \(answer["name"]?.string ?? "?")")]
+        }
+        try await Loopback.talk(asking) { question in
+            #expect(question.message["question"] == "name?")
+            return ["name": "caller"]
+        } _: { connection in
+            let value8 = try await connection.send([:]).message
+            #expect(value8 == ["greeting": "Hello, caller"])
+        }
+    }
+
+    @Test func `the caller's verified identity reaches the handler`() async throws {
+        try await Household.with { household in
+            let seen = Mutex<AppServiceCaller?>(nil)
+            let asking = AppService("test.echo") { request in
+                seen.withLock { $0 = request.caller }
+                return [:]
+            }
+            try await household.withHost([asking]) { host in
+                let (connection, _) = try await Loopback.connect(household, host)
+                _ = try await connection.send([:])
+                let identity = try AccountStore(directory: household.directory).identity()
+                let caller = try #require(seen.withLock { $0 })
+                #expect(caller.systemID == identity.systemID)
+                #expect(caller.accountID == identity.accountID)
+                #expect(caller.claimedApplicationID == "test.caller")
+                await connection.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Testing
+
+/// Opening a connection to an app service, over loopback, with TLS and all.
+@Suite struct ConnectionOpeningTests {
+    @Test func `a service that the application does not offer has status 3`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Loopback.echo]) { host in
+                let (connection, status) = try await Loopback.connect(
+                    household,
+                    host,
+                    AppServiceDescription(name: "nobody")
+                )
+                #expect(status == .appServiceUnavailable)
+                #expect(status.rawValue == 3)
+                #expect(connection.openError?.message.contains("nobody") == true)
+                #expect(connection.openError?.side == .remote)
+            }
+        }
+    }
+
+    @Test func `an application that is not there has status 1 (R-29, R-30)`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Loopback.echo]) { host in
+                let description = AppServiceDescription(name: "test.echo", packageID: "test.other")
+                let (_, status) = try await Loopback.connect(household, host, description)
+                #expect(status == .appNotInstalled)
+            }
+        }
+    }
+
+    @Test func `an address where nobody listens has status 5, and says that retrying may help`() async throws {
+        try await Household.with { household in
+            let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+            let nowhere = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: 1,
+                configuration: household.configuration("test.caller")
+            )
+            let status = try await connection.open(nowhere)
+            #expect(status == .remoteSystemUnavailable)
+            let error = try #require(connection.openError)
+            #expect(error.code == .unreachable)
+            #expect(error.side == .network)
+            #expect(error.canRetry)
+            #expect(error.outcome == .notCarriedOut)
+        }
+    }
+
+    @Test func `a connection that could not be opened can be opened later`() async throws {
+        try await Household.with { household in
+            let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+            let configuration = household.configuration("test.caller")
+            let nowhere = RemoteSystemConnectionRequest(host: "127.0.0.1", port: 1, configuration: configuration)
+            let status = try await connection.open(nowhere)
+            #expect(status == .remoteSystemUnavailable)
+            try await household.withHost([Loopback.echo]) { host in
+                let there = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: configuration
+                )
+                let value3 = try await connection.open(there)
+                #expect(value3 == .success)
+                #expect(connection.openError == nil)
+            }
+        }
+    }
+
+    @Test func `a system of another account is not let in, and is told so: status 7`() async throws {
+        try await Household.with { household in
+            try await Household.with { strangers in
+                try await household.withHost([Loopback.echo]) { host in
+                    let (connection, status) = try await Loopback.connect(
+                        household,
+                        host,
+                        configuration: strangers.configuration("test.stranger")
+                    )
+                    #expect(status == .notAuthorized)
+                    #expect(connection.openError?.code == .notTrusted)
+                }
+            }
+        }
+    }
+
+    @Test func `another system than the one that was meant is not talked to`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Loopback.echo]) { host in
+                let other = try #require(SystemID(bytes: [UInt8](repeating: 7, count: 32)))
+                let (connection, status) = try await Loopback.connect(household, host, systemID: other)
+                #expect(status == .notAuthorized)
+                #expect(connection.openError?.message.contains("Another system") == true)
+            }
+        }
+    }
+
+    @Test func `opening twice is misuse, and so is sending before opening (R-33)`() async throws {
+        try await Loopback.talk(Loopback.echo) { connection in
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: 1,
+                configuration: RemoteSystemsConfiguration(applicationID: "x")
+            )
+            let again = await #expect(throws: RemoteSystemError.self) { _ = try await connection.open(request) }
+            #expect(again?.code == .misuse)
+        }
+        let unopened = AppServiceConnection(to: AppServiceDescription(name: "x"))
+        let early = await #expect(throws: RemoteSystemError.self) { _ = try await unopened.send([:]) }
+        #expect(early?.code == .misuse)
+    }
+
+    @Test func `the connection knows its peer and its limits (X-35)`() async throws {
+        try await Loopback.talk(Loopback.echo) { connection in
+            let info = try #require(connection.info)
+            #expect(info.isProximal)
+            #expect(info.peer.isLocal)
+            #expect(info.peer.claimedApplicationID == "test.host")
+            #expect(info.messageLimit == 1 << 20)
+            #expect(info.address == "127.0.0.1")
+        }
+    }
+}
