@@ -37,6 +37,6 @@ package struct OpenStatus: RawRepresentable, Sendable, Hashable {
     package static let appServiceUnavailable = OpenStatus(rawValue: 3)
     package static let unknown = OpenStatus(rawValue: 4)
     package static let remoteSystemUnavailable = OpenStatus(rawValue: 5)
-    package static let notSupportedByApp = OpenStatus(rawValue: 6)
+    package static let remoteSystemNotSupportedByApp = OpenStatus(rawValue: 6)
     package static let notAuthorized = OpenStatus(rawValue: 7)
 }

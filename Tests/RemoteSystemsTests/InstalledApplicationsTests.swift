@@ -210,7 +210,7 @@ import Testing
         let local = Self.player(supportsRemote: false)
         #expect(InstalledApplication.Service("test.echo").supportsRemote == false)
         let refusal = ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: false)
-        #expect(refusal?.status == .notSupportedByApp)
+        #expect(refusal?.status == .remoteSystemNotSupportedByApp)
         #expect(ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: true) == nil)
         #expect(ApplicationReferral.refusal(of: Self.player(), to: self.hello("test.echo"), isLocal: false) == nil)
         // And other machines are not told of it.
@@ -227,7 +227,7 @@ import Testing
         let player = Self.player(callers: callers)
         let refusal = ApplicationReferral.refusal(of: player, to: self.hello("test.echo", from: caller), isLocal: false)
         #expect((refusal == nil) == isAllowed)
-        #expect(refusal?.status ?? .notSupportedByApp == .notSupportedByApp)
+        #expect(refusal?.status ?? .remoteSystemNotSupportedByApp == .remoteSystemNotSupportedByApp)
     }
 
     @Test func `a launch starts an application that opens URIs, and no other`() {

@@ -43,7 +43,7 @@ public struct AppService: Sendable {
         /// Who may call it.
         public var callers: AppServiceCallers
         /// Whether other systems may call it; if not, only programs on the same system. Others are refused with
-        /// ``AppServiceConnectionStatus/notSupportedByApp``. In code it is on unless set, since whoever gives a service to a
+        /// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``. In code it is on unless set, since whoever gives a service to a
         /// ``RemoteSystemHost`` means it to be called from elsewhere (`Docs/decisions/0009`).
         public var supportsRemote: Bool
 

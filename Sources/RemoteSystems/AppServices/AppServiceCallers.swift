@@ -32,7 +32,7 @@ extension AppService {
     func refusal(application: String, isLocal: Bool, host: String) -> Refusal? {
         guard self.supportsRemote || isLocal else {
             return Refusal(
-                .notSupportedByApp,
+                .remoteSystemNotSupportedByApp,
                 "The application \(host) offers the service \(self.name) only to programs on the same system."
             )
         }
@@ -44,7 +44,7 @@ extension AppService {
             }
         guard isAllowed else {
             return Refusal(
-                .notSupportedByApp,
+                .remoteSystemNotSupportedByApp,
                 "The application \(host) does not offer the service \(self.name) to the application "
                     + "\(application.isEmpty ? "that does not say its id" : application). Its owner decides to which."
             )

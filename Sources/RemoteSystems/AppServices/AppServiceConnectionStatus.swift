@@ -24,7 +24,7 @@ public struct AppServiceConnectionStatus: RawRepresentable, Sendable, Hashable {
     /// The system cannot be reached.
     public static let remoteSystemUnavailable = AppServiceConnectionStatus(rawValue: 5)
     /// The application does not offer this service to other systems.
-    public static let notSupportedByApp = AppServiceConnectionStatus(rawValue: 6)
+    public static let remoteSystemNotSupportedByApp = AppServiceConnectionStatus(rawValue: 6)
     /// The system does not let us in, or is not one we trust.
     public static let notAuthorized = AppServiceConnectionStatus(rawValue: 7)
 }
@@ -39,7 +39,7 @@ extension AppServiceConnectionStatus: CustomStringConvertible {
         case .appServiceUnavailable: "appServiceUnavailable"
         case .unknown: "unknown"
         case .remoteSystemUnavailable: "remoteSystemUnavailable"
-        case .notSupportedByApp: "notSupportedByApp"
+        case .remoteSystemNotSupportedByApp: "remoteSystemNotSupportedByApp"
         case .notAuthorized: "notAuthorized"
         default: "appServiceConnectionStatus \(self.rawValue)"
         }

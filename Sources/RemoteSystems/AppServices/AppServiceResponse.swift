@@ -23,15 +23,14 @@ public struct AppServiceResponse: Sendable {
     ///
     /// - Throws: ``RemoteSystemError`` for every other status.
     public func get() throws(RemoteSystemError) -> ValueSet {
-        guard self.status == .success else {
-            throw self.error
-                ?? RemoteSystemError(
-                    .serviceFailed,
-                    "The service failed (\(self.status)).",
-                    side: .remote,
-                    outcome: .failed
-                )
-        }
+        guard self.status == .success else { throw self.error ?? .serviceFailed("\(self.status)") }
         return self.message
+    }
+}
+
+extension RemoteSystemError {
+    /// For a response that somebody made without an error of its own.
+    static func serviceFailed(_ status: String) -> RemoteSystemError {
+        RemoteSystemError(.serviceFailed, "The service failed (\(status)).", side: .remote, outcome: .failed)
     }
 }

@@ -27,15 +27,7 @@ public struct StatelessAppServiceResponse: Sendable {
     ///
     /// - Throws: ``RemoteSystemError`` for every other status.
     public func get() throws(RemoteSystemError) -> ValueSet {
-        guard self.status == .success else {
-            throw self.error
-                ?? RemoteSystemError(
-                    .serviceFailed,
-                    "The service failed (\(self.status)).",
-                    side: .remote,
-                    outcome: .failed
-                )
-        }
+        guard self.status == .success else { throw self.error ?? .serviceFailed("\(self.status)") }
         return self.message
     }
 }

@@ -28,7 +28,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
     /// The other side is out of room for requests.
     public static let resourceLimitsExceeded = StatelessAppServiceResponseStatus(rawValue: 7)
     /// The message or its answer is larger than the receiver takes.
-    public static let messageSizeTooLarge = StatelessAppServiceResponseStatus(rawValue: 8)
+    public static let messageTooLarge = StatelessAppServiceResponseStatus(rawValue: 8)
     /// The service got the message and could not do what it asks for.
     public static let failure = StatelessAppServiceResponseStatus(rawValue: 9)
     /// It failed for another reason, or no answer came: the error that goes with it says which, and whether the message may
@@ -43,7 +43,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
         case .appUnavailable: self = .appUnavailable
         case .appServiceUnavailable: self = .appServiceUnavailable
         case .remoteSystemUnavailable: self = .remoteSystemUnavailable
-        case .notSupportedByApp: self = .remoteSystemNotSupportedByApp
+        case .remoteSystemNotSupportedByApp: self = .remoteSystemNotSupportedByApp
         case .notAuthorized: self = .notAuthorized
         default: self = .unknown
         }
@@ -56,7 +56,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
         case .failure: self = .failure
         case .resourceLimitsExceeded: self = .resourceLimitsExceeded
         case .remoteSystemUnavailable: self = .remoteSystemUnavailable
-        case .messageTooLarge: self = .messageSizeTooLarge
+        case .messageTooLarge: self = .messageTooLarge
         // The application closed it before the message could leave.
         case .connectionClosed: self = .appUnavailable
         default: self = .unknown
@@ -76,7 +76,7 @@ extension StatelessAppServiceResponseStatus: CustomStringConvertible {
         case .remoteSystemNotSupportedByApp: "remoteSystemNotSupportedByApp"
         case .notAuthorized: "notAuthorized"
         case .resourceLimitsExceeded: "resourceLimitsExceeded"
-        case .messageSizeTooLarge: "messageSizeTooLarge"
+        case .messageTooLarge: "messageTooLarge"
         case .failure: "failure"
         case .unknown: "unknown"
         default: "statelessAppServiceResponseStatus \(self.rawValue)"

@@ -25,13 +25,13 @@ struct ApplicationReferral: Sendable {
         }
         guard service.supportsRemote || isLocal else {
             return Refusal(
-                .notSupportedByApp,
+                .remoteSystemNotSupportedByApp,
                 "The application \(application.id) offers the service \(service.name) to its own machine only."
             )
         }
         guard service.callers.include(hello.application, of: application.id) else {
             return Refusal(
-                .notSupportedByApp,
+                .remoteSystemNotSupportedByApp,
                 "The application \(application.id) offers the service \(service.name) to certain applications only, "
                     + "and \(hello.application) is none of them."
             )

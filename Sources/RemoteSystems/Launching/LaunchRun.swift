@@ -149,7 +149,7 @@ extension RemoteLaunchURIResult {
             case (.refused, .appNotInstalled?), (.refused, .appUnavailable?): .appUnavailable
             case (.refused, .appServiceUnavailable?): .protocolUnavailable
             case (.refused, .remoteSystemUnavailable?): .remoteSystemUnavailable
-            case (.refused, .notSupportedByApp?), (.refused, .notAuthorized?): .deniedByRemoteSystem
+            case (.refused, .remoteSystemNotSupportedByApp?), (.refused, .notAuthorized?): .deniedByRemoteSystem
             case (.unreachable, _): .remoteSystemUnavailable
             case (.peerNotTrusted, _): .deniedByLocalSystem
             default: .unknown

@@ -124,7 +124,7 @@ extension RemoteSystemError {
     func endsTrying(_ status: AppServiceConnectionStatus?, canBeFound: Bool) -> Bool {
         switch self.code {
         case .misuse, .identity, .incompatibleVersion, .invalidMessage, .messageTooLarge: true
-        case .refused: status == .notAuthorized || status == .notSupportedByApp
+        case .refused: status == .notAuthorized || status == .remoteSystemNotSupportedByApp
         case .notTrusted: !self.canRetry && !canBeFound
         default: false
         }

@@ -104,7 +104,7 @@ struct CallCommand: Subcommand {
     /// - Returns: Whether the service did what it was asked for.
     private static func tell(_ answer: StatelessAppServiceResponse, _ output: Output) throws -> Bool {
         let isAnswered: Set<StatelessAppServiceResponseStatus> = [
-            .success, .failure, .resourceLimitsExceeded, .messageSizeTooLarge,
+            .success, .failure, .resourceLimitsExceeded, .messageTooLarge,
         ]
         guard isAnswered.contains(answer.status), answer.error?.outcome != .notCarriedOut else {
             throw answer.error ?? RemoteSystemError(.refused, "No answer came (\(answer.status)).", side: .remote)

@@ -81,7 +81,7 @@ struct MarkOutput: Encodable {
 extension RemoteSystem {
     /// The names of what it can do.
     var capabilities: [String] {
-        let known: [KnownRemoteSystemCapability] = [.appService, .launchURI, .remoteSession, .spatialEntity]
+        let known: [RemoteSystemCapability] = [.appService, .launchURI, .remoteSession, .spatialEntity]
         return known.filter { self.supports($0) }.map(\.rawValue)
     }
 

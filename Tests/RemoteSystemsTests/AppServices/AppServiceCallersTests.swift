@@ -44,7 +44,7 @@ import Testing
         let refusal = service.refusal(application: example.application, isLocal: example.isLocal, host: "test.host")
         #expect((refusal == nil) == example.isAllowed)
         if let refusal {
-            #expect(refusal.status == .notSupportedByApp)
+            #expect(refusal.status == .remoteSystemNotSupportedByApp)
             #expect(refusal.failure.text.contains("test.service"))
             #expect(!refusal.failure.canRetry)
         }
@@ -65,7 +65,7 @@ import Testing
         try await Household.with { household in
             try await household.withHost([service]) { host in
                 let (refused, status) = try await Loopback.connect(household, host)
-                #expect(status == .notSupportedByApp)
+                #expect(status == .remoteSystemNotSupportedByApp)
                 #expect(refused.openError?.message.contains("test.caller") == true)
                 #expect(seen.withLock { $0 } == 0)
                 let (friend, welcome) = try await Loopback.connect(

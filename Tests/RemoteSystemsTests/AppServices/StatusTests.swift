@@ -14,7 +14,6 @@ import ValueSets
 
 /// Every status that a caller of app services can get, each brought about for real over loopback.
 @Suite struct StatusTests {
-
     static let description = AppServiceDescription(name: "test.service")
     static let echo = AppService("test.service") { $0.message }
 
@@ -32,7 +31,7 @@ import ValueSets
             case .otherService: .appServiceUnavailable
             case .unknown: .unknown
             case .nobody: .remoteSystemUnavailable
-            case .localOnly: .notSupportedByApp
+            case .localOnly: .remoteSystemNotSupportedByApp
             case .strangers: .notAuthorized
             case .newerRefusal: AppServiceConnectionStatus(rawValue: 4711)
             }
@@ -181,7 +180,7 @@ import ValueSets
         let numbers = [0, 1, 2, 3, 4, 5, 6, 7]
         let statuses: [AppServiceConnectionStatus] = [
             .success, .appNotInstalled, .appUnavailable, .appServiceUnavailable, .unknown, .remoteSystemUnavailable,
-            .notSupportedByApp, .notAuthorized,
+            .remoteSystemNotSupportedByApp, .notAuthorized,
         ]
         #expect(statuses.map(\.rawValue) == numbers)
         let reached = Set(Place.allCases.map(\.status))
@@ -225,7 +224,7 @@ import ValueSets
             case .overLimit: .resourceLimitsExceeded
             case .late: .unknown
             case .systemBehind: .remoteSystemUnavailable
-            case .tooLarge: .messageSizeTooLarge
+            case .tooLarge: .messageTooLarge
             case .noRoom, .closed: nil
             }
         }
@@ -368,7 +367,7 @@ import ValueSets
     @Test func `the numbers without a connection are Project Rome's (X-24)`() {
         let statuses: [StatelessAppServiceResponseStatus] = [
             .success, .appNotInstalled, .appUnavailable, .appServiceUnavailable, .remoteSystemUnavailable,
-            .remoteSystemNotSupportedByApp, .notAuthorized, .resourceLimitsExceeded, .messageSizeTooLarge, .failure,
+            .remoteSystemNotSupportedByApp, .notAuthorized, .resourceLimitsExceeded, .messageTooLarge, .failure,
             .unknown,
         ]
         #expect(statuses.map(\.rawValue) == Array(0...10))

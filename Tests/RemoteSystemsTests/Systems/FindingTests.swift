@@ -193,7 +193,7 @@ import Testing
                 #expect(!system.supports(.launchURI))
                 #expect(!system.supports(.remoteSession))
                 #expect(!system.supports(.spatialEntity))
-                #expect(!system.supports(KnownRemoteSystemCapability(rawValue: "teleport")))
+                #expect(!system.supports(RemoteSystemCapability(rawValue: "teleport")))
                 var opener = system
                 opener.applications[0].uriSchemes = ["https"]
                 #expect(opener.supports(.launchURI))

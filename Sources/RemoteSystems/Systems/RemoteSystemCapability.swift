@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that a system may be able to do (Project Rome's `KnownRemoteSystemCapabilities`).
-public struct KnownRemoteSystemCapability: RawRepresentable, Sendable, Hashable {
+/// Something that a system may be able to do (one of Project Rome's `KnownRemoteSystemCapabilities`).
+public struct RemoteSystemCapability: RawRepresentable, Sendable, Hashable {
     /// The capability's name.
     public var rawValue: String
 
@@ -10,16 +10,16 @@ public struct KnownRemoteSystemCapability: RawRepresentable, Sendable, Hashable 
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// An application on it offers an app service to other systems.
-    public static let appService = KnownRemoteSystemCapability(rawValue: "appService")
+    public static let appService = RemoteSystemCapability(rawValue: "appService")
     /// An application on it opens URIs that are sent to it.
-    public static let launchURI = KnownRemoteSystemCapability(rawValue: "launchURI")
+    public static let launchURI = RemoteSystemCapability(rawValue: "launchURI")
     /// It takes part in sessions of several systems. No system does yet.
-    public static let remoteSession = KnownRemoteSystemCapability(rawValue: "remoteSession")
+    public static let remoteSession = RemoteSystemCapability(rawValue: "remoteSession")
     /// It shares places in the room around it. No system does.
-    public static let spatialEntity = KnownRemoteSystemCapability(rawValue: "spatialEntity")
+    public static let spatialEntity = RemoteSystemCapability(rawValue: "spatialEntity")
 }
 
-extension KnownRemoteSystemCapability: CustomStringConvertible {
+extension RemoteSystemCapability: CustomStringConvertible {
     /// The capability's name.
     public var description: String { self.rawValue }
 }
@@ -28,7 +28,7 @@ extension RemoteSystem {
     /// Whether the system can do this, as far as its applications have told; always known at once, nobody is asked.
     ///
     /// A capability that is not known here is one that the system does not have.
-    public func supports(_ capability: KnownRemoteSystemCapability) -> Bool {
+    public func supports(_ capability: RemoteSystemCapability) -> Bool {
         switch capability {
         case .appService:
             self.applications.contains { application in
