@@ -7,7 +7,7 @@ internal import ValueSets
 
 /// Errors of the floors below, in this floor's words.
 extension RemoteSystemError {
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let error as RemoteSystemError: self = error
         case let error as TransportError: self.init(transport: error)

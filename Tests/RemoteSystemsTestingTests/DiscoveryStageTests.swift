@@ -105,15 +105,14 @@ import Testing
         }
     }
 
-    @Test func `a stranger that claims to be of the account is told as an error, and is not added`() async throws {
+    @Test func `an impostor that claims to be of the account is told as an error, and is not added`() async throws {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             let recorder = stage.record(watcher)
             try await watcher.start()
             let stranger = try stage.system(
                 "Stranger",
-                applications: [StagedApplication("test.host")],
-                isStranger: true
+                account: .impostor
             )
             try await stage.appears(stranger)
             let error = try await recorder.error()

@@ -41,4 +41,14 @@ import Testing
             #expect(speakers == [:])
         }
     }
+
+    @Test func `a ping is answered, and nothing else is`() async throws {
+        let ping = AppService("com.example.ping") { request in
+            guard request.message["Type"] == "ping" else { throw AppServiceFailure("This is no ping.") }
+            return ["Type": "pong"]
+        }
+        let answer = try await ping.respond(to: .staged(["Type": "ping"]))
+        #expect(answer == ["Type": "pong"])
+        await #expect(throws: AppServiceFailure.self) { try await ping.respond(to: .staged(["Type": "pang"])) }
+    }
 }

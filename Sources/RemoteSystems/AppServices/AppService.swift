@@ -78,7 +78,7 @@ public struct AppService: Sendable {
     var callers: AppServiceCallers { self.options.callers }
     var supportsRemote: Bool { self.options.supportsRemote }
 
-    let provider: any AppServiceProvider
+    package let provider: any AppServiceProvider
 
     /// A service answered by a closure.
     ///

@@ -17,6 +17,20 @@ public struct AppServiceRequest: Sendable {
     public let idempotencyKey: IdempotencyKey?
     /// The connection it came over, for requests in the other direction.
     public let connection: AppServiceConnection
+
+    package init(
+        message: ValueSet,
+        caller: AppServiceCaller,
+        deadline: ContinuousClock.Instant,
+        idempotencyKey: IdempotencyKey?,
+        connection: AppServiceConnection
+    ) {
+        self.message = message
+        self.caller = caller
+        self.deadline = deadline
+        self.idempotencyKey = idempotencyKey
+        self.connection = connection
+    }
 }
 
 /// Who is at the other end of a connection.
@@ -33,6 +47,20 @@ public struct AppServiceCaller: Sendable, Hashable {
     public let isLocal: Bool
     /// The application's id as the other side says; only the system is proved.
     public let claimedApplicationID: String
+
+    package init(
+        systemID: SystemID,
+        accountID: AccountID?,
+        authorizationKind: RemoteSystemAuthorizationKind,
+        isLocal: Bool,
+        claimedApplicationID: String
+    ) {
+        self.systemID = systemID
+        self.accountID = accountID
+        self.authorizationKind = authorizationKind
+        self.isLocal = isLocal
+        self.claimedApplicationID = claimedApplicationID
+    }
 }
 
 /// Thrown by a handler to tell the caller why its request failed. The text of any other error stays here.

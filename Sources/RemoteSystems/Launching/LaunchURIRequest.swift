@@ -17,6 +17,22 @@ public struct LaunchURIRequest: Sendable {
     public let caller: AppServiceCaller
     /// When the launcher stops waiting. The provider's task is cancelled then.
     public let deadline: ContinuousClock.Instant
+
+    package init(
+        uri: LaunchURI,
+        isFallback: Bool,
+        options: RemoteLauncherOptions,
+        inputData: ValueSet?,
+        caller: AppServiceCaller,
+        deadline: ContinuousClock.Instant
+    ) {
+        self.uri = uri
+        self.isFallback = isFallback
+        self.options = options
+        self.inputData = inputData
+        self.caller = caller
+        self.deadline = deadline
+    }
 }
 
 /// What a ``LaunchURIProvider`` has done about a URI.
@@ -29,10 +45,18 @@ public struct LaunchURIDecision: Sendable, Hashable {
     let kind: Kind
 
     /// The status that the launcher is told.
-    package var status: RemoteLaunchURIStatus {
+    public var status: RemoteLaunchURIStatus {
         switch self.kind {
         case .opened: .success
         case .notOpened(let status, _, _): status
+        }
+    }
+
+    /// The sentence that the launcher is told; `nil` if it is open.
+    public var reason: String? {
+        switch self.kind {
+        case .opened: nil
+        case .notOpened(_, let reason, _): reason
         }
     }
 

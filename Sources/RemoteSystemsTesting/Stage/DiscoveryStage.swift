@@ -86,16 +86,23 @@ public final class DiscoveryStage: Sendable {
     // MARK: The code under test
 
     /// For the code under test: makes its watchers, hosts and connections part of the stage. They run on a system of the
-    /// account that is not one of ``system(_:kind:applications:isStranger:)``.
+    /// account that is not one of ``system(_:kind:account:applications:)``.
     public var configuration: RemoteSystemsConfiguration { self.configuration(applicationID: "test.application") }
 
     /// ``configuration``, for an application with an id of its own.
-    public func configuration(applicationID: String) -> RemoteSystemsConfiguration {
+    ///
+    /// - Parameters:
+    ///   - applicationID: the application's id.
+    ///   - account: whose the system is on which it runs, for callers that are strangers to others on the stage.
+    public func configuration(
+        applicationID: String,
+        account: StagedAccount = .own
+    ) -> RemoteSystemsConfiguration {
         self.makeConfiguration(
             applicationID,
             at: self.here,
             facts: MachineFacts(displayName: "Here", kind: .desktop),
-            identity: { try ThrowAwayAccount.shared.system(0) }
+            identity: { try account.system(0) }
         )
     }
 
@@ -135,6 +142,7 @@ public final class DiscoveryStage: Sendable {
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
+        account: StagedAccount = .own,
         application: String = "test.host",
         attributes: [String: String] = [:],
         services: [AppService] = []
@@ -142,6 +150,7 @@ public final class DiscoveryStage: Sendable {
         try self.system(
             displayName,
             kind: kind,
+            account: account,
             applications: [StagedApplication(application, attributes: attributes, services: services)]
         )
     }
@@ -151,20 +160,20 @@ public final class DiscoveryStage: Sendable {
     /// - Parameters:
     ///   - displayName: its name for people.
     ///   - kind: what sort of machine it is.
+    ///   - account: whose it is.
     ///   - applications: what runs on it.
-    ///   - isStranger: whether it belongs to another account but claims to be of ours, as an attacker might.
     /// - Throws: what keeps its keys from being made.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
-        applications: [StagedApplication],
-        isStranger: Bool = false
+        account: StagedAccount = .own,
+        applications: [StagedApplication]
     ) throws -> StagedSystem {
         let number = self.lastSystem.withLock { last in
             last += 1
             return last
         }
-        let identity = try self.identity(number, isStranger: isStranger)
+        let identity = try account.system(number)
         let site = self.network.makeSite()
         let facts = MachineFacts(displayName: displayName, kind: kind)
         let system = StagedSystem(
@@ -179,20 +188,6 @@ public final class DiscoveryStage: Sendable {
         )
         self.systems.withLock { $0.append(system) }
         return system
-    }
-
-    /// A stranger that knows how to look like ours has our account's discovery key, and keys of its own.
-    private func identity(_ number: Int, isStranger: Bool) throws -> SystemIdentity {
-        let ours = try ThrowAwayAccount.shared.system(number)
-        guard isStranger else { return ours }
-        let theirs = try ThrowAwayAccount.stranger.system(number)
-        return try SystemIdentity(
-            rootCertificate: theirs.rootCertificate,
-            certificate: theirs.certificate,
-            systemKey: theirs.systemKey,
-            discoveryKey: ours.discoveryKey,
-            isAuthority: false
-        )
     }
 
     // MARK: The script

@@ -11,19 +11,28 @@ public struct StagedApplication: Sendable {
     public var displayName: String?
     /// What it says of itself.
     public var attributes: [String: String]
-    /// The services that it offers. They are answered by a real host, in this process.
+    /// The services that it offers, with their options: who may call, version, summary. They are answered by a real host,
+    /// in this process.
     public var services: [AppService]
+    /// Opens URIs that other systems of its account launch there.
+    public var launchURIProvider: (any LaunchURIProvider)?
+    /// Whether systems of other accounts may find it and call what is offered to anyone nearby.
+    public var allowsAnyoneNearby: Bool
 
     /// An application.
     public init(
         _ id: String,
         displayName: String? = nil,
         attributes: [String: String] = [:],
-        services: [AppService] = []
+        services: [AppService] = [],
+        launchURIProvider: (any LaunchURIProvider)? = nil,
+        allowsAnyoneNearby: Bool = false
     ) {
         self.id = id
         self.displayName = displayName
         self.attributes = attributes
         self.services = services
+        self.launchURIProvider = launchURIProvider
+        self.allowsAnyoneNearby = allowsAnyoneNearby
     }
 }

@@ -67,6 +67,8 @@ public final class StagedSystem: Sendable {
                 var options = RemoteSystemHost.Options()
                 options.displayName = application.displayName
                 options.attributes = state.attributes[application.id] ?? [:]
+                options.launchURIProvider = application.launchURIProvider
+                options.allowsAnyoneNearby = application.allowsAnyoneNearby
                 let host = RemoteSystemHost(
                     configuration,
                     services: application.services,
