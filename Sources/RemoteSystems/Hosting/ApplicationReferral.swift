@@ -79,7 +79,7 @@ extension ApplicationReferral {
                 installed: installed,
                 running: running,
                 timeout: options.startTimeout,
-                time: local.environment.time,
+                environment: local.environment,
                 logger: local.logger
             )
         )

@@ -14,7 +14,7 @@ actor ApplicationStarter {
 
     private let installed: any InstalledApplications
     private let running: RunningApplications
-    private let time: TimeSource
+    private let environment: LocalEnvironment
     private var timeout: Duration
     private let logger: Logger
     private var starts: [String: Task<Outcome, Never>] = [:]
@@ -35,15 +35,17 @@ actor ApplicationStarter {
         installed: any InstalledApplications,
         running: RunningApplications,
         timeout: Duration,
-        time: TimeSource,
+        environment: LocalEnvironment,
         logger: Logger
     ) {
         self.installed = installed
         self.running = running
-        self.time = time
+        self.environment = environment
         self.timeout = Self.bounded(timeout)
         self.logger = logger
     }
+
+    private var time: TimeSource { self.environment.time }
 
     private static func bounded(_ timeout: Duration) -> Duration {
         min(max(timeout, .milliseconds(100)), .seconds(300))
@@ -64,7 +66,7 @@ actor ApplicationStarter {
         guard self.waiting < Self.mostWaiting, self.starts[id] != nil || self.starts.count < Self.mostStarts else {
             return .failed("Too many applications are being started on that system; try again in a moment.")
         }
-        let start = self.starts[id] ?? Task { await self.start(id) }
+        let start = self.starts[id] ?? Task(executorPreference: self.environment.taskExecutor) { await self.start(id) }
         self.starts[id] = start
         self.waiting += 1
         defer { self.waiting -= 1 }
