@@ -86,35 +86,7 @@ extension HostDaemonTests {
             try await Daemon.with { daemon in
                 try daemon.install("test.player", start: #"{"dbus": "test.player.Service"}"#)
                 try daemon.install("test.unknown", start: #"{"dbus": "test.unknown.Service"}"#)
-                let services = "\(daemon.directory)/services"
-                try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
-                try """
-                [D-BUS Service]
-                Name=test.player.Service
-                Exec=\(try builtProgram("installed-application")) test.player \(daemon.record)
-                """.write(toFile: "\(services)/player.service", atomically: true, encoding: .utf8)
-                try """
-                <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
-                 "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-                <busconfig>
-                  <type>session</type>
-                  <listen>unix:path=\(daemon.directory)/bus</listen>
-                  <servicedir>\(services)</servicedir>
-                  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
-                </busconfig>
-                """.write(toFile: "\(daemon.directory)/bus.conf", atomically: true, encoding: .utf8)
-                let bus = try ChildProcess(
-                    [
-                        "dbus-daemon", "--config-file=\(daemon.directory)/bus.conf", "--nofork", "--nopidfile",
-                        "--nosyslog",
-                    ],
-                    environment: daemon.environment,
-                    readsErrors: true
-                )
-                do {
-                    _ = try await eventually("the bus") {
-                        FileManager.default.fileExists(atPath: "\(daemon.directory)/bus") ? true : nil
-                    }
+                try await daemon.withBus(starting: ["test.player.Service": try daemon.program("test.player")]) {
                     try await daemon.whileRunning { _, port in
                         let player = try await daemon.call("test.player", port: port)
                         #expect(player.0 == .success, "\(player.1.debugDescription)")
@@ -126,11 +98,7 @@ extension HostDaemonTests {
                             "\(unknown.1.debugDescription)"
                         )
                     }
-                } catch {
-                    await bus.stop()
-                    throw error
                 }
-                await bus.stop()
             }
         }
 

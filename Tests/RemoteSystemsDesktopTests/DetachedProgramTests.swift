@@ -29,4 +29,28 @@ import Testing
     func `what a service manager tells this process alone is not passed on`(name: String, isPrivate: Bool) {
         #expect(DetachedProgram.isPrivate(name) == isPrivate)
     }
+
+    @Test(arguments: [
+        ("exit 0", "it ended with exit status 0"), ("exit 3", "it ended with exit status 3"),
+        ("kill -KILL $$", "it was ended by signal 9"),
+    ])
+    func `whoever waits for its end learns how it ended, before and after`(script: String, end: String) async throws {
+        let program = try DetachedProgram(["/bin/sh", "-c", script]).start()
+        async let first = program.end()
+        async let second = program.end()
+        let ends = await [first, second, program.end()]
+        #expect(ends.map { $0?.description } == [end, end, end])
+        #expect(program.ended?.description == end)
+    }
+
+    @Test func `waiting for one that goes on ends with the task that waits, and a signal ends it (X-34)`() async throws
+    {
+        let program = try DetachedProgram(["/bin/sleep", "60"]).start()
+        let waiting = Task { await program.end() }
+        waiting.cancel()
+        #expect(await waiting.value == nil)
+        #expect(program.ended == nil)
+        program.signal(SIGKILL)
+        #expect(await program.end()?.description == "it was ended by signal 9")
+    }
 }

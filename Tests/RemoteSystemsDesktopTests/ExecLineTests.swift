@@ -43,6 +43,19 @@ import Testing
         #expect(throws: flaw) { try Self.arguments(template) }
     }
 
+    @Test func `with nothing to open the places for a URI are empty, and a line without one is fine (R-26)`() throws {
+        func arguments(_ template: [String]) throws -> [String] {
+            try ExecLine.arguments(template, for: nil, entry: DesktopEntry(id: "a.desktop", name: "A", icon: "pic"))
+        }
+        #expect(try arguments(["play"]) == ["play"])
+        #expect(
+            try arguments(["play", "%u", "-v", "%U", "%f", "--url=%u", "%i", "%c"])
+                == ["play", "-v", "--url=", "--icon", "pic", "A"]
+        )
+        #expect(throws: ExecLine.Flaw.empty) { try arguments([]) }
+        #expect(throws: ExecLine.Flaw.unknownCode) { try arguments(["play", "%x"]) }
+    }
+
     @Test func `a shell may get a URI as an argument of its script`() throws {
         #expect(
             try Self.arguments(["sh", "-c", #"exec play "$1""#, "sh", "%u"])

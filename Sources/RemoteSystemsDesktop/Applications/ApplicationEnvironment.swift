@@ -7,8 +7,9 @@ package enum ApplicationEnvironment {
     private static let names: Set<String> = [
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
         "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "JOURNAL_STREAM",
+        "DESKTOP_SESSION", "XMODIFIERS",
     ]
-    private static let prefixes = ["LC_", "XDG_"]
+    private static let prefixes = ["LC_", "XDG_", "GDK_", "GTK_", "QT_"]
 
     /// What of the host's environment is passed on.
     ///

@@ -13,7 +13,7 @@ internal import Synchronization
 /// A manifest is `remote-systems/applications/ID.json` in `$XDG_DATA_HOME` or one of `$XDG_DATA_DIRS`. Of two with one id the one in
 /// the earlier directory counts. One that is not understood is left out and told in ``problems``.
 ///
-/// ``run()`` looks for changes every two seconds and buries programs that were started and have ended.
+/// ``run()`` looks for changes every two seconds.
 public final class ApplicationRegistry: InstalledApplications, Service {
     private struct State {
         var manifests: [String: ApplicationManifest] = [:]
@@ -22,7 +22,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
         var nextListener: UInt64 = 0
         /// The program of each application that was started from here last.
-        var programs: [String: Int32] = [:]
+        var programs: [String: StartedProgram] = [:]
     }
 
     /// Where manifests are looked for, the first first.
@@ -31,7 +31,6 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     private let environment: [String: String]
     private let stateDirectory: String?
     private let logger: Logger
-    private let children = ChildProcesses()
     private let state = Mutex(State())
 
     /// So many manifests are read.
@@ -170,35 +169,54 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         switch manifest.start {
         case .dbus(let name): try await bus.activate(name)
         case .systemd(let unit): try await bus.startUnit(unit)
-        case .desktop(let id): try await bus.launchEntry(id)
-        case .exec(let arguments): try await self.run(arguments, of: id)
+        case .exec(let arguments): try await self.run(arguments, in: "/", of: id)
+        case .desktop(let entryID):
+            guard let way = await self.way(toEntry: entryID) else {
+                throw StartFailure("There is no desktop entry \(entryID), or what it runs is not installed.")
+            }
+            switch way.start {
+            case .activate(let busName, let path): try await bus.activateApplication(busName, objectPath: path)
+            case .spawn(let arguments): try await self.run(arguments, in: way.directory ?? "/", of: id)
+            case .refuse(let refusal): throw StartFailure(refusal.text)
+            }
+        }
+    }
+
+    /// How a desktop entry is started here with nothing to open, and in which directory if it says so; `nil` if there is none.
+    private func way(toEntry id: String) async -> (start: DesktopStart, directory: String?)? {
+        let environment = self.programEnvironment
+        return await BlockingCalls.run {
+            guard let entry = DesktopEntries.entry(id: id) else { return nil }
+            let session = DesktopStart.Session(for: entry, in: environment)
+            return (DesktopStart(entry, uri: nil, session: session), entry.directory)
         }
     }
 
     /// Runs a program, and watches it for as long as the host waits: one that fails is told at once.
-    private func run(_ arguments: [String], of id: String) async throws {
-        let pid = try self.program(arguments, of: id)
-        defer { self.children.release(pid) }
-        while true {
-            if let status = self.children.end(of: pid) {
-                // One that puts itself into the background ends well, and may still come up.
-                guard status != 0 else { return }
-                throw StartFailure("\(arguments[0]): \(ChildProcesses.describe(status)) before it could be reached.")
-            }
-            try await Task.sleep(for: .milliseconds(20))
-        }
+    private func run(_ arguments: [String], in directory: String, of id: String) async throws {
+        let program = try self.program(arguments, in: directory, of: id)
+        // One that puts itself into the background ends well, and may still come up.
+        guard let end = await program.end(), !end.isSuccess else { return }
+        throw StartFailure("\(arguments[0]): \(end) before it could be reached.")
     }
 
     /// One that was started before, and takes its time, is waited for again and not started a second time.
-    private func program(_ arguments: [String], of id: String) throws -> Int32 {
-        if let last = self.state.withLock({ $0.programs[id] }), self.children.isAwaitedAgain(last) { return last }
-        let pid = try self.children.start(
-            arguments,
-            environment: ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory),
-            keepsOutput: self.environment["JOURNAL_STREAM"] != nil
-        )
-        self.state.withLock { $0.programs[id] = pid }
-        return pid
+    private func program(_ arguments: [String], in directory: String, of id: String) throws -> StartedProgram {
+        if let last = self.state.withLock({ $0.programs[id] }), last.ended == nil { return last }
+        var program = DetachedProgram(arguments, environment: self.programEnvironment, directory: directory)
+        program.keepsOutput = self.environment["JOURNAL_STREAM"] != nil
+        let started: StartedProgram
+        do {
+            started = try program.start()
+        } catch {
+            throw StartFailure("\(arguments[0]) cannot be run: \(error).")
+        }
+        self.state.withLock { $0.programs[id] = started }
+        return started
+    }
+
+    private var programEnvironment: [String: String] {
+        ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory)
     }
 
     // MARK: Service
@@ -208,7 +226,6 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 try await Task.sleep(for: Self.interval)
-                self.children.reap()
                 let stamp = self.stamp()
                 if self.state.withLock({ $0.stamp != stamp }) { self.reload() }
             }

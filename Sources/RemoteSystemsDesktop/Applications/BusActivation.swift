@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
-internal import Dispatch
 
-/// Has others start something: the message bus, the service manager over the bus, or the desktop's own launcher.
-///
-/// GIO's calls block; each runs on a queue of its own and takes a bounded time.
+/// Has others start something: the message bus, or the service manager over the bus.
 struct BusActivation: Sendable {
-    private static let queue = DispatchQueue(label: "remote-systems.activation", attributes: .concurrent)
-    /// How long the bus may take to answer.
-    private static let milliseconds: Int32 = 10_000
+    /// How long the bus may take to answer: longer than a host waits for any start, which then cancels the call.
+    private static let milliseconds: Int32 = 310_000
 
     /// Whose bus: the user's, or the machine's where there is no user's.
     let isSession: Bool
@@ -51,17 +47,22 @@ struct BusActivation: Sendable {
         }
     }
 
-    /// Launches a desktop entry as the desktop's menu does, with nothing to open.
-    func launchEntry(_ id: String) async throws {
+    /// Has an application come up by itself (Desktop Entry Specification, "D-Bus Activation"); the bus starts it if need be.
+    func activateApplication(_ name: String, objectPath: String) async throws {
+        guard unsafe g_dbus_is_name(name) != 0, unsafe g_variant_is_object_path(objectPath) != 0 else {
+            throw StartFailure("\(name) is no name on a bus.")
+        }
         try await self.perform { cancellable throws(StartFailure) in
-            guard let entry = unsafe g_desktop_app_info_new(id) else {
-                throw StartFailure("There is no desktop entry \(id), or what it runs is not installed.")
-            }
-            defer { unsafe g_object_unref(UnsafeMutableRawPointer(entry)) }
-            var error: UnsafeMutablePointer<GError>?
-            guard unsafe g_app_info_launch(entry, nil, nil, &error) != 0 else {
-                throw unsafe Self.failure("The desktop entry \(id) was not launched", error)
-            }
+            try self.call(
+                cancellable,
+                Call(
+                    destination: name,
+                    path: objectPath,
+                    interface: "org.freedesktop.Application",
+                    method: "Activate",
+                    arguments: [.noOptions]
+                )
+            )
         }
     }
 
@@ -76,13 +77,22 @@ struct BusActivation: Sendable {
     private enum Argument: Sendable {
         case string(String)
         case uint32(UInt32)
+        /// An empty `a{sv}`.
+        case noOptions
 
         /// Belongs to whoever takes it.
         var variant: OpaquePointer? {
             switch self {
             case .string(let text): unsafe g_variant_new_string(text)
             case .uint32(let number): unsafe g_variant_new_uint32(number)
+            case .noOptions: unsafe Self.emptyOptions()
             }
+        }
+
+        private static func emptyOptions() -> OpaquePointer? {
+            let pair = unsafe g_variant_type_new("{sv}")
+            defer { unsafe g_variant_type_free(pair) }
+            return unsafe g_variant_new_array(pair, nil, 0)
         }
     }
 
@@ -143,16 +153,7 @@ struct BusActivation: Sendable {
     private func perform(_ body: @escaping @Sendable (Cancellable) throws(StartFailure) -> Void) async throws {
         let cancellable = Cancellable()
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                Self.queue.async {
-                    do throws(StartFailure) {
-                        try body(cancellable)
-                        continuation.resume()
-                    } catch {
-                        continuation.resume(throwing: error)
-                    }
-                }
-            }
+            try await BlockingCalls.run { Result { () throws(StartFailure) in try body(cancellable) } }.get()
         } onCancel: {
             cancellable.cancel()
         }

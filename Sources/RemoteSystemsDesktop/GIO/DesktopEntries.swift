@@ -6,6 +6,13 @@ internal import CRemoteSystemsGIO
 /// The applications that are installed for the desktop, as GIO knows them: what the user chose (`mimeapps.list`), then what
 /// entries say of themselves. Reads files: not to be called on Swift's thread pool.
 enum DesktopEntries {
+    /// The one with an id; `nil` if there is none, or the program that it names is not there.
+    static func entry(id: String) -> DesktopEntry? {
+        guard let info = unsafe g_desktop_app_info_new(id) else { return nil }
+        let owned = unsafe GObjectReference(info)
+        return unsafe owned.with { unsafe Self.entry($0) }
+    }
+
     /// The one that opens URIs of a scheme; `nil` if none does.
     static func defaultHandler(for scheme: String) -> DesktopEntry? {
         guard let info = unsafe g_app_info_get_default_for_uri_scheme(scheme) else { return nil }

@@ -3,13 +3,21 @@
 
 internal import RemoteSystems
 
-/// How an application is started with a URI here and now, if it can be. Pure: what is known of the session is given.
+/// How an application is started here and now, with a URI or with nothing to open, if it can be. Pure: what is known of the session is
+/// given.
 enum DesktopStart: Sendable, Hashable {
-    /// Its `Open` is called over the session's bus, which starts it if need be.
+    /// Its `Open`, or without a URI its `Activate`, is called over the session's bus, which starts it if need be.
     case activate(busName: String, objectPath: String)
     /// It is started with these arguments.
     case spawn([String])
-    case refuse(LaunchURIDecision)
+    case refuse(Refusal)
+
+    /// Why it cannot be started.
+    struct Refusal: Sendable, Hashable {
+        /// A sentence.
+        var text: String
+        var canRetry = false
+    }
 
     /// What is there for programs to use.
     struct Session: Sendable, Hashable {
@@ -19,7 +27,7 @@ enum DesktopStart: Sendable, Hashable {
         var terminal: [String]?
     }
 
-    init(_ entry: DesktopEntry, uri: LaunchURI, session: Session) {
+    init(_ entry: DesktopEntry, uri: LaunchURI?, session: Session) {
         if entry.isDBusActivatable, session.hasBus {
             self = .activate(busName: entry.applicationID, objectPath: entry.objectPath)
             return
@@ -30,21 +38,25 @@ enum DesktopStart: Sendable, Hashable {
                 entry.isDBusActivatable
                 ? "it is started over the session's bus, and there is none for this process."
                 : "its desktop entry names no program that can be read."
-            self = .refuse(.unavailable("\(name) cannot be started: \(reason)", canRetry: entry.isDBusActivatable))
+            self = .refuse(
+                Refusal(text: "\(name) cannot be started: \(reason)", canRetry: entry.isDBusActivatable)
+            )
             return
         }
         guard session.hasDisplay || !entry.needsDisplay else {
             let text =
                 "\(name) needs a display, and there is none: nobody is logged in to a desktop there, or the process that "
-                + "opens URIs does not know DISPLAY or WAYLAND_DISPLAY."
-            self = .refuse(.unavailable(text, canRetry: true))
+                + "starts it does not know DISPLAY or WAYLAND_DISPLAY."
+            self = .refuse(Refusal(text: text, canRetry: true))
             return
         }
         let arguments: [String]
         do throws(ExecLine.Flaw) {
             arguments = try ExecLine.arguments(exec, for: uri, entry: entry)
         } catch {
-            self = .refuse(.unavailable("\(name) cannot be given it. \(error.sentence)"))
+            self = .refuse(
+                Refusal(text: "\(name) cannot be \(uri == nil ? "started" : "given it"). \(error.sentence)")
+            )
             return
         }
         guard entry.needsTerminal else {
@@ -52,9 +64,20 @@ enum DesktopStart: Sendable, Hashable {
             return
         }
         guard session.hasDisplay, let terminal = session.terminal else {
-            self = .refuse(.unavailable("\(name) runs in a terminal, and there is none there to run it in."))
+            self = .refuse(Refusal(text: "\(name) runs in a terminal, and there is none there to run it in."))
             return
         }
         self = .spawn(terminal + arguments)
+    }
+}
+
+extension DesktopStart.Session {
+    /// What there is for an entry, in an environment. Blocks: not to be called on Swift's thread pool.
+    init(for entry: DesktopEntry, in environment: [String: String]) {
+        self.init(
+            hasDisplay: ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false },
+            hasBus: entry.isDBusActivatable && SessionBus.isThere,
+            terminal: entry.needsTerminal ? Terminal.find() : nil
+        )
     }
 }

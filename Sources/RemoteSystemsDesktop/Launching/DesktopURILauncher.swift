@@ -1,8 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
-internal import Glibc
+internal import FoundationEssentials
 public import RemoteSystems
 
 /// Opens URIs with the applications of this machine's desktop: the user's default handler of each scheme, as GIO finds it
@@ -31,7 +30,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
     /// Creates a launcher. Looks up which schemes have a handler now; what is installed later is opened too.
     public init(policy: URISchemePolicy = .standard) async {
         self.policy = policy
-        self.supportedURISchemes = await Self.onQueue {
+        self.supportedURISchemes = await BlockingCalls.run {
             policy.offeredSchemes.filter { DesktopEntries.defaultHandler(for: $0) != nil }
         }
     }
@@ -43,7 +42,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
         let isNamed = self.policy.rules[uri.scheme] != nil || URISchemePolicy.dangerous.contains(uri.scheme)
         if rule == .deny, isNamed { return Self.denied(uri) }
         let preferred = request.options.preferredApplicationIDs
-        guard let entry = await Self.onQueue({ Self.handler(for: uri.scheme, preferred: preferred) }) else {
+        guard let entry = await BlockingCalls.run({ Self.handler(for: uri.scheme, preferred: preferred) }) else {
             return .unsupported("Nothing is installed there that opens \(uri.scheme): URIs.")
         }
         if rule == .deny { return Self.denied(uri) }
@@ -64,7 +63,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
         // Nobody waits any more: what would open now would surprise.
         try Task.checkCancellation()
         let timeout = min(Self.mostActivationTime, request.deadline - .now)
-        return await Self.onQueue { Self.start(entry, uri, timeout: timeout) }
+        return await BlockingCalls.run { Self.start(entry, uri, timeout: timeout) }
     }
 
     private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
@@ -85,14 +84,10 @@ public struct DesktopURILauncher: LaunchURIProvider {
     }
 
     private static func start(_ entry: DesktopEntry, _ uri: LaunchURI, timeout: Duration) -> LaunchURIDecision {
-        let session = DesktopStart.Session(
-            hasDisplay: Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"),
-            hasBus: entry.isDBusActivatable && SessionBus.isThere,
-            terminal: entry.needsTerminal ? Terminal.find() : nil
-        )
+        let session = DesktopStart.Session(for: entry, in: ProcessInfo.processInfo.environment)
         switch DesktopStart(entry, uri: uri, session: session) {
-        case .refuse(let decision):
-            return decision
+        case .refuse(let refusal):
+            return .unavailable(refusal.text, canRetry: refusal.canRetry)
         case .activate(let busName, let objectPath):
             do throws(ActivationFailure) {
                 try SessionBus.open(uri.description, busName: busName, objectPath: objectPath, timeout: timeout)
@@ -107,19 +102,5 @@ public struct DesktopURILauncher: LaunchURIProvider {
             }
         }
         return .opened(by: entry.applicationID)
-    }
-
-    private static func isSet(_ name: String) -> Bool {
-        guard let value = unsafe getenv(name) else { return false }
-        return unsafe value.pointee != 0
-    }
-
-    private static let queue = DispatchQueue(label: "remote-systems.desktop", attributes: .concurrent)
-
-    /// Runs what blocks on threads that may be blocked. A host has no more than a few launches under way at once.
-    private static func onQueue<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
-            Self.queue.async { continuation.resume(returning: body()) }
-        }
     }
 }

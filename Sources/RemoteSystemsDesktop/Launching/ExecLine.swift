@@ -3,7 +3,7 @@
 
 internal import RemoteSystems
 
-/// Makes the arguments of a program out of the `Exec` of its desktop entry and a URI.
+/// Makes the arguments of a program out of the `Exec` of its desktop entry and a URI, or nothing to open.
 ///
 /// The URI becomes an argument, or the end of one, after the line was taken apart: nothing parses it. Lines that would
 /// have it read as a command by the program they start are refused.
@@ -22,7 +22,7 @@ enum ExecLine {
         case command
     }
 
-    static func arguments(_ template: [String], for uri: LaunchURI, entry: DesktopEntry) throws(Flaw) -> [String] {
+    static func arguments(_ template: [String], for uri: LaunchURI?, entry: DesktopEntry) throws(Flaw) -> [String] {
         guard let program = template.first, !program.isEmpty else { throw .empty }
         guard !program.contains("%") else { throw .unknownCode }
         var arguments = [program]
@@ -35,6 +35,8 @@ enum ExecLine {
                 continue
             case "%f", "%F", "%d", "%D", "%n", "%N", "%v", "%m":
                 continue
+            case "%u", "%U":
+                if uri == nil { continue }
             default: break
             }
             var argument = ""
@@ -48,7 +50,7 @@ enum ExecLine {
                 switch characters.popFirst() {
                 case "%": argument.append("%")
                 case "u", "U":
-                    argument += uri.description
+                    argument += uri?.description ?? ""
                     holdsURI = true
                     places += 1
                 case "c": argument += entry.name
@@ -58,11 +60,12 @@ enum ExecLine {
                 default: throw .unknownCode
                 }
             }
-            if holdsURI {
+            if holdsURI, uri != nil {
                 guard index != script, part.allSatisfy(Self.isPlain) else { throw .command }
             }
             arguments.append(argument)
         }
+        guard uri != nil else { return arguments }
         guard places > 0 else { throw .takesNoURI }
         guard places == 1 else { throw .severalPlaces }
         return arguments

@@ -2,18 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
-internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 
-/// A program to be started that then lives by itself: in a session of its own, with nothing to read, nowhere to write, none
-/// of this process's open files, and no signals blocked. No shell is involved.
+/// A program to be started that then lives by itself: in a session of its own, with nothing to read, none of this process's open
+/// files, and no signals blocked. No shell is involved. Whatever this machine starts for others is started here.
 package struct DetachedProgram: Sendable {
     /// The program, by path or by name on `PATH`, and its arguments.
     package var arguments: [String]
     package var environment: [String: String]
     /// Where it is started; here unless given.
     package var directory: String?
+    /// Whether what it prints goes where this process's errors go; nowhere unless set.
+    package var keepsOutput = false
 
     /// The number of the error with which the program could not be started (`errno`).
     package struct StartError: Error, Hashable, CustomStringConvertible {
@@ -46,15 +47,15 @@ package struct DetachedProgram: Sendable {
 
     /// Starts it.
     ///
-    /// - Returns: its process id, once the program runs: a file that cannot be executed is an error.
+    /// - Returns: the program, once it runs: a file that cannot be executed is an error.
     @discardableResult
-    package func start() throws(StartError) -> Int32 {
+    package func start() throws(StartError) -> StartedProgram {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, 0, 1)
-        unsafe posix_spawn_file_actions_adddup2(&actions, 0, 2)
+        unsafe posix_spawn_file_actions_adddup2(&actions, self.keepsOutput ? 2 : 0, 1)
+        if !self.keepsOutput { unsafe posix_spawn_file_actions_adddup2(&actions, 0, 2) }
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         if let directory { unsafe posix_spawn_file_actions_addchdir_np(&actions, directory) }
 
@@ -84,33 +85,6 @@ package struct DetachedProgram: Sendable {
         var process: pid_t = 0
         let result = unsafe posix_spawnp(&process, program, &actions, &attributes, &argv, &envp)
         guard result == 0 else { throw StartError(number: result) }
-        Self.reap(process)
-        return process
-    }
-
-    // MARK: The end of it
-
-    private static let queue = DispatchQueue(label: "remote-systems.reaping")
-
-    /// Takes notice of its end, whenever that is, so that it does not stay in the process table.
-    private static func reap(_ process: pid_t) {
-        let descriptor = remote_systems_pidfd_open(process)
-        guard descriptor >= 0 else {
-            // A kernel before 5.3.
-            DispatchQueue.global().async { Self.wait(process) }
-            return
-        }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Self.queue)
-        // The handler holds the source until it is cancelled.
-        source.setEventHandler {
-            Self.wait(process)
-            source.cancel()
-        }
-        source.setCancelHandler { close(descriptor) }
-        source.resume()
-    }
-
-    private static func wait(_ process: pid_t) {
-        while waitpid(process, nil, 0) < 0, errno == EINTR {}
+        return StartedProgram(id: process)
     }
 }

@@ -27,6 +27,7 @@ struct Daemon {
             "XDG_DATA_HOME": "\(self.directory)/data", "XDG_DATA_DIRS": "\(self.directory)/shared",
             "HOME": self.directory, "XDG_RUNTIME_DIR": self.directory,
             "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(self.directory)/bus", "SECRET_OF_THE_HOST": "x",
+            "DISPLAY": "", "WAYLAND_DISPLAY": "",
         ]
     }
 
@@ -56,6 +57,22 @@ struct Daemon {
             encoding: .utf8
         )
     }
+
+    /// Installs a desktop entry.
+    func installEntry(_ id: String, _ lines: String...) throws {
+        try FileManager.default.createDirectory(
+            atPath: "\(self.directory)/data/applications",
+            withIntermediateDirectories: true
+        )
+        try "[Desktop Entry]\nType=Application\nName=\(id)\n\(lines.joined(separator: "\n"))\n".write(
+            toFile: "\(self.directory)/data/applications/\(id).desktop",
+            atomically: true,
+            encoding: .utf8
+        )
+    }
+
+    /// The test application's command line.
+    func program(_ id: String) throws -> String { "\(try builtProgram("installed-application")) \(id) \(self.record)" }
 
     /// The way to start the test application.
     func exec(_ id: String) throws -> String {
@@ -110,6 +127,45 @@ struct Daemon {
     var noted: [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(self.directory)/state/run")) ?? []
         return names.compactMap { Int32($0.prefix { $0 != "-" }) }
+    }
+
+    /// Runs `body` beside a session bus that starts these programs for these names.
+    func withBus(starting programs: [String: String], _ body: () async throws -> Void) async throws {
+        let services = "\(self.directory)/services"
+        try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
+        for (name, program) in programs {
+            try "[D-BUS Service]\nName=\(name)\nExec=\(program)\n".write(
+                toFile: "\(services)/\(name).service",
+                atomically: true,
+                encoding: .utf8
+            )
+        }
+        try """
+        <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+         "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+        <busconfig>
+          <type>session</type>
+          <listen>unix:path=\(self.directory)/bus</listen>
+          <servicedir>\(services)</servicedir>
+          <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+        </busconfig>
+        """.write(toFile: "\(self.directory)/bus.conf", atomically: true, encoding: .utf8)
+        let bus = try ChildProcess(
+            ["dbus-daemon", "--config-file=\(self.directory)/bus.conf", "--nofork", "--nopidfile", "--nosyslog"],
+            environment: self.environment,
+            readsErrors: true
+        )
+        let result: Result<Void, any Error>
+        do {
+            _ = try await eventually("the bus") {
+                FileManager.default.fileExists(atPath: "\(self.directory)/bus") ? true : nil
+            }
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        await bus.stop()
+        try result.get()
     }
 
     // MARK: The other side

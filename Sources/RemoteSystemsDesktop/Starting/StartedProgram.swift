@@ -1,0 +1,112 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// A program that was started from here. Whatever becomes of this object, notice is taken of the program's end, so that it
+/// does not stay in the process table.
+package final class StartedProgram: Sendable {
+    /// How a program has ended.
+    package struct End: Sendable, Hashable, CustomStringConvertible {
+        /// As waitpid(2) tells it.
+        let status: Int32
+
+        /// Exit status 0.
+        package var isSuccess: Bool { self.status == 0 }
+
+        /// For a person.
+        package var description: String {
+            self.status & 0x7F == 0
+                ? "it ended with exit status \((self.status >> 8) & 0xFF)"
+                : "it was ended by signal \(self.status & 0x7F)"
+        }
+    }
+
+    private struct State {
+        var end: End?
+        var waiting: [UInt64: AsyncStream<Void>.Continuation] = [:]
+        var nextWaiting: UInt64 = 0
+    }
+
+    /// Its process id; another process's once it has ended.
+    package let id: Int32
+    private let state = Mutex(State())
+
+    /// Takes over a child that nobody else waits for.
+    init(id: Int32) {
+        self.id = id
+        self.reap()
+    }
+
+    /// How it has ended; `nil` while it runs.
+    package var ended: End? { self.state.withLock { $0.end } }
+
+    /// Waits for its end.
+    ///
+    /// - Returns: `nil` when the task is cancelled first.
+    package func end() async -> End? {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let number: UInt64? = self.state.withLock { state in
+            guard state.end == nil else { return nil }
+            defer { state.nextWaiting += 1 }
+            state.waiting[state.nextWaiting] = continuation
+            return state.nextWaiting
+        }
+        guard let number else { return self.ended }
+        for await _ in stream {}
+        return self.state.withLock { state in
+            state.waiting[number] = nil
+            return state.end
+        }
+    }
+
+    /// Sends a signal to it and to what it has started in its session's first group, if it has not ended.
+    package func signal(_ signal: Int32) {
+        // Under the lock: it is buried under it, and its number another's only afterwards.
+        self.state.withLock { state in
+            if state.end == nil { _ = kill(-self.id, signal) }
+        }
+    }
+
+    // MARK: The end of it
+
+    private static let queue = DispatchQueue(label: "remote-systems.reaping")
+
+    private func reap() {
+        let descriptor = remote_systems_pidfd_open(self.id)
+        guard descriptor >= 0 else {
+            // A kernel before 5.3.
+            DispatchQueue.global().async {
+                // Without burying it, which is done under the lock.
+                while waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+                self.bury()
+            }
+            return
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Self.queue)
+        // The handler holds the source, and this, until it is cancelled.
+        source.setEventHandler {
+            self.bury()
+            source.cancel()
+        }
+        source.setCancelHandler { close(descriptor) }
+        source.resume()
+    }
+
+    private func bury() {
+        let waiting = self.state.withLock { state in
+            var status: Int32 = 0
+            while unsafe waitpid(self.id, &status, 0) < 0 {
+                // Somebody else has buried it, and only they know how it ended.
+                guard errno == EINTR else { break }
+            }
+            state.end = End(status: status)
+            defer { state.waiting = [:] }
+            return state.waiting.values
+        }
+        for continuation in waiting { continuation.finish() }
+    }
+}
