@@ -31,8 +31,9 @@ struct LaunchPlan {
         self.steps += rest.map { Step(application: $0, opens: .fallback) }
     }
 
-    /// Those that were asked for and take the scheme, in that order; then the one that speaks for the machine; then one
-    /// that runs and takes it, or else one that would have to be started.
+    /// Those that were asked for and take the scheme, in that order; then the one that speaks for the machine, if it opens the scheme;
+    /// then one that runs and takes it, or else one that would have to be started; and last the one that speaks for the machine
+    /// though it names the scheme not: what it denies is final, and not to be put before somebody who would open it.
     private static func candidates(
         for scheme: String,
         preferred: [String],
@@ -45,9 +46,10 @@ struct LaunchPlan {
             candidates.append(application)
         }
         for id in preferred { add(taking.first { $0.id == id }) }
-        add(applications.first { $0.id == RemoteSystemHost.machineApplicationID })
+        add(taking.first { $0.id == RemoteSystemHost.machineApplicationID })
         let others = taking.filter { other in !candidates.contains { $0.id == other.id } }
         add(others.first { $0.isRunning } ?? others.first)
+        add(applications.first { $0.id == RemoteSystemHost.machineApplicationID })
         return candidates
     }
 }

@@ -28,8 +28,8 @@ public struct RemoteLauncher: Sendable {
     /// Opens a URI on another system.
     ///
     /// With a system, these are asked one after the other until one opens it: the preferred applications that take its
-    /// scheme, the system's host daemon, an application that runs there and takes its scheme. With an application, or an
-    /// address, that one alone.
+    /// scheme, the system's host daemon if it opens the scheme, an application there that takes it, and then the host daemon in
+    /// any case, which says why not. With an application, or an address, that one alone.
     ///
     /// - Parameters:
     ///   - uri: an absolute URI, see ``LaunchURI``. It can carry where the application should take up, such as a place in a

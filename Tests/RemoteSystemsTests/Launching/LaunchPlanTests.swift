@@ -33,7 +33,9 @@ import Testing
 
     static let host = RemoteSystemHost.machineApplicationID
 
-    @Test func `preferred applications come first, in their order, then the host, then whoever runs and takes it`()
+    @Test
+    func
+        `preferred ones come first, then the host if it takes the scheme, then whoever runs and takes it, then the host`()
         throws
     {
         let all = [
@@ -41,10 +43,11 @@ import Testing
             try Self.application("c", ["player"], isRunning: false), try Self.application("d", ["http"]),
             try Self.application(Self.host, ["http"]),
         ]
-        #expect(Self.steps("player", all) == ["\(Self.host) uri", "a uri"])
+        #expect(Self.steps("player", all) == ["a uri", "\(Self.host) uri"])
+        #expect(Self.steps("http", all) == ["\(Self.host) uri", "d uri"])
         #expect(
             Self.steps("player", preferred: ["c", "gone", "d", "b", "c"], all)
-                == ["c uri", "b uri", "\(Self.host) uri", "a uri"]
+                == ["c uri", "b uri", "a uri", "\(Self.host) uri"]
         )
         #expect(Self.steps("other", all) == ["\(Self.host) uri"])
     }
@@ -59,7 +62,7 @@ import Testing
     }
 
     @Test func `the fallback comes after every attempt at the URI, in one request where one opens both`() throws {
-        let host = try Self.application(Self.host)
+        let host = try Self.application(Self.host, ["https"])
         let player = try Self.application("a", ["player"])
         let browser = try Self.application("b", ["https"])
         #expect(Self.steps("player", fallback: "https", [host]) == ["\(Self.host) uri+fallback"])
