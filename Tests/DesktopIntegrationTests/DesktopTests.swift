@@ -152,12 +152,12 @@ extension DesktopTests {
                     #expect(!text.contains("REMOTE_SYSTEMS_STATE"))
                     #expect(!text.contains("socket:"))
                     _ = try await eventually("the end of its children") { () -> Bool? in
-                        let id = opening.process.id
-                        let children = try String(
-                            contentsOfFile: "/proc/\(id)/task/\(id)/children",
-                            encoding: .utf8
-                        )
-                        return children.isEmpty ? true : nil
+                        // Each thread has children of its own.
+                        let threads = "/proc/\(opening.process.id)/task"
+                        let children = try FileManager.default.contentsOfDirectory(atPath: threads).map {
+                            (try? String(contentsOfFile: "\(threads)/\($0)/children", encoding: .utf8)) ?? ""
+                        }
+                        return children.allSatisfy(\.isEmpty) ? true : nil
                     }
                 }
             }

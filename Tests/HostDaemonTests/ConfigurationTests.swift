@@ -19,7 +19,13 @@ extension HostDaemonTests {
             ("{\n\"startTimeout\": 0\n}", 2, "'startTimeout' takes seconds"),
             ("{\n\"network\": \"a b\"\n}", 2, "'network' takes"),
             ("{\n\"logLevel\": \"loud\"\n}", 2, "'logLevel' takes one of trace"),
-            ("{\n\"uriSchemes\": [\"https:\"]\n}", 2, "'uriSchemes' takes"),
+            ("{\n\"uriPolicy\": [\"a=allow\",\n\"https:=deny\"]\n}", 3, "'uriPolicy' takes up to 256 rules"),
+            ("{\n\"uriPolicy\": [\"a=allow\",\n\"b=perhaps\"]\n}", 3, "'uriPolicy' takes"),
+            ("{\n\"uriPolicy\": [\n\"a=allow\",\n\"A=deny\"]\n}", 4, "each scheme once"),
+            ("{\n\"uriPolicy\": [\"*=ask\"]\n}", 2, "somebody is asked about '*', and 'askProgram' does not say how"),
+            ("{\n\"askProgram\": [\"zenity\"]\n}", 2, "'askProgram' takes the absolute path"),
+            ("{\n\"askProgram\": []\n}", 2, "'askProgram' takes"),
+            ("{\n\"askTimeout\": 0\n}", 2, "'askTimeout' takes seconds"),
             ("{\n\"password\": \"x\"\n}", 2, "'password' is not known here."),
             ("{\n\"port\": 1,\n}", 3, "not JSON"),
         ])
@@ -55,6 +61,45 @@ extension HostDaemonTests {
                 )
                 #expect(unknown.0 == 2)
                 #expect(self.message(unknown.1).contains("REMOTE_SYSTEMS_HOST_PROT is not known"))
+            }
+        }
+
+        @Test func `the URI policy comes from a flag or a variable as well`() async throws {
+            try await Daemon.with { daemon in
+                let flag = ["host", "check", "--uri-policy", "https=deny", "--uri-policy", "player=allow"]
+                let taken = try await daemon.finish(flag).0
+                #expect(taken == 0)
+                let refused = try await daemon.finish(["host", "check", "--json", "--uri-policy", "https"])
+                #expect(refused.0 == 2)
+                #expect(self.message(refused.1).contains("The option for 'uriPolicy' takes"))
+                for (rules, status) in [
+                    ("https=deny,player=allow", Int32(0)), ("https=deny,player", 2), ("https=ask", 2),
+                ] {
+                    let found = try await daemon.finish(
+                        ["host", "check", "--json"],
+                        environment: ["REMOTE_SYSTEMS_HOST_URI_POLICY": rules]
+                    )
+                    #expect(found.0 == status)
+                    if status != 0 { #expect(self.message(found.1).contains("REMOTE_SYSTEMS_HOST_URI_POLICY")) }
+                }
+            }
+        }
+
+        @Test func `a relative state directory is taken as by the other commands`() async throws {
+            try await Daemon.with { daemon in
+                let process = try daemon.command(
+                    ["host", "run", "--loopback", "--json", "--port", "0", "--state-directory", "here"],
+                    around: ["env", "-C", daemon.directory]
+                )
+                let ready = try? await process.event("ready")
+                await process.stop()
+                #expect(ready != nil, "\(process.lines)")
+                #expect(FileManager.default.fileExists(atPath: "\(daemon.directory)/here"))
+                // In a file it would be nowhere in particular.
+                try daemon.configure("{\n\"stateDirectory\": \"here\"\n}")
+                let refused = try await daemon.finish(["host", "check", "--json"])
+                #expect(refused.0 == 2)
+                #expect(self.message(refused.1).contains("'stateDirectory' takes the absolute path"))
             }
         }
 

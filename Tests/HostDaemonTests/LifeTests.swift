@@ -63,6 +63,54 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `most settings apply on reload, and the log names those that do not (X-34)`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.installHandler("test")
+                try daemon.install("test.one", start: #"{"exec": ["/bin/false"]}"#)
+                try await daemon.whileRunning { process, port in
+                    func reload(_ text: String) async throws -> [String] {
+                        let place = process.lines.count
+                        try daemon.configure(text)
+                        process.send(SIGHUP)
+                        return try await process.event("reloaded", from: place)["needsRestart"] as? [String] ?? []
+                    }
+                    let system = try await daemon.system { _ in true }
+                    #expect(system.application("remote-systems.host")?.uriSchemes == [])
+                    let before = try await daemon.launch("test:x", port: port)
+                    #expect(before.status == .deniedByRemoteSystem)
+                    #expect(!process.lines.contains { $0.contains(" debug ") })
+
+                    var waiting = try await reload(
+                        #"{"uriPolicy": ["test=allow"], "logLevel": "debug", "announce": false, "startTimeout": 3}"#
+                    )
+                    #expect(waiting == [])
+                    let after = try await daemon.launch("test:x", port: port)
+                    #expect(after.status == .success)
+                    _ = try await daemon.call("test.one", port: port)
+                    #expect(process.lines.contains { $0.contains(" debug ") && $0.contains("Starting an application") })
+
+                    // Nobody finds it any more, until it is announced again.
+                    let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
+                    try await watcher.start()
+                    try await Task.sleep(for: .seconds(2))
+                    #expect(watcher.systems.isEmpty)
+                    waiting = try await reload(
+                        #"{"uriPolicy": ["test=allow"], "stateDirectory": "/a", "network": "all", "port": 7}"#
+                    )
+                    // The network is as the command line says.
+                    #expect(waiting == ["stateDirectory"])
+                    let found = try? await eventually("the system", within: .seconds(10)) { watcher.systems.first }
+                    await watcher.stop()
+                    #expect(found?.application("remote-systems.host")?.uriSchemes == ["test"])
+                    #expect(
+                        process.lines.contains {
+                            $0.contains("only when the host starts again") && $0.contains("stateDirectory")
+                        }
+                    )
+                }
+            }
+        }
+
         @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
             try await Daemon.with { daemon in
                 let port = try freePort()

@@ -10,27 +10,12 @@ import Testing
 extension HostDaemonTests {
     /// The daemon as a process, with applications that it starts.
     @Suite struct Starting {
-        private static func system(_ daemon: Daemon, where fits: (RemoteSystem) -> Bool) async throws -> RemoteSystem {
-            let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
-            try await watcher.start()
-            let found: RemoteSystem
-            do {
-                found = try await eventually("the system", within: .seconds(20)) { watcher.systems.first(where: fits) }
-                #expect(watcher.systems.count == 1)
-            } catch {
-                await watcher.stop()
-                throw error
-            }
-            await watcher.stop()
-            return found
-        }
-
         @Test func `an application is listed, started once for two callers, and runs (R-20, R-26, X-34)`() async throws
         {
             try await Daemon.with { daemon in
                 try daemon.install("test.player", start: try daemon.exec("test.player"))
                 try await daemon.whileRunning { process, port in
-                    let listed = try await Self.system(daemon) { $0.application("test.player") != nil }
+                    let listed = try await daemon.system { $0.application("test.player") != nil }
                     #expect(listed.application("test.player")?.isRunning == false)
                     #expect(listed.application("test.player")?.services.first?.summary == "Says it again.")
                     #expect(listed.application("remote-systems.host")?.isRunning == true)
@@ -43,7 +28,7 @@ extension HostDaemonTests {
                     #expect(first.2 == second.2)
                     #expect(daemon.starts.count == 1)
 
-                    let running = try await Self.system(daemon) {
+                    let running = try await daemon.system {
                         $0.application("test.player")?.isRunning == true && $0.application("remote-systems.host") != nil
                     }
                     #expect(running.applications.map(\.id) == ["remote-systems.host", "test.player"])

@@ -5,22 +5,37 @@ import Foundation
 import RemoteSystems
 import ServiceLifecycle
 
-// An application as somebody may have installed it: started with its id and the name of a file in which it writes what it
-// finds, it offers one service on the loopback interface, and ends by itself after a minute.
+// An application as somebody may have installed it: started with its id, the name of a file in which it writes what it finds,
+// and perhaps a scheme whose URIs it opens, it offers one service, and ends by itself after a minute. It stays on the loopback
+// interface unless XDG_TEST_NETWORK (which the daemon passes on) names another.
 let arguments = CommandLine.arguments
-guard arguments.count == 3 else { exit(64) }
+guard (3...4).contains(arguments.count) else { exit(64) }
 
-let environment = ProcessInfo.processInfo.environment.keys.sorted().joined(separator: ",")
-let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-let line = "started \(environment) descriptors=\(descriptors.count) session=\(getsid(0) == getpid())\n"
-if let record = unsafe fopen(arguments[2], "a") {
-    unsafe fputs(line, record)
+@Sendable func record(_ line: String) {
+    guard let record = unsafe fopen(arguments[2], "a") else { return }
+    unsafe fputs(line + "\n", record)
     unsafe fclose(record)
 }
 
+let environment = ProcessInfo.processInfo.environment.keys.sorted().joined(separator: ",")
+let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+record("started \(environment) descriptors=\(descriptors.count) session=\(getsid(0) == getpid())")
+
+let network = ProcessInfo.processInfo.environment["XDG_TEST_NETWORK"]
+var options = RemoteSystemHost.Options()
+if arguments.count == 4 {
+    options.launchURIProvider = LaunchURIHandler(schemes: [arguments[3]]) { request in
+        record("opened \(request.uri)")
+        return .opened
+    }
+}
 let host = RemoteSystemHost(
-    RemoteSystemsConfiguration(applicationID: arguments[1], network: .loopback),
-    services: [AppService("test.echo") { ["pid": .integer(Int64(getpid())), "echo": .dictionary($0.message)] }]
+    RemoteSystemsConfiguration(
+        applicationID: arguments[1],
+        network: network.map { .interfaces([$0]) } ?? .loopback
+    ),
+    services: [AppService("test.echo") { ["pid": .integer(Int64(getpid())), "echo": .dictionary($0.message)] }],
+    options: options
 )
 try await withThrowingTaskGroup(of: Void.self) { group in
     group.addTask { try await host.run() }

@@ -289,6 +289,12 @@ actor HostCore {
         await self.tellWatchers()
     }
 
+    func update(uriSchemes: [String]) async {
+        guard uriSchemes != self.application.uriSchemes else { return }
+        self.application.uriSchemes = uriSchemes
+        await self.tellWatchers()
+    }
+
     func update(systemDisplayName: String?) async {
         guard systemDisplayName != self.systemDisplayName else { return }
         self.systemDisplayName = systemDisplayName

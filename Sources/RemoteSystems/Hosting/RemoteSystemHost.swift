@@ -67,6 +67,8 @@ public final class RemoteSystemHost: Service {
     private let local: LocalSystem
     private let core: HostCore
     private let running: RunningApplications?
+    private let launching: LaunchService?
+    private let isDiscoverable: Changeable<Bool>
     let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
     private let isReachable = Mutex(false)
@@ -89,6 +91,8 @@ public final class RemoteSystemHost: Service {
         let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
         self.local = local
         self.running = running
+        self.launching = launching
+        self.isDiscoverable = Changeable(options.isDiscoverable)
         self.core = HostCore(
             local: local,
             services: services,
@@ -141,6 +145,19 @@ public final class RemoteSystemHost: Service {
     /// Changes how long an installed application may take to start. Starts under way keep what held when they began.
     package func update(startTimeout: Duration) async {
         await self.core.referral?.starter.update(timeout: startTimeout)
+    }
+
+    /// Changes whether the host is announced. Who is connected stays so.
+    package func update(isDiscoverable: Bool) {
+        self.isDiscoverable.set(isDiscoverable)
+    }
+
+    /// Changes what opens URIs, in a host that was made with something that does; watchers are told of its schemes at once.
+    /// Launches under way go on with what they began with.
+    package func update(launchURIProvider provider: any LaunchURIProvider) async {
+        guard let launching else { return }
+        launching.update(provider)
+        await self.core.update(uriSchemes: launching.schemes)
     }
 
     /// Runs the host until its task is cancelled, or a graceful shutdown is asked for (as `ServiceGroup` does on a signal).
@@ -262,11 +279,7 @@ public final class RemoteSystemHost: Service {
     /// Until cancelled.
     private func announceAndRenew(port: Int) async throws {
         try await withThrowingDiscardingTaskGroup { group in
-            if self.options.isDiscoverable {
-                for source in self.local.sources {
-                    group.addTask { try await self.announce(port: port, through: source) }
-                }
-            }
+            group.addTask { try await self.announceWhenWanted(port: port) }
             group.addTask {
                 await self.local.followAccount {
                     // Not waited for: a watcher that does not answer must not keep the next change from being seen.
@@ -302,6 +315,21 @@ public final class RemoteSystemHost: Service {
         try? await self.local.environment.time.sleep(for: .seconds(15))
         await watcher.stop()
         self.local.reloadIdentity()
+    }
+
+    /// Until cancelled. Withdraws the announcement when it is not wanted any more.
+    private func announceWhenWanted(port: Int) async throws {
+        while !Task.isCancelled {
+            let isWanted = self.isDiscoverable.value
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for source in isWanted ? self.local.sources : [] {
+                    group.addTask { try await self.announce(port: port, through: source) }
+                }
+                group.addTask { await self.isDiscoverable.differs(from: isWanted) }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
     }
 
     /// Announces under a name that changes once a day, so that nobody can follow this machine by it. The new name is

@@ -9,9 +9,18 @@ internal import ValueSets
 
 /// Lets other systems of the account launch URIs with a provider.
 final class LaunchService: BuiltInService {
-    let provider: any LaunchURIProvider
-    /// Published, and looked up in.
-    let schemes: [String]
+    private struct Offer {
+        var provider: any LaunchURIProvider
+        /// Published, and looked up in.
+        var schemes: [String]
+
+        init(_ provider: any LaunchURIProvider) {
+            self.provider = provider
+            self.schemes = Set(provider.supportedURISchemes.map { $0.lowercased() }).sorted()
+        }
+    }
+
+    private let offer: Mutex<Offer>
     private let local: LocalSystem
     private let underWay = Mutex(0)
 
@@ -21,9 +30,16 @@ final class LaunchService: BuiltInService {
     var name: String { Launch.service }
 
     init(provider: any LaunchURIProvider, local: LocalSystem) {
-        self.provider = provider
-        self.schemes = Set(provider.supportedURISchemes.map { $0.lowercased() }).sorted()
+        self.offer = Mutex(Offer(provider))
         self.local = local
+    }
+
+    /// The schemes that are published.
+    var schemes: [String] { self.offer.withLock { $0.schemes } }
+
+    /// Changes what opens what is launched from now on.
+    func update(_ provider: any LaunchURIProvider) {
+        self.offer.withLock { $0 = Offer(provider) }
     }
 
     func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
@@ -97,14 +113,15 @@ final class LaunchService: BuiltInService {
     }
 
     private func ask(_ request: LaunchURIRequest) async -> LaunchAnswer {
-        guard self.provider.judgesOtherSchemes || self.schemes.contains(request.uri.scheme) else {
+        let offer = self.offer.withLock { $0 }
+        guard offer.provider.judgesOtherSchemes || offer.schemes.contains(request.uri.scheme) else {
             return LaunchAnswer(
                 .protocolUnavailable,
                 "The application \(self.local.configuration.applicationID) opens no \(request.uri.scheme): URIs."
             )
         }
         do {
-            let decision = try await Self.decide(self.provider, request)
+            let decision = try await Self.decide(offer.provider, request)
             return LaunchAnswer(
                 decision,
                 opened: request.isFallback ? .fallback : .uri,

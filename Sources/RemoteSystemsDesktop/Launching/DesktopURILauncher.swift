@@ -58,7 +58,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
                     "Somebody has to be asked there before \(uri.scheme): URIs are opened, and nobody can be."
                 )
             }
-            guard await ask(request) else { return .denied("Somebody was asked there, and said no.") }
+            guard await ask(request) else { return .denied("Somebody was asked there, and did not say yes.") }
         }
         // Nobody waits any more: what would open now would surprise.
         try Task.checkCancellation()

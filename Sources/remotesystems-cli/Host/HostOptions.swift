@@ -26,6 +26,15 @@ struct HostOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
     var port: Int?
 
+    @Option(
+        name: .customLong("uri-policy"),
+        help: ArgumentHelp(
+            "What becomes of URIs of a scheme that others want opened here: allow, ask or deny; may be given several times, '*' is for schemes that are not named.",
+            valueName: "scheme=rule"
+        )
+    )
+    var uriPolicy: [String] = []
+
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
 
@@ -40,7 +49,11 @@ struct HostOptions: ParsableArguments {
     private var flags: [HostSetting: HostSetting.Value] {
         var flags: [HostSetting: HostSetting.Value] = [:]
         flags[.port] = self.port.map { .int($0) }
-        flags[.stateDirectory] = self.state.directory.map { .string($0) }
+        // From where the command was called, as everywhere; in a file or a variable that would be nowhere in particular.
+        flags[.stateDirectory] = self.state.directory.map {
+            .string($0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)")
+        }
+        if !self.uriPolicy.isEmpty { flags[.uriPolicy] = .strings(self.uriPolicy) }
         switch self.network.network {
         case .all: break
         case .loopback: flags[.network] = .string("loopback")

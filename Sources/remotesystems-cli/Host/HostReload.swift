@@ -16,7 +16,9 @@ actor HostReload: Service {
     private let notifier: ServiceNotifier
     private let supervision: HostSupervision
     private let options: HostOptions
-    private var settings: HostSettings
+    private let settings: HostSettings
+    /// `nil` when the command line says what is logged.
+    private let logLevel: HostLogLevel?
     private let logger: Logger
     private let output: Output
 
@@ -27,6 +29,7 @@ actor HostReload: Service {
         supervision: HostSupervision,
         options: HostOptions,
         settings: HostSettings,
+        logLevel: HostLogLevel?,
         logger: Logger,
         output: Output
     ) {
@@ -36,6 +39,7 @@ actor HostReload: Service {
         self.supervision = supervision
         self.options = options
         self.settings = settings
+        self.logLevel = logLevel
         self.logger = logger
         self.output = output
     }
@@ -46,18 +50,31 @@ actor HostReload: Service {
         }
     }
 
+    /// Takes on what can change while the host runs. The rest of the settings stays what it was, so that it is told again.
+    private func apply(_ new: HostSettings) async {
+        self.logLevel?.value = new.logLevel
+        await self.host.update(systemDisplayName: new.displayName)
+        await self.host.update(startTimeout: new.startTimeout)
+        self.host.update(isDiscoverable: new.announce)
+        // Also when nothing was changed: what is installed may have, and with it the schemes that others are told.
+        await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
+    }
+
     private func reload() async {
         self.notifier.send(.reloading(monotonic: ServiceNotifier.monotonicMicroseconds()))
         var problems: [String] = []
         var needsRestart: [HostSetting] = []
+        let new: Result<HostSettings, any Error>
         do {
-            let new = try await self.options.settings()
-            needsRestart = self.settings.needsRestart(to: new)
-            await self.host.update(systemDisplayName: new.displayName)
-            await self.host.update(startTimeout: new.startTimeout)
-            self.settings.displayName = new.displayName
-            self.settings.startTimeout = new.startTimeout
+            new = .success(try await self.options.settings())
         } catch {
+            new = .failure(error)
+        }
+        switch new {
+        case .success(let new):
+            needsRestart = self.settings.needsRestart(to: new)
+            await self.apply(new)
+        case .failure(let error):
             let text = (error as? Failure)?.message ?? "\(error)"
             problems.append(text)
             self.logger.error("The configuration was not read again", metadata: ["reason": "\(text)"])

@@ -37,7 +37,8 @@ struct HostRunCommand: Subcommand {
         }
         ServiceManagerEnvironment.clear()
 
-        let logger = self.common.logger(quietly: settings.logLevel)
+        let logLevel = HostLogLevel(self.common.verbose ? .debug : settings.logLevel)
+        let logger = logLevel.logger()
         var configuration = RemoteSystemsConfiguration(
             applicationID: RemoteSystemHost.machineApplicationID,
             network: settings.network,
@@ -53,7 +54,7 @@ struct HostRunCommand: Subcommand {
         let host = RemoteSystemHost(
             configuration,
             services: [.ping],
-            options: await Self.hostOptions(settings, registry: registry, socket: socket)
+            options: await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
         )
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
@@ -63,6 +64,7 @@ struct HostRunCommand: Subcommand {
             supervision: supervision,
             options: self.options,
             settings: settings,
+            logLevel: self.common.verbose ? nil : logLevel,
             logger: logger,
             output: output
         )
@@ -80,7 +82,8 @@ struct HostRunCommand: Subcommand {
     private static func hostOptions(
         _ settings: HostSettings,
         registry: ApplicationRegistry,
-        socket: Int32?
+        socket: Int32?,
+        logger: Logger
     ) async -> RemoteSystemHost.Options {
         var options = RemoteSystemHost.Options()
         options.port = settings.port
@@ -89,9 +92,7 @@ struct HostRunCommand: Subcommand {
         options.installedApplications = registry
         options.startTimeout = settings.startTimeout
         options.listeningSocket = socket
-        var policy = URISchemePolicy.standard
-        for scheme in settings.uriSchemes ?? [] { policy.rules[scheme] = .allow }
-        options.launchURIProvider = await DesktopURILauncher(policy: policy)
+        options.launchURIProvider = await settings.launcher(logger: logger)
         return options
     }
 

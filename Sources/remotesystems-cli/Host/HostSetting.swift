@@ -6,7 +6,8 @@ import RemoteSystemsDesktop
 
 /// What can be set for the host daemon: a key of its file, and a variable of its environment.
 enum HostSetting: String, CodingKey, CaseIterable {
-    case port, network, stateDirectory, displayName, announce, startTimeout, logLevel, uriSchemes
+    case port, network, stateDirectory, displayName, announce, startTimeout, logLevel
+    case uriPolicy, askProgram, askTimeout
 
     enum Value: Sendable, Hashable {
         case int(Int)
@@ -21,10 +22,10 @@ enum HostSetting: String, CodingKey, CaseIterable {
     private var kind: Kind {
         switch self {
         case .port: .int
-        case .startTimeout: .double
+        case .startTimeout, .askTimeout: .double
         case .announce: .bool
         case .network, .stateDirectory, .displayName, .logLevel: .string
-        case .uriSchemes: .strings
+        case .uriPolicy, .askProgram: .strings
         }
     }
 
@@ -71,7 +72,10 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .announce: "true or false"
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
-        case .uriSchemes: "URI schemes such as \"https\", without a colon"
+        case .uriPolicy:
+            "up to 256 rules such as \"player=allow\", \"https=ask\" or \"sms=deny\", each scheme once and \"*\" for all others"
+        case .askProgram: "the absolute path of a program and up to 63 arguments"
+        case .askTimeout: "seconds from 1 to 300"
         }
     }
 }

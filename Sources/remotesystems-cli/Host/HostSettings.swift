@@ -16,8 +16,11 @@ struct HostSettings: Sendable, Hashable {
     var announce = true
     var startTimeout = Duration.seconds(10)
     var logLevel = Logger.Level.notice
-    /// What may be opened for others beside the standard schemes; `nil` for those alone.
-    var uriSchemes: [String]?
+    /// What is opened for others, where it differs from the standard; `*` for schemes that are not named.
+    var uriPolicy: [String: URISchemePolicy.Rule] = [:]
+    /// Asks somebody about what the policy says; `nil` when nobody can be asked.
+    var askProgram: [String]?
+    var askTimeout = Duration.seconds(20)
 
     /// Reads the settings.
     ///
@@ -56,17 +59,38 @@ struct HostSettings: Sendable, Hashable {
         let reader = ConfigReader(providers: providers)
         var settings = HostSettings()
         for setting in HostSetting.allCases {
+            let value: HostSetting.Value?
             do {
-                guard let value = try await setting.fetch(reader) else { continue }
-                guard settings.set(setting, value) else { throw NotTaken() }
+                value = try await setting.fetch(reader)
             } catch {
-                throw Self.complaint(setting, flags: flags, environment: environment, file: file)
+                throw Self.complaint(setting, NotTaken(), flags: flags, environment: environment, file: file)
             }
+            do throws(NotTaken) {
+                if let value { try settings.set(setting, value) }
+            } catch {
+                throw Self.complaint(setting, error, flags: flags, environment: environment, file: file)
+            }
+        }
+        if settings.askProgram == nil, let scheme = settings.uriPolicy.filter({ $0.value == .ask }).keys.sorted().first
+        {
+            let text = "says that somebody is asked about '\(scheme)', and 'askProgram' does not say how."
+            throw Self.complaint(.uriPolicy, NotTaken(text), flags: flags, environment: environment, file: file)
         }
         return settings
     }
 
-    private struct NotTaken: Error {}
+    /// That a value cannot be taken.
+    private struct NotTaken: Error {
+        /// What is wrong, if it is not only that the setting takes something else.
+        var text: String?
+        /// Which one of an array it is.
+        var index: Int?
+
+        init(_ text: String? = nil, at index: Int? = nil) {
+            self.text = text
+            self.index = index
+        }
+    }
 
     /// Every key of the file known and of its type.
     private struct HostFile: Decodable {
@@ -90,21 +114,22 @@ struct HostSettings: Sendable, Hashable {
     /// Whose value it is that cannot be taken.
     private static func complaint(
         _ setting: HostSetting,
+        _ notTaken: NotTaken,
         flags: [HostSetting: HostSetting.Value],
         environment: [String: String],
         file: ConfigurationFile?
     ) -> any Error {
-        let text = "takes \(setting.takes)."
+        let text = notTaken.text ?? "takes \(setting.takes)."
         if flags[setting] != nil { return Failure("misconfigured", "The option for '\(setting.rawValue)' \(text)") }
         if environment[setting.variable] != nil {
             return Failure("misconfigured", "The variable \(setting.variable) \(text)")
         }
-        return file?.error(at: [setting.rawValue], "'\(setting.rawValue)' \(text)")
+        let place = [setting.rawValue] + (notTaken.index.map { ["\($0)"] } ?? [])
+        return file?.error(at: place, "'\(setting.rawValue)' \(text)")
             ?? Failure("misconfigured", "'\(setting.rawValue)' \(text)")
     }
 
-    /// Whether the value could be taken.
-    private mutating func set(_ setting: HostSetting, _ value: HostSetting.Value) -> Bool {
+    private mutating func set(_ setting: HostSetting, _ value: HostSetting.Value) throws(NotTaken) {
         switch (setting, value) {
         case (.port, .int(let port)) where (0...65_535).contains(port):
             self.port = port
@@ -115,7 +140,7 @@ struct HostSettings: Sendable, Hashable {
         case (.network, .string(let names)):
             let names = names.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             guard names.allSatisfy({ (1...15).contains($0.utf8.count) && !$0.contains(where: \.isWhitespace) }) else {
-                return false
+                throw NotTaken()
             }
             self.network = .interfaces(names)
         case (.stateDirectory, .string(let path)) where path.hasPrefix("/"):
@@ -127,15 +152,32 @@ struct HostSettings: Sendable, Hashable {
         case (.startTimeout, .double(let seconds)) where (0.1...300).contains(seconds):
             self.startTimeout = .milliseconds(Int64(seconds * 1000))
         case (.logLevel, .string(let level)):
-            guard let level = Logger.Level(rawValue: level) else { return false }
+            guard let level = Logger.Level(rawValue: level) else { throw NotTaken() }
             self.logLevel = level
-        case (.uriSchemes, .strings(let schemes)):
-            guard schemes.count <= 256, schemes.allSatisfy(Self.isScheme) else { return false }
-            self.uriSchemes = schemes.map { $0.lowercased() }
+        case (.uriPolicy, .strings(let rules)) where rules.count <= 256:
+            self.uriPolicy = try Self.policy(rules)
+        case (.askProgram, .strings(let arguments)) where (1...64).contains(arguments.count):
+            guard arguments[0].hasPrefix("/"),
+                arguments.allSatisfy({ $0.utf8.count <= 4096 && !$0.utf8.contains(0) })
+            else { throw NotTaken() }
+            self.askProgram = arguments
+        case (.askTimeout, .double(let seconds)) where (1...300).contains(seconds):
+            self.askTimeout = .milliseconds(Int64(seconds * 1000))
         default:
-            return false
+            throw NotTaken()
         }
-        return true
+    }
+
+    private static func policy(_ rules: [String]) throws(NotTaken) -> [String: URISchemePolicy.Rule] {
+        var policy: [String: URISchemePolicy.Rule] = [:]
+        for (index, text) in rules.enumerated() {
+            let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2, parts[0] == "*" || Self.isScheme(parts[0]),
+                let rule = URISchemePolicy.Rule(rawValue: parts[1]),
+                policy.updateValue(rule, forKey: parts[0].lowercased()) == nil
+            else { throw NotTaken(at: index) }
+        }
+        return policy
     }
 
     /// RFC 3986, section 3.1.
@@ -145,16 +187,30 @@ struct HostSettings: Sendable, Hashable {
         return isLetter(first)
             && text.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }
     }
+}
 
+extension HostSettings {
     /// What differs and cannot be changed while the host runs.
     func needsRestart(to other: HostSettings) -> [HostSetting] {
-        var changed: [HostSetting] = []
-        if self.port != other.port { changed.append(.port) }
-        if self.network != other.network { changed.append(.network) }
-        if self.stateDirectory != other.stateDirectory { changed.append(.stateDirectory) }
-        if self.announce != other.announce { changed.append(.announce) }
-        if self.logLevel != other.logLevel { changed.append(.logLevel) }
-        if self.uriSchemes != other.uriSchemes { changed.append(.uriSchemes) }
-        return changed
+        HostSetting.allCases.filter { setting in
+            switch setting {
+            case .port: self.port != other.port
+            case .network: self.network != other.network
+            case .stateDirectory: self.stateDirectory != other.stateDirectory
+            case .displayName, .announce, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
+            }
+        }
+    }
+
+    /// Opens URIs for others as the settings say.
+    func launcher(logger: Logger) async -> DesktopURILauncher {
+        var policy = URISchemePolicy.standard
+        policy.rules.merge(self.uriPolicy.filter { $0.key != "*" }) { $1 }
+        policy.otherSchemes = self.uriPolicy["*"] ?? .deny
+        if let askProgram {
+            let asking = AskingProgram(askProgram, timeout: self.askTimeout, logger: logger)
+            policy.ask = { await asking.ask($0) }
+        }
+        return await DesktopURILauncher(policy: policy)
     }
 }

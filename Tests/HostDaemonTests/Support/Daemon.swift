@@ -180,6 +180,55 @@ struct Daemon {
         return configuration
     }
 
+    /// The system as a watcher finds it, once it is as wanted.
+    func system(where fits: (RemoteSystem) -> Bool) async throws -> RemoteSystem {
+        let watcher = RemoteSystemWatcher(self.configuration("test.watcher"))
+        try await watcher.start()
+        let found: RemoteSystem
+        do {
+            found = try await eventually("the system", within: .seconds(20)) { watcher.systems.first(where: fits) }
+        } catch {
+            await watcher.stop()
+            throw error
+        }
+        await watcher.stop()
+        return found
+    }
+
+    /// Has a URI opened by whoever is at the daemon's address.
+    func launch(_ uri: String, port: Int) async throws -> RemoteLaunchURIResult {
+        try await RemoteLauncher().launchURI(
+            uri,
+            with: RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: self.configuration())
+        )
+    }
+
+    /// Writes a program for `/bin/sh`.
+    func script(_ name: String, _ text: String) throws -> String {
+        let path = "\(self.directory)/\(name)"
+        try "#!/bin/sh\n\(text)\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        return path
+    }
+
+    /// Installs a handler for schemes, which writes the URIs that it gets into a file.
+    func installHandler(_ schemes: String...) throws {
+        let program = try self.script("handler", #"printf '%s\n' "$1" >> '\#(self.directory)/handled'"#)
+        try self.installEntry("handler", "Exec=\"\(program)\" %u", "X-RemoteSystems-NeedsDisplay=false")
+        let lines = schemes.map { "x-scheme-handler/\($0)=handler.desktop" }.joined(separator: "\n")
+        try "[Default Applications]\n\(lines)\n[Added Associations]\n\(lines)\n".write(
+            toFile: "\(self.directory)/config/mimeapps.list",
+            atomically: true,
+            encoding: .utf8
+        )
+    }
+
+    /// What the handler got.
+    var handled: [String] {
+        ((try? String(contentsOfFile: "\(self.directory)/handled", encoding: .utf8)) ?? "").split(separator: "\n")
+            .map(String.init)
+    }
+
     /// Calls the test application by the daemon's address.
     func call(_ package: String?, port: Int) async throws -> (AppServiceConnectionStatus, RemoteSystemError?, Int?) {
         let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo", packageID: package))

@@ -1,0 +1,119 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import RemoteSystems
+import Testing
+
+extension HostDaemonTests {
+    /// Issue 3 §1: what the daemon opens for others, and who else does.
+    @Suite struct Opening {
+        @Test func `a standard scheme is denied, another one allowed, and about a third somebody is asked (X-20)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.installHandler("https", "test", "tel")
+                let asks = try daemon.script(
+                    "ask",
+                    """
+                    printf '%s\\n' "$@" >> '\(daemon.directory)/asked'
+                    case "$2" in
+                    *tel:1) exit 0;;
+                    *tel:2) exit 1;;
+                    *) echo $$ > '\(daemon.directory)/unanswered'; exec sleep 60;;
+                    esac
+                    """
+                )
+                try daemon.configure(
+                    """
+                    {"uriPolicy": ["https=deny", "test=allow", "TEL=ask"], "askTimeout": 1,
+                     "askProgram": ["\(asks)", "--text"]}
+                    """
+                )
+                try await daemon.whileRunning { _, port in
+                    let wanted: [(String, RemoteLaunchURIStatus)] = [
+                        ("https://example.com/", .deniedByRemoteSystem), ("test:a", .success), ("tel:1", .success),
+                        ("tel:2", .deniedByRemoteSystem), ("tel:3", .deniedByRemoteSystem),
+                        ("http://example.com/", .protocolUnavailable),
+                    ]
+                    for (uri, status) in wanted {
+                        let result = try await daemon.launch(uri, port: port)
+                        #expect(result.status == status, "\(uri): \(result.error.debugDescription)")
+                    }
+                    _ = try await eventually("the handler") { daemon.handled.count == 2 ? true : nil }
+                    #expect(daemon.handled == ["test:a", "tel:1"])
+                    let asked = try String(contentsOfFile: "\(daemon.directory)/asked", encoding: .utf8)
+                        .split(separator: "\n")
+                    #expect(asked.count == 6)
+                    #expect(asked.first == "--text")
+                    #expect(asked[1].hasPrefix("test.caller on the system "), "\(asked[1])")
+                    #expect(asked[1].hasSuffix(" of your account wants to open this here: tel:1"))
+                    // The one that nobody has answered is gone, and buried.
+                    let text = try String(contentsOfFile: "\(daemon.directory)/unanswered", encoding: .utf8)
+                    let unanswered = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+                    _ = try await eventually("the end of the question") { kill(unanswered, 0) != 0 ? true : nil }
+                }
+            }
+        }
+
+        @Test func `two questions are asked one after the other, and one that cannot be asked is a no`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.installHandler("tel")
+                let asks = try daemon.script(
+                    "ask",
+                    "mkdir '\(daemon.directory)/asking' || exit 1; sleep 0.3; rmdir '\(daemon.directory)/asking'"
+                )
+                try daemon.configure(#"{"uriPolicy": ["tel=ask"], "askProgram": ["\#(asks)"]}"#)
+                try await daemon.whileRunning { process, port in
+                    async let one = daemon.launch("tel:1", port: port)
+                    async let other = daemon.launch("tel:2", port: port)
+                    let (first, second) = try await (one, other)
+                    #expect(first.status == .success)
+                    #expect(second.status == .success)
+                    try FileManager.default.removeItem(atPath: asks)
+                    let third = try await daemon.launch("tel:3", port: port)
+                    #expect(third.status == .deniedByRemoteSystem)
+                    #expect(
+                        process.lines.contains { $0.contains("Nobody can be asked") && $0.contains("No such file") }
+                    )
+                }
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func `an application that takes a scheme which nobody allowed gets it, running or not (R-18, R-25, R-26)`(
+            isRunning: Bool
+        ) async throws {
+            try await Daemon.with { daemon in
+                // The desktop has a handler, too, and the policy does not name the scheme.
+                try daemon.installHandler("test")
+                let exec = try daemon.exec("test.player").replacing(
+                    #"""# + daemon.record + #"""#,
+                    with: #""\#(daemon.record)", "test""#
+                )
+                try daemon.install("test.player", start: exec)
+                try await daemon.whileRunning { _, port in
+                    if isRunning {
+                        let called = try await daemon.call("test.player", port: port)
+                        #expect(called.0 == .success, "\(called.1.debugDescription)")
+                    }
+                    let system = try await daemon.system { system in
+                        system.application("test.player")?.isRunning == isRunning
+                            && system.application("remote-systems.host") != nil
+                    }
+                    let result = try await RemoteLauncher().launchURI("test:x", with: .system(system))
+                    #expect(result.status == .success, "\(result.error.debugDescription)")
+                    #expect(result.applicationID == "test.player")
+                    #expect(daemon.starts.count == 2)
+                    #expect(daemon.starts.last == "opened test:x")
+                    // The daemon itself goes on to deny it.
+                    let denied = try await daemon.launch("test:x", port: port)
+                    #expect(denied.status == .deniedByRemoteSystem)
+                    #expect(daemon.handled.isEmpty)
+                }
+            }
+        }
+    }
+}
