@@ -223,7 +223,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SystemIntegrationTests",
-            dependencies: ["IntegrationSupport", "remotesystems", "long-lived-probe"],
+            dependencies: ["IntegrationSupport", "remotesystems", "long-lived-probe", "installed-application"],
             exclude: ["Scripts"],
             swiftSettings: settings
         ),

@@ -5,11 +5,11 @@ import Foundation
 import RemoteSystems
 import ServiceLifecycle
 
-// An application as somebody may have installed it: started with its id, the name of a file in which it writes what it finds,
-// and perhaps a scheme whose URIs it opens, it offers one service, and ends by itself after a minute. It stays on the loopback
-// interface unless XDG_TEST_NETWORK (which the daemon passes on) names another.
+// An application as somebody may have installed it, which offers one service and ends by itself after a minute. Started with its id,
+// the name of a file in which it writes what it finds, the scheme of the URIs that it opens or '-', and the interface on which it is
+// called; it opens nothing and stays on the loopback interface when the last two are missing.
 let arguments = CommandLine.arguments
-guard (3...4).contains(arguments.count) else { exit(64) }
+guard (3...5).contains(arguments.count) else { exit(64) }
 
 @Sendable func record(_ line: String) {
     guard let record = unsafe fopen(arguments[2], "a") else { return }
@@ -21,9 +21,8 @@ let environment = ProcessInfo.processInfo.environment.keys.sorted().joined(separ
 let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
 record("started \(environment) descriptors=\(descriptors.count) session=\(getsid(0) == getpid())")
 
-let network = ProcessInfo.processInfo.environment["XDG_TEST_NETWORK"]
 var options = RemoteSystemHost.Options()
-if arguments.count == 4 {
+if arguments.count > 3, arguments[3] != "-" {
     options.launchURIProvider = LaunchURIHandler(schemes: [arguments[3]]) { request in
         record("opened \(request.uri)")
         return .opened
@@ -32,7 +31,7 @@ if arguments.count == 4 {
 let host = RemoteSystemHost(
     RemoteSystemsConfiguration(
         applicationID: arguments[1],
-        network: network.map { .interfaces([$0]) } ?? .loopback
+        network: arguments.count > 4 ? .interfaces([arguments[4]]) : .loopback
     ),
     services: [AppService("test.echo") { ["pid": .integer(Int64(getpid())), "echo": .dictionary($0.message)] }],
     options: options

@@ -36,6 +36,11 @@ package enum Python {
         command("capture.py", [interface], beside: #filePath)
     }
 
+    /// Stops one thread of a process, whose name begins so, until this program ends; says "frozen" once it has.
+    package static func freeze(_ process: Int32, thread name: String) -> [String] {
+        command("freeze.py", ["\(process)", name], beside: #filePath)
+    }
+
     private static func command(_ name: String, _ arguments: [String], beside file: String) -> [String] {
         let directory = URL(fileURLWithPath: file).deletingLastPathComponent()
         return [interpreter, "-u", directory.appendingPathComponent("Scripts/\(name)").path] + arguments

@@ -102,12 +102,12 @@ extension SimulatedHost {
         return state
     }
 
-    /// A copy of the command that every user can start: where the tests are built, and where the Swift toolchain is, they
+    /// A copy of a program that every user can start: where the tests are built, and where the Swift toolchain is, they
     /// need not be able to read.
-    func programForEverybody() async throws -> [String] {
-        let (program, libraries) = ("\(directory)/remotesystems", "\(directory)/lib")
-        try await run(["cp", try builtProgram("remotesystems"), program])
-        try await run(["mkdir", libraries])
+    func programForEverybody(_ name: String = "remotesystems") async throws -> [String] {
+        let (program, libraries) = ("\(directory)/\(name)", "\(directory)/lib")
+        try await run(["cp", try builtProgram(name), program])
+        try await run(["mkdir", "-p", libraries])
         let linked = try await run(["ldd", program]).split(whereSeparator: \.isWhitespace).map(String.init)
         let swift = linked.filter { $0.hasPrefix("/") && $0.contains("/swift/") }
         if !swift.isEmpty { try await run(["cp", "--dereference"] + swift + [libraries]) }

@@ -1,0 +1,246 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// Issue 3 §3: the host daemon of one machine, called from another one.
+    @Suite struct HostDaemon {
+        @Test func `a caller on another machine is sent to the port of an application that was started for it (R-26)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let player = try builtProgram("installed-application")
+                let record = "\(a.host.directory)/record"
+                try a.install(
+                    "test.player",
+                    start: #"{"exec": ["\#(player)", "test.player", "\#(record)", "-", "eth0"]}"#,
+                    in: "\(a.host.directory)/data"
+                )
+                let host = try a.host.start(
+                    [
+                        "env", "XDG_DATA_HOME=\(a.host.directory)/data", try builtProgram("remotesystems"), "host",
+                        "run",
+                        "--json", "--state-directory", a.state,
+                    ],
+                    readsErrors: true
+                )
+                try await host.told("ready", within: .seconds(15))
+
+                let began = Date()
+                let first = try await b.call(a.address, "test.echo", "test.player")
+                report(
+                    "calling an installed application on another machine, which is started",
+                    [
+                        Date().timeIntervalSince(began)
+                    ]
+                )
+                let second = try await b.call(a.address, "test.echo", "test.player")
+                #expect(first.echo == ["a": 1])
+                #expect(first.pid == second.pid)
+                let starts = try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n")
+                #expect(starts.count == 1)
+                // The application itself has the connections; the daemon, which is stopped, had only to name its port.
+                await host.stop()
+                let port = try await a.portOfApplication()
+                let direct = try await b.call("\(a.address):\(port)", "test.echo", "test.player")
+                #expect(direct.pid == first.pid)
+            }
+        }
+
+        /// The units that `host install` writes, under a user's systemd with a session bus.
+        @Test func `a user's systemd runs the daemon, and starts an application's unit when it is called (R-26, X-34)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await UserSession.with(on: a) { session in
+                    try await session.control("start", "remotesystems-host.socket")
+                    // The call is what starts the daemon, and the daemon what starts the application.
+                    let began = Date()
+                    let answer = try await b.call(a.address, "test.echo", "test.player")
+                    report(
+                        "calling an application's unit through a daemon's socket unit",
+                        [
+                            Date().timeIntervalSince(began)
+                        ]
+                    )
+                    #expect(answer.echo == ["a": 1])
+                    #expect(try await session.mainProcess("player.service") == answer.pid)
+                    #expect(try await session.control("is-active", "player.service") == "active")
+                    let host = try await session.control("show", "remotesystems-host.service", "--property=StatusText")
+                    #expect(host == "StatusText=Port 47474, 1 installed application")
+                }
+            }
+        }
+
+        @Test func `an event loop that hangs has systemd start the daemon again (X-34)`() async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await UserSession.with(on: a) { session in
+                    try await session.control("start", "remotesystems-host.service")
+                    let before = try await session.mainProcess("remotesystems-host.service")
+                    #expect(try await b.ping(a.address).answered == 3)
+                    // Longer than the watchdog waits: one that lives is left alone.
+                    try await Task.sleep(for: .seconds(5))
+                    #expect(try await session.mainProcess("remotesystems-host.service") == before)
+
+                    let freezing = try ChildProcess(
+                        try session.systemd.beside(Python.freeze(before, thread: "NIO-")),
+                        readsErrors: true
+                    )
+                    _ = try await eventually("a frozen thread", within: .seconds(10)) {
+                        if let code = freezing.exitCode { throw IntegrationError("\(code): \(freezing.lines)") }
+                        return freezing.lines.contains("frozen") ? true : nil
+                    }
+                    let after = try await eventually("another process", within: .seconds(20), every: .milliseconds(100))
+                    {
+                        let now = try await session.mainProcess("remotesystems-host.service")
+                        return now != 0 && now != before ? now : nil
+                    }
+                    #expect(after != before)
+                    let count = try await session.control("show", "remotesystems-host.service", "--property=NRestarts")
+                    #expect(count == "NRestarts=1")
+                    #expect(try await b.ping(a.address).answered == 3)
+                    await freezing.stop()
+                }
+            }
+        }
+    }
+}
+
+/// What the application that is installed for tests answers.
+struct EchoAnswer: Sendable, Decodable {
+    let pid: Int32
+    let echo: [String: Int]
+}
+
+extension Machine {
+    /// Installs an application that offers `test.echo`.
+    func install(_ id: String, start: String, in data: String) throws {
+        let place = "\(data)/remote-systems/applications"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try """
+        {"id": "\(id)", "services": [{"name": "test.echo", "supportsRemote": true}], "start": \(start)}
+        """.write(toFile: "\(place)/\(id).json", atomically: true, encoding: .utf8)
+    }
+
+    /// Calls a service of an application, and returns its answer.
+    func call(_ system: String, _ service: String, _ application: String) async throws -> EchoAnswer {
+        let call = try command(["call", system, service, "a:=1", "--application", application])
+        let code = try await call.exit(within: .seconds(30))
+        let lines = try await call.allLines()
+        guard code == 0 else { throw IntegrationError("call ended with \(code): \(lines)") }
+        struct Line: Decodable { let message: EchoAnswer }
+        return try JSONDecoder().decode(Line.self, from: Data(lines.joined(separator: "\n").utf8)).message
+    }
+
+    /// The port of the one application that has noted itself.
+    func portOfApplication() async throws -> Int {
+        let notes = try FileManager.default.contentsOfDirectory(atPath: "\(state)/run").filter { $0.hasSuffix(".json") }
+        for note in notes {
+            let data = try Data(contentsOf: URL(filePath: "\(state)/run/\(note)"))
+            let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+            if object?["application"] as? String == "test.player", let port = object?["port"] as? Int { return port }
+        }
+        throw IntegrationError("no note of the application in \(notes)")
+    }
+}
+
+/// The session of a user that is not root, on a machine: a service manager and a message bus of their own, the daemon as
+/// `host install` sets it up, and an application that is a unit.
+private struct UserSession {
+    let systemd: Systemd
+    let directory: String
+
+    static func with(on machine: Machine, _ body: (UserSession) async throws -> Void) async throws {
+        let host = machine.host
+        let directory = "\(host.directory)/session"
+        let units = "\(directory)/units"
+        let program = try await host.programForEverybody()
+        let player = try await host.programForEverybody("installed-application")
+        let state = "\(directory)/.local/state/remote-systems"
+        for part in ["units/remotesystems-host.service.d", "run", ".local/state", ".local/share"] {
+            try FileManager.default.createDirectory(atPath: "\(directory)/\(part)", withIntermediateDirectories: true)
+        }
+        try await run(["cp", "-a", machine.state, state])
+        try machine.install(
+            "test.player",
+            start: #"{"systemd": "player.service"}"#,
+            in: "\(directory)/.local/share"
+        )
+        try await run(program + ["host", "install", "--directory", units, "--program", program.last ?? ""])
+        let idle = "[Unit]\nDefaultDependencies=no\n"
+        let texts = [
+            "idle.target": idle, "basic.target": idle, "sockets.target": idle, "shutdown.target": idle,
+            "dbus.socket": "[Socket]\nListenStream=%t/bus\n",
+            "dbus.service": """
+            [Service]
+            ExecStart=/usr/bin/dbus-daemon --session --address=systemd: --nofork --nopidfile --systemd-activation
+            """,
+            "player.service": """
+            [Service]
+            ExecStart=\(player.joined(separator: " ")) test.player \(directory)/record - eth0
+            """,
+            // So that a test need not wait for the 30 s of the unit, and nothing but the watchdog starts it again.
+            "remotesystems-host.service.d/soon.conf":
+                "[Service]\nWatchdogSec=2\nRestart=on-watchdog\nRestartSec=200ms\n",
+        ]
+        for (name, text) in texts {
+            try (text + "\n").write(toFile: "\(units)/\(name)", atomically: true, encoding: .utf8)
+        }
+        try await run(["chown", "-R", "65534:65534", directory])
+        try await run(["chmod", "700", "\(directory)/run"])
+        let manager = """
+            [Unit]
+            DefaultDependencies=no
+            [Service]
+            Type=notify
+            User=65534
+            Group=65534
+            Delegate=yes
+            Environment=HOME=\(directory) XDG_RUNTIME_DIR=\(directory)/run SYSTEMD_UNIT_PATH=\(units)
+            Environment=DBUS_SESSION_BUS_ADDRESS=unix:path=\(directory)/run/bus LD_LIBRARY_PATH=\(host.directory)/lib
+            ExecStart=/lib/systemd/systemd --user --unit=idle.target --log-target=console --log-level=notice
+            StandardOutput=inherit
+            StandardError=inherit
+            """
+        try await Systemd.with(on: host, units: ["session.service": manager]) { systemd in
+            let session = UserSession(systemd: systemd, directory: directory)
+            do {
+                try await systemd.control("start", "session.service")
+                try await session.control("start", "dbus.socket")
+                try await session.control("start", "dbus.service")
+                try await body(session)
+            } catch {
+                throw IntegrationError("\(error); said: \(systemd.process.lines.suffix(30).joined(separator: " | "))")
+            }
+        }
+    }
+
+    /// Runs `systemctl --user` as the user.
+    @discardableResult
+    func control(_ arguments: String...) async throws -> String {
+        try await run(
+            try self.systemd.beside(
+                [
+                    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env",
+                    "XDG_RUNTIME_DIR=\(self.directory)/run",
+                    "DBUS_SESSION_BUS_ADDRESS=unix:path=\(self.directory)/run/bus", "systemctl", "--user",
+                ] + arguments
+            )
+        )
+    }
+
+    /// The main process of a service, as it is called where its manager is; 0 when it has none.
+    func mainProcess(_ unit: String) async throws -> Int32 {
+        Int32(try await self.control("show", unit, "--property=MainPID", "--value")) ?? 0
+    }
+}
