@@ -92,7 +92,8 @@ let package = Package(
         // GLib's look-up of applications and its D-Bus client.
         .systemLibrary(
             name: "CRemoteSystemsGIO",
-            pkgConfig: "gio-unix-2.0",
+            // For where GLib's headers are. That of GIO itself names -pthread, of which SwiftPM warns at every build.
+            pkgConfig: "gobject-2.0",
             providers: [.apt(["libglib2.0-dev"])]
         ),
         // What belongs to the machine rather than to an application: installed applications, the desktop. Knows no wire.

@@ -42,7 +42,7 @@ extract_symbol_graph() {
     )
     # And where those of the system's libraries are whose headers are not on the usual path: SwiftPM asks pkg-config too.
     local flag
-    for flag in $(pkg-config --cflags-only-I gio-unix-2.0 2>/dev/null || true); do
+    for flag in $(pkg-config --cflags-only-I gobject-2.0 2>/dev/null || true); do
         arguments+=(-Xcc "$flag")
     done
     [[ -z $reexported ]] || arguments+=("-experimental-allowed-reexported-modules=$reexported")

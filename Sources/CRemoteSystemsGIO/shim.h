@@ -4,7 +4,8 @@
 #ifndef REMOTE_SYSTEMS_GIO_SHIM_H
 #define REMOTE_SYSTEMS_GIO_SHIM_H
 
-#include <gio/gdesktopappinfo.h>
+// GLib installs it beside the directory of its other headers, which is the one that the compiler is told.
+#include <../gio-unix-2.0/gio/gdesktopappinfo.h>
 #include <gio/gio.h>
 #include <spawn.h>
 #include <sys/stat.h>

@@ -131,6 +131,10 @@ extension HostDaemonTests {
                 #expect(dry.0 == 0)
                 #expect(dry.1.contains { $0.contains("would write \(service):") })
                 #expect(!FileManager.default.fileExists(atPath: service))
+                #expect(dry.1.contains { $0.contains("is in a build folder") })
+                let elsewhere = try await daemon.finish(["host", "install", "--dry-run", "--program", "/usr/bin/a"])
+                #expect(elsewhere.0 == 0)
+                #expect(!elsewhere.1.contains { $0.contains("is in a build folder") })
 
                 for _ in 0..<2 {
                     let (installed, _) = try await daemon.finish(["host", "install"])

@@ -146,7 +146,8 @@ struct BusActivation: Sendable {
         guard let error = unsafe error else { return StartFailure("\(what).") }
         defer { unsafe g_error_free(error) }
         unsafe g_dbus_error_strip_remote_error(error)
-        return StartFailure("\(what): \(unsafe String(cString: error.pointee.message)).")
+        let message = unsafe String(cString: error.pointee.message)
+        return StartFailure("\(what): \(message)\(message.hasSuffix(".") ? "" : ".")")
     }
 
     /// Cancelling the task ends the call, also one to a bus that takes a connection and never says a word.

@@ -72,6 +72,11 @@ struct HostInstallCommand: Subcommand {
             try output.json(UnitOutput(event: self.units.dryRun ? "would-write" : "wrote", file: path, text: file.text))
             try output.line("\(self.units.dryRun ? "would write" : "wrote") \(path):\n\n\(file.text)")
         }
+        if program.split(separator: "/").contains(".build") {
+            output.complain(
+                "\(program) is in a build folder: the units stop working when that is cleaned or moved. Install the program where it stays, or name another one with --program."
+            )
+        }
         try output.line("To take them into use:")
         try output.line("    \(self.units.systemctl) daemon-reload")
         try output.line("    \(self.units.systemctl) enable --now \(HostUnits.name).socket \(HostUnits.name).service")
