@@ -111,6 +111,58 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `another port applies on reload, and calls under way go on (X-34)`() async throws {
+            try await Daemon.with { daemon in
+                let ports = [try freePort(), try freePort()]
+                try daemon.configure(#"{"port": \#(ports[0])}"#)
+                try await daemon.whileRunning([]) { process, port in
+                    #expect(port == ports[0])
+                    let connection = try await daemon.openPing(port: port)
+                    let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
+                    try await watcher.start()
+                    /// Whether the system can be called where the watcher says that it is.
+                    func canBeCalled() async throws -> Bool? {
+                        guard let found = watcher.systems.first?.application("remote-systems.host") else { return nil }
+                        let call = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
+                        guard try await call.open(.application(found)) == .success else { return nil }
+                        await call.close()
+                        return true
+                    }
+                    _ = try await eventually("the system", within: .seconds(10)) { try await canBeCalled() }
+
+                    func reload(port: Int) async throws -> [String: Any] {
+                        let place = process.lines.count
+                        try daemon.configure(#"{"port": \#(port)}"#)
+                        process.send(SIGHUP)
+                        return try await process.event("reloaded", from: place)
+                    }
+                    let moved = try await reload(port: ports[1])
+                    #expect(moved["port"] as? Int == ports[1])
+                    #expect((moved["problems"] as? [String])?.isEmpty == true)
+                    let pong = try await connection.send(["Type": "ping"]).get()
+                    #expect(pong["Type"] == "pong")
+                    await connection.close()
+                    try await daemon.openPing(port: ports[1]).close()
+                    await #expect(throws: IntegrationError.self) { try await daemon.openPing(port: ports[0]) }
+                    // Nobody listens at the old one any more.
+                    _ = try await eventually("the new address", within: .seconds(10)) { try await canBeCalled() }
+                    await watcher.stop()
+
+                    // One that is taken is told, and the old one stays.
+                    let (taken, number) = try boundSocket()
+                    defer { close(taken) }
+                    listen(taken, 1)
+                    let stays = try await reload(port: number)
+                    #expect(stays["port"] as? Int == ports[1])
+                    #expect(
+                        (stays["problems"] as? [String])?.first?.contains("another program uses it") == true,
+                        "\(stays)"
+                    )
+                    try await daemon.openPing(port: ports[1]).close()
+                }
+            }
+        }
+
         @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
             try await Daemon.with { daemon in
                 let port = try freePort()
@@ -144,8 +196,14 @@ extension HostDaemonTests {
         }
 
         private func freePort() throws -> Int {
+            let (descriptor, port) = try self.boundSocket()
+            close(descriptor)
+            return port
+        }
+
+        /// A socket with a port of its own on the loopback interface.
+        private func boundSocket() throws -> (descriptor: Int32, port: Int) {
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            defer { close(descriptor) }
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -156,7 +214,7 @@ extension HostDaemonTests {
                 }
             }
             guard result else { throw IntegrationError("no port is free: error \(errno)") }
-            return Int(UInt16(bigEndian: address.sin_port))
+            return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
         }
     }
 }

@@ -17,9 +17,9 @@ final class Changeable<Value: Sendable & Equatable>: Sendable {
 
     var value: Value { self.state.withLock { $0.value } }
 
-    func set(_ value: Value) {
+    func change(_ change: (inout Value) -> Void) {
         let listeners = self.state.withLock { state in
-            state.value = value
+            change(&state.value)
             return Array(state.listeners.values)
         }
         for listener in listeners { listener.yield() }

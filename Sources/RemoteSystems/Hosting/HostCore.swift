@@ -253,6 +253,13 @@ actor HostCore {
         self.watchers[id] = nil
     }
 
+    /// Ends the connections of watchers gracefully: where they are connected to nobody is to be found any more.
+    func closeWatchers() async {
+        await withDiscardingTaskGroup { group in
+            for watcher in self.watchers.values { group.addTask { await watcher.close() } }
+        }
+    }
+
     private func tell(_ connection: Connection) async {
         do {
             _ = try await connection.send(self.description(to: connection).valueSet, timeout: .seconds(10))

@@ -62,13 +62,21 @@ public final class RemoteSystemHost: Service {
     /// no application in particular is meant to open.
     public static let machineApplicationID = "remote-systems.host"
 
+    /// What is announced; it may change while the host runs.
+    private struct Announcing: Hashable {
+        var isWanted: Bool
+        /// Where the host listens, once it does.
+        var port = 0
+    }
+
     private let configuration: RemoteSystemsConfiguration
     private let options: Options
     private let local: LocalSystem
     private let core: HostCore
     private let running: RunningApplications?
     private let launching: LaunchService?
-    private let isDiscoverable: Changeable<Bool>
+    private let listening = HostListening()
+    private let announcing: Changeable<Announcing>
     let announced = AnnouncedInstances()
     private let hasRun = Mutex(false)
     private let isReachable = Mutex(false)
@@ -92,7 +100,7 @@ public final class RemoteSystemHost: Service {
         self.local = local
         self.running = running
         self.launching = launching
-        self.isDiscoverable = Changeable(options.isDiscoverable)
+        self.announcing = Changeable(Announcing(isWanted: options.isDiscoverable))
         self.core = HostCore(
             local: local,
             services: services,
@@ -113,7 +121,10 @@ public final class RemoteSystemHost: Service {
     ///
     /// - Throws: the error with which ``run()`` ended before it listened; `CancellationError`.
     public var port: Int {
-        get async throws { try await self.core.port.value }
+        get async throws {
+            let first = try await self.core.port.value
+            return self.listening.port ?? first
+        }
     }
 
     /// Whether others of the account can reach this host now. ``RemoteSystemsDiagnosis`` says what to do about a state
@@ -149,7 +160,20 @@ public final class RemoteSystemHost: Service {
 
     /// Changes whether the host is announced. Who is connected stays so.
     package func update(isDiscoverable: Bool) {
-        self.isDiscoverable.set(isDiscoverable)
+        self.announcing.change { $0.isWanted = isDiscoverable }
+    }
+
+    /// Takes connections at another port from now on; 0 for any free one. Nothing changes for a host that was given its socket, or that
+    /// does not listen yet. Open connections go on, but for those of watchers, who come back to the new address.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/cannotListen``: it goes on to listen where it did.
+    package func update(port: Int) async throws(RemoteSystemError) {
+        guard self.options.listeningSocket == nil, let current = self.listening.port, current != port else { return }
+        let listener = try await self.listen(port: port)
+        let before = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
+        self.announcing.change { $0.port = listener.port }
+        await before?.stop()
+        await self.core.closeWatchers()
     }
 
     /// Changes what opens URIs, in a host that was made with something that does; watchers are told of its schemes at once.
@@ -187,13 +211,13 @@ public final class RemoteSystemHost: Service {
         do {
             try self.core.validate()
             try SystemDescription.check(attributes: self.options.attributes)
-            listener = try await self.listen()
+            listener = try await self.listen(port: self.options.port)
         } catch {
             self.core.port.fail(error)
             throw error
         }
-        let note = self.noteRunning(port: listener.port)
-        defer { withExtendedLifetime(note) {} }
+        _ = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
+        self.announcing.change { $0.port = listener.port }
         await self.takeInstalled()
         self.isReachable.withLock { $0 = true }
         defer { self.isReachable.withLock { $0 = false } }
@@ -202,30 +226,30 @@ public final class RemoteSystemHost: Service {
         do {
             try await withTaskExecutorPreference(self.local.environment.taskExecutor) {
                 if isStaged {
-                    try await self.announceAndRenew(port: listener.port)
+                    try await self.announceAndRenew()
                 } else {
-                    try await cancelWhenGracefulShutdown { try await self.announceAndRenew(port: listener.port) }
+                    try await cancelWhenGracefulShutdown { try await self.announceAndRenew() }
                 }
             }
         } catch is CancellationError {
             // The usual end.
         } catch {
-            await self.stop(listener)
+            await self.stop()
             throw error
         }
         if isStaged {
-            await Task(executorPreference: self.local.environment.taskExecutor) { await self.stop(listener) }.value
+            await Task(executorPreference: self.local.environment.taskExecutor) { await self.stop() }.value
         } else {
-            await self.stop(listener)
+            await self.stop()
         }
     }
 
-    private func listen() async throws(RemoteSystemError) -> Listener {
+    private func listen(port: Int) async throws(RemoteSystemError) -> Listener {
         do {
             let security = try self.local.security()
             return try await Listener.start(
                 host: self.local.listeningAddress,
-                port: self.options.port,
+                port: port,
                 security: security,
                 limits: self.local.limits,
                 logger: self.local.logger,
@@ -271,15 +295,15 @@ public final class RemoteSystemHost: Service {
 
     /// Whoever connects while requests under way finish is told that the application is shutting down, which says more than
     /// an address where nobody answers.
-    private func stop(_ listener: Listener) async {
+    private func stop() async {
         await self.core.closeAll()
-        await listener.stop()
+        await self.listening.end()?.stop()
     }
 
     /// Until cancelled.
-    private func announceAndRenew(port: Int) async throws {
+    private func announceAndRenew() async throws {
         try await withThrowingDiscardingTaskGroup { group in
-            group.addTask { try await self.announceWhenWanted(port: port) }
+            group.addTask { try await self.announceWhenWanted() }
             group.addTask {
                 await self.local.followAccount {
                     // Not waited for: a watcher that does not answer must not keep the next change from being seen.
@@ -317,15 +341,15 @@ public final class RemoteSystemHost: Service {
         self.local.reloadIdentity()
     }
 
-    /// Until cancelled. Withdraws the announcement when it is not wanted any more.
-    private func announceWhenWanted(port: Int) async throws {
+    /// Until cancelled. Withdraws what is not wanted any more, or not true.
+    private func announceWhenWanted() async throws {
         while !Task.isCancelled {
-            let isWanted = self.isDiscoverable.value
+            let announcing = self.announcing.value
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for source in isWanted ? self.local.sources : [] {
-                    group.addTask { try await self.announce(port: port, through: source) }
+                for source in announcing.isWanted ? self.local.sources : [] {
+                    group.addTask { try await self.announce(port: announcing.port, through: source) }
                 }
-                group.addTask { await self.isDiscoverable.differs(from: isWanted) }
+                group.addTask { await self.announcing.differs(from: announcing) }
                 try await group.next()
                 group.cancelAll()
             }

@@ -16,7 +16,8 @@ actor HostReload: Service {
     private let notifier: ServiceNotifier
     private let supervision: HostSupervision
     private let options: HostOptions
-    private let settings: HostSettings
+    /// In force, as far as it takes a restart to change them; and the port.
+    private var settings: HostSettings
     /// `nil` when the command line says what is logged.
     private let logLevel: HostLogLevel?
     private let logger: Logger
@@ -51,13 +52,23 @@ actor HostReload: Service {
     }
 
     /// Takes on what can change while the host runs. The rest of the settings stays what it was, so that it is told again.
-    private func apply(_ new: HostSettings) async {
+    ///
+    /// - Returns: what could not be taken on, and why.
+    private func apply(_ new: HostSettings) async -> String? {
         self.logLevel?.value = new.logLevel
         await self.host.update(systemDisplayName: new.displayName)
         await self.host.update(startTimeout: new.startTimeout)
         self.host.update(isDiscoverable: new.announce)
         // Also when nothing was changed: what is installed may have, and with it the schemes that others are told.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
+        guard new.port != self.settings.port else { return nil }
+        do throws(RemoteSystemError) {
+            try await self.host.update(port: new.port)
+        } catch {
+            return error.message
+        }
+        self.settings.port = new.port
+        return nil
     }
 
     private func reload() async {
@@ -73,7 +84,10 @@ actor HostReload: Service {
         switch new {
         case .success(let new):
             needsRestart = self.settings.needsRestart(to: new)
-            await self.apply(new)
+            if let problem = await self.apply(new) {
+                problems.append(problem)
+                self.logger.error("The port was not changed", metadata: ["reason": "\(problem)"])
+            }
         case .failure(let error):
             let text = (error as? Failure)?.message ?? "\(error)"
             problems.append(text)
@@ -88,16 +102,17 @@ actor HostReload: Service {
         self.registry.reload()
         problems += self.registry.problems.map(\.description)
         let applications = await self.registry.applications().count
+        let port = (try? await self.host.port) ?? self.settings.port
         try? self.output.json(
             HostOutput(
                 event: "reloaded",
+                port: port,
                 applications: applications,
                 problems: problems,
                 needsRestart: needsRestart.map(\.rawValue)
             )
         )
         try? self.output.line("reloaded: \(applications) installed applications, \(problems.count) problems")
-        let port = (try? await self.host.port) ?? self.settings.port
         self.notifier.send(.ready, await self.supervision.status(port: port))
     }
 }

@@ -194,10 +194,9 @@ extension HostSettings {
     func needsRestart(to other: HostSettings) -> [HostSetting] {
         HostSetting.allCases.filter { setting in
             switch setting {
-            case .port: self.port != other.port
             case .network: self.network != other.network
             case .stateDirectory: self.stateDirectory != other.stateDirectory
-            case .displayName, .announce, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
+            case .port, .displayName, .announce, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
             }
         }
     }

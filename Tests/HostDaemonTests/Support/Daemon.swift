@@ -195,6 +195,16 @@ struct Daemon {
         return found
     }
 
+    /// A connection to the daemon's own service.
+    func openPing(port: Int) async throws -> AppServiceConnection {
+        let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
+        let status = try await connection.open(
+            RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: self.configuration())
+        )
+        guard status == .success else { throw IntegrationError("not opened: \(status)") }
+        return connection
+    }
+
     /// Has a URI opened by whoever is at the daemon's address.
     func launch(_ uri: String, port: Int) async throws -> RemoteLaunchURIResult {
         try await RemoteLauncher().launchURI(
