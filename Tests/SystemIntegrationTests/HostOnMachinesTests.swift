@@ -80,6 +80,46 @@ extension SystemTests {
             }
         }
 
+        @Test func `the machine's systemd runs the daemon as a user of its own, in the account it was let into (X-34)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let idle = "[Unit]\nDefaultDependencies=no\n"
+                let units = Dictionary(
+                    uniqueKeysWithValues: ["sysinit", "basic", "sockets", "shutdown"].map { ("\($0).target", idle) }
+                )
+                let place = "\(a.host.directory)/units"
+                let program = try await a.host.programForEverybody()
+                // The unit has a /tmp of its own.
+                try await run(
+                    program + [
+                        "host", "install", "--system", "--directory", place, "--program", "/run/app/remotesystems",
+                    ]
+                )
+                let more = "\(place)/remotesystems-host.service.d"
+                try FileManager.default.createDirectory(atPath: more, withIntermediateDirectories: true)
+                try "[Service]\nEnvironment=LD_LIBRARY_PATH=/run/app/lib\n"
+                    .write(toFile: "\(more)/place.conf", atomically: true, encoding: .utf8)
+                try await Systemd.with(on: a.host, units: units) { systemd in
+                    let prepare = """
+                        mkdir -m 755 /run/app && cp -r "$0/remotesystems" "$0/lib" /run/app &&
+                        mkdir -m 700 /var/lib/private && cp -a "$1" /var/lib/private/remote-systems
+                        """
+                    try await run(try systemd.beside(["sh", "-c", prepare, a.host.directory, a.state]))
+                    try await systemd.control("start", "remotesystems-host.socket")
+                    let ping = try await b.ping(a.address)
+                    #expect(ping.answered == 3, "\(systemd.process.lines.suffix(20))")
+                    let unit = ["show", "remotesystems-host.service", "--property=MainPID", "--value"]
+                    let host = try await run(try systemd.beside(["systemctl"] + unit))
+                    let status = try await run(try systemd.beside(["cat", "/proc/\(host)/status"]))
+                    let user = status.split(separator: "\n").first { $0.hasPrefix("Uid:") }?.split(separator: "\t")[1]
+                    #expect((61184...65519).contains(Int(user ?? "") ?? 0), "\(status)")
+                }
+            }
+        }
+
         @Test func `an event loop that hangs has systemd start the daemon again (X-34)`() async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")

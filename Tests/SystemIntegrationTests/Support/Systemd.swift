@@ -42,7 +42,7 @@ struct Systemd {
             exec unshare --mount --uts --ipc --pid --cgroup --fork --kill-child --mount-proc sh -c "$1" "$2"
             """
         let inside = """
-            mount -t tmpfs tmpfs /run && (umount -R /sys/fs/cgroup || true) 2>/dev/null &&
+            mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib && (umount -R /sys/fs/cgroup || true) 2>/dev/null &&
             mount -t cgroup2 cgroup2 /sys/fs/cgroup && hostname alpha &&
             exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=other SYSTEMD_UNIT_PATH="$0" \
             /lib/systemd/systemd --system --unit=idle.target --log-target=console --log-level=notice
