@@ -30,10 +30,9 @@ package struct ExpulsionList: Hashable, Sendable {
     ///
     /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
     init(_ bytes: [UInt8], of account: AccountID, signedBy key: P256.Signing.PublicKey) throws(TrustError) {
-        let fixed = Self.numberCount + Self.signatureCount
-        guard (fixed...Self.mostBytes).contains(bytes.count),
-            (bytes.count - fixed).isMultiple(of: KeyFingerprint.byteCount)
-        else { throw TrustError(.malformed, "A list of expelled systems has a length that none can have.") }
+        guard Self.canHave(length: bytes.count) else {
+            throw TrustError(.malformed, "A list of expelled systems has a length that none can have.")
+        }
         let body = bytes.dropLast(Self.signatureCount)
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
             key.isValidSignature(signature, for: Self.signed(body, account))
@@ -59,8 +58,12 @@ package struct ExpulsionList: Hashable, Sendable {
 
     /// The number that a list claims to have, before anybody has looked whether it was signed; `nil` if it is none.
     package static func number(in bytes: [UInt8]) -> UInt64? {
-        guard (Self.numberCount + Self.signatureCount...Self.mostBytes).contains(bytes.count) else { return nil }
-        return Self.number(bytes[...])
+        Self.canHave(length: bytes.count) ? Self.number(bytes[...]) : nil
+    }
+
+    private static func canHave(length: Int) -> Bool {
+        let fixed = Self.numberCount + Self.signatureCount
+        return (fixed...Self.mostBytes).contains(length) && (length - fixed).isMultiple(of: KeyFingerprint.byteCount)
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {

@@ -149,6 +149,10 @@ import ValueSets
             try await local.take(expulsions: older)
             let error = await #expect(throws: TrustError.self) { try await local.take(expulsions: forged) }
             #expect(error?.code == .badSignature)
+            let malformed = await #expect(throws: TrustError.self) {
+                try await local.take(expulsions: Array(older.dropLast()))
+            }
+            #expect(malformed?.code == .malformed)
         }
     }
 
