@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+
+/// What Rome's guide does with a list, in the order in which it does it.
+@Suite struct TwoInteractionsTests {
+    /// Plays what its URI names, from where it is.
+    private final class Player: LaunchURIProvider {
+        let supportedURISchemes = ["player"]
+        private let playing = Mutex("")
+        var state: String { self.playing.withLock { $0 } }
+
+        func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
+            self.playing.withLock { $0 = request.uri.description }
+            return .opened()
+        }
+    }
+
+    @Test func `each system of the list can be launched on and called, as the application likes (R-16, R-24)`() async throws {
+        let players = [Player(), Player()]
+        try await DiscoveryStage.with { stage in
+            var systems: [StagedSystem] = []
+            for (number, player) in players.enumerated() {
+                let volume = AppService("volume") { _ in ["Volume": .integer(Int64(number))] }
+                let application = StagedApplication("player", services: [volume], launchURIProvider: player)
+                systems.append(try stage.system("Room \(number)", applications: [application]))
+            }
+            let watcher = stage.watcher()
+            try await watcher.start()
+            for system in systems { try await stage.appears(system) }
+            try await stage.eventually("both are listed") { watcher.systems.count == 2 }
+
+            for system in watcher.systems {
+                let number = try #require(Int(system.displayName.suffix(1)))
+                let launch = RemoteSystemConnectionRequest(system: system)
+                let result = try await RemoteLauncher().launchURI("player:album/\(number)?at=42", with: launch)
+                #expect(result.status == .success)
+                #expect(players[number].state == "player:album/\(number)?at=42")
+                let answer = try await system.application("player")?.withAppService("volume") { try await $0.send([:]).get() }
+                #expect(answer?["Volume"]?.integer == Int64(number))
+            }
+        }
+    }
+
+    /// Deliberately not safe for two at once: only because listeners never run at once is a count right.
+    private final class Counter: @unchecked Sendable {
+        var added = 0
+        var isInside = false
+        var overlapped = false
+
+        func count() {
+            self.overlapped = self.overlapped || self.isInside
+            self.isInside = true
+            let before = self.added
+            for _ in 0..<1000 { _ = Int.random(in: 0...1) }
+            self.added = before + 1
+            self.isInside = false
+        }
+    }
+
+    @Test func `listeners run one after the other, so that a counter in them needs no lock (R-14)`() async throws {
+        let counter = Counter()
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
+            // Several of them, and for different events.
+            for _ in 0..<3 { watcher.onAdded { _ in counter.count() } }
+            watcher.onRemoved { _ in counter.count() }
+            try await watcher.start()
+            let systems = try (0..<20).map { try stage.system("System \($0)") }
+            for system in systems { try await stage.appears(system) }
+            try await stage.eventually("all are listed") { watcher.systems.count == 20 }
+            for system in systems.prefix(10) { try await stage.vanishes(system) }
+            try await stage.eventually("half are gone") { watcher.systems.count == 10 }
+        }
+        #expect(counter.added == 70)
+        #expect(!counter.overlapped)
+    }
+}
