@@ -63,7 +63,7 @@ package final class StartedProgram: Sendable {
         }
     }
 
-    /// Sends a signal to it and to what it has started in its session's first group, if it has not ended.
+    /// Sends a signal to it, and to what it has started and left in its process group, unless it has ended.
     package func signal(_ signal: Int32) {
         // Under the lock: it is buried under it, and its number another's only afterwards.
         self.state.withLock { state in

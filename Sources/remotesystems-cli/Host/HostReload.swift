@@ -61,7 +61,8 @@ actor HostReload: Service {
         self.host.update(isDiscoverable: new.announce)
         // Also when nothing was changed: what is installed may have, and with it the schemes that others are told.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
-        guard new.port != self.settings.port else { return nil }
+        // A host that does not listen yet cannot be moved.
+        guard new.port != self.settings.port, (try? await self.host.port) != nil else { return nil }
         do throws(RemoteSystemError) {
             try await self.host.update(port: new.port)
         } catch {
