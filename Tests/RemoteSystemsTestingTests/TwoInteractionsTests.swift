@@ -16,11 +16,13 @@ import Testing
 
         func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
             self.playing.withLock { $0 = request.uri.description }
-            return .opened()
+            return .opened
         }
     }
 
-    @Test func `each system of the list can be launched on and called, as the application likes (R-16, R-24)`() async throws {
+    @Test func `each system of the list can be launched on and called, as the application likes (R-16, R-24)`()
+        async throws
+    {
         let players = [Player(), Player()]
         try await DiscoveryStage.with { stage in
             var systems: [StagedSystem] = []
@@ -40,8 +42,10 @@ import Testing
                 let result = try await RemoteLauncher().launchURI("player:album/\(number)?at=42", with: launch)
                 #expect(result.status == .success)
                 #expect(players[number].state == "player:album/\(number)?at=42")
-                let answer = try await system.application("player")?.withAppService("volume") { try await $0.send([:]).get() }
-                #expect(answer?["Volume"]?.integer == Int64(number))
+                let answer = try await system.application("player")?.withAppService("volume") {
+                    try await $0.send([:]).get()
+                }
+                #expect(answer?["Volume"] == .integer(Int64(number)))
             }
         }
     }
