@@ -70,7 +70,7 @@ struct OutgoingCalls<Call> {
 
     var isEmpty: Bool { self.pending.isEmpty && self.waiting.isEmpty && self.encoding == nil }
     var allTransmitted: Bool { self.waiting.isEmpty && self.heldID == nil }
-    private var hasRoom: Bool { self.heldID == nil && self.pending.count < self.window.window }
+    private var hasRoom: Bool { self.heldID == nil && self.encoding == nil && self.pending.count < self.window.window }
 
     /// A number for the next call. Given out before the call exists, so that its cancellation can name it.
     mutating func reserveID() -> UInt64 {
