@@ -83,11 +83,14 @@ install_packages() {
 
 # require_swift: Swift 6.2 or newer.
 require_swift() {
-    local version major minor
+    local said version major minor
     command -v swift >/dev/null || die "$EX_UNAVAILABLE" \
         "Swift is not installed, or not on PATH. Install Swift 6.2 or newer from https://www.swift.org/install/linux/."
-    version=$(swift --version 2>/dev/null </dev/null | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' | head -n 1)
-    [[ -n $version ]] || die "$EX_UNAVAILABLE" "'swift --version' does not work here. Is the toolchain complete?"
+    said=$(swift --version 2>&1 </dev/null) || true
+    version=$(sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' <<<"$said" | head -n 1)
+    [[ -n $version ]] || die "$EX_UNAVAILABLE" \
+        "'swift --version' does not work here. It says '$(head -n 1 <<<"$said")'." \
+        "Debian packages that the toolchain itself needs are listed at https://www.swift.org/install/linux/."
     major=${version%%.*} minor=${version#*.}
     if ((major < 6 || (major == 6 && minor < 2))); then
         die "$EX_UNAVAILABLE" "Swift $version is too old: 6.2 or newer is needed (https://www.swift.org/install/linux/)."
