@@ -37,6 +37,7 @@ extension RemoteSystemError {
         let code: Code =
             switch error.code {
             case .unreachable: .unreachable
+            case .outOfReach: .misuse
             case .peerNotTrusted: .notTrusted
             case .refused: .refused
             case .incompatibleVersion: .incompatibleVersion

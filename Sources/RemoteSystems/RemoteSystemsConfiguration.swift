@@ -10,9 +10,13 @@ public struct RemoteSystemsConfiguration: Sendable {
     public enum Network: Sendable, Hashable {
         /// Every interface.
         case all
-        /// The loopback interface alone: nothing is announced to, or taken from, the network.
+        /// This machine alone: nothing is announced to, sent to, or taken from the network. Connecting to another machine's
+        /// address fails with ``RemoteSystemError/Code/misuse``, and so does connecting to a name other than `localhost`, for
+        /// which the network would have to be asked.
         case loopback
-        /// The interfaces with these names, for example `["eth0"]`. Listening is on all of them and on loopback.
+        /// The interfaces with these names, for example `["eth0"]`, and what stays on this machine. Announcements, and connections in
+        /// both directions, keep to them, whatever addresses they have at the time; one that comes later, or comes back, is
+        /// used within about a second. Needs Linux 5.7, or the right to use raw sockets.
         case interfaces([String])
     }
 

@@ -8,6 +8,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     package enum Code: Sendable, Hashable {
         /// No connection could be made: refused, no route, timed out, name unknown.
         case unreachable
+        /// It lies outside of the part of the network that may be used. Nothing was sent.
+        case outOfReach
         /// The peer's certificate is not acceptable to us.
         case peerNotTrusted
         /// The peer answered with a refusal; its status is in ``TransportError/openStatus``.

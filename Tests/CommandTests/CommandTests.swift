@@ -42,6 +42,10 @@ extension CommandTests {
             ["call", "somewhere", "x", "key"], ["call", "somewhere", "x", "=value"], ["call", "somewhere", "x", ":=1"],
             ["call", "somewhere", "x", "a=1", "--describe"], ["call", "somewhere", "x", "--timeout", "0"],
             ["serve", "--application-id", ""],
+            ["ping", "192.0.2.1", "--loopback"], ["info", "kitchen:5000", "--loopback"],
+            ["doctor", "[2001:db8::1]:80", "--loopback"],
+            ["ping", "127.0.0.1:99999"], ["ping", "127.0.0.1:0"], ["info", "1.2.3.999"], ["apps", "1.2.3.999:80"],
+            ["call", "[::1", "x"], ["doctor", "[kitchen]:80"], ["launch", "[::1]47474", "https://example.com"],
         ])
         func `arguments that make no sense end with 64 and a hint`(arguments: [String]) async throws {
             try await Sandbox.with { sandbox in

@@ -66,6 +66,12 @@ package final class SimulatedHost: Sendable {
         try await run(["ip", "-n", namespace, "link", "set", interface, "up"])
     }
 
+    /// Takes `eth0` out of the host and puts another one in, which has its name and its address.
+    package func replaceInterface() async throws {
+        try await run(["ip", "-n", namespace, "link", "del", "eth0"])
+        try await plug(into: 0, address: address)
+    }
+
     /// Takes the host's own interface up or down.
     package func setInterface(up: Bool) async throws {
         try await run(["ip", "-n", namespace, "link", "set", "eth0", up ? "up" : "down"])

@@ -84,7 +84,7 @@ extension SimulatedNetwork {
     }
 
     /// Adds a host on which programs run as the user `nobody`, with a state directory of that user's.
-    fileprivate func addMachineOfNobody(_ name: String) async throws -> Machine {
+    func addMachineOfNobody(_ name: String) async throws -> Machine {
         let host = try await addHost(name)
         let state = try await host.stateOfNobody()
         let nobody = [

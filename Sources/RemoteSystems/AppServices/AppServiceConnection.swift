@@ -98,7 +98,8 @@ public final class AppServiceConnection: Sendable {
     /// Opens the connection.
     ///
     /// - Returns: how it ended. For everything but success ``openError`` explains, and the connection can be opened again.
-    /// - Throws: ``RemoteSystemError`` for misuse (R-33: it is open already, or was closed) and when this system's own
+    /// - Throws: ``RemoteSystemError`` for misuse (R-33: it is open already, or was closed; the address is beyond
+    ///   ``RemoteSystemsConfiguration/network``) and when this system's own
     ///   identity cannot be used; `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
         try self.guarded.withLock { guarded throws(RemoteSystemError) in
@@ -121,6 +122,8 @@ public final class AppServiceConnection: Sendable {
                 return unresolved.status
             case let error as RemoteSystemError where error.side == .local:
                 throw error
+            case let error as TransportError where error.code == .outOfReach:
+                throw RemoteSystemError(error)
             default:
                 self.guarded.withLock { $0.openError = RemoteSystemError(error) }
                 return AppServiceConnectionStatus(error)

@@ -145,7 +145,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     private func listening() async -> DiagnosisFinding {
         do throws(TransportError) {
-            try await Listener.check(host: self.local.listeningAddress, port: self.port)
+            try await Listener.check(port: self.port, network: self.local.network, logger: self.local.logger)
             return NetworkFindings.port(self.port, nil)
         } catch {
             return NetworkFindings.port(self.port, error.message)

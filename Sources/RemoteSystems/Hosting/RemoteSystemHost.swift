@@ -49,6 +49,7 @@ public final class RemoteSystemHost: Service {
         /// and 5 min.
         public var startTimeout = Duration.seconds(10)
         /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
+        /// One that takes connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
         /// Opens URIs that other systems launch here; `nil`, the default, for none.
         public var launchURIProvider: (any LaunchURIProvider)?
@@ -240,13 +241,14 @@ public final class RemoteSystemHost: Service {
         do {
             let security = try self.local.security()
             return try await Listener.start(
-                host: self.local.listeningAddress,
+                host: nil,
                 port: port,
                 security: security,
                 limits: self.local.limits,
                 logger: self.local.logger,
-                network: self.options.listeningSocket.map { SocketNetwork(listeningSocket: $0) }
-                    ?? self.local.environment.network,
+                network: self.options.listeningSocket.map {
+                    SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
+                } ?? self.local.network,
                 allowsAnonymous: self.options.allowsAnyoneNearby
             ) { [core = self.core] hello, peer in
                 await core.admit(hello, peer: peer, own: security.systemID)

@@ -50,10 +50,11 @@ extension RemoteSystemsAccount {
     private func listen(port: Int, as identity: SystemIdentity) async throws(RemoteSystemError) -> JoinListener {
         do {
             return try await JoinListener.start(
-                host: self.local.listeningAddress,
+                host: nil,
                 port: port,
                 identity: identity,
-                logger: self.local.logger
+                logger: self.local.logger,
+                network: self.local.network
             )
         } catch {
             throw RemoteSystemError(error)

@@ -24,7 +24,11 @@ extension RemoteSystemsAccount {
         do {
             let store = try self.local.store()
             try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared)
-            let identity = try await JoinCall.join(invitation, logger: self.local.logger)
+            let identity = try await JoinCall.join(
+                invitation,
+                logger: self.local.logger,
+                network: self.local.network
+            )
             return try store.adopt(identity, evenIfShared: evenIfShared, now: Date())
         } catch is CancellationError {
             throw CancellationError()

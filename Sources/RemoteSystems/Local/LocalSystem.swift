@@ -15,6 +15,8 @@ internal import Synchronization
 final class LocalSystem: Sendable {
     let configuration: RemoteSystemsConfiguration
     let sources: [any DiscoverySource]
+    /// How connections come about, on the part of the network that may be used.
+    let network: any TransportNetwork
     /// Where the account's files are changed.
     let accountQueue = AccountQueue()
     private let loaded = Mutex<Loaded?>(nil)
@@ -40,6 +42,7 @@ final class LocalSystem: Sendable {
     init(_ configuration: RemoteSystemsConfiguration) {
         self.configuration = configuration
         self.sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
+        self.network = configuration.environment.network.limited(to: configuration.network.reach)
         self.follower = AccountFollower(configuration.environment)
     }
 
@@ -183,7 +186,7 @@ final class LocalSystem: Sendable {
             limits: limits ?? self.limits,
             timeout: TimeAmount(self.configuration.connectTimeout),
             logger: self.logger,
-            network: self.environment.network
+            network: self.network
         )
         connector.opened = { self.followAccount(whileOpen: $0) }
         return connector
@@ -207,10 +210,27 @@ final class LocalSystem: Sendable {
             limits: limits.peerLimits
         )
     }
+}
 
-    /// The address to listen on; `nil` for all.
-    var listeningAddress: String? {
-        self.configuration.network == .loopback ? "127.0.0.1" : nil
+extension RemoteSystemsConfiguration.Network {
+    /// Looks whether a connection to a host may be tried at all.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse``.
+    package func check(host: String) throws(RemoteSystemError) {
+        do {
+            try self.reach.check(host: host)
+        } catch {
+            throw RemoteSystemError(error)
+        }
+    }
+
+    /// The same for connections.
+    var reach: NetworkReach {
+        switch self {
+        case .all: .all
+        case .loopback: .machine
+        case .interfaces(let names): .interfaces(names)
+        }
     }
 }
 

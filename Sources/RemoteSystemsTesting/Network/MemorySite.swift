@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Logging
 internal import NIOCore
 internal import RemoteSystemsTransport
 internal import Synchronization
@@ -33,6 +34,7 @@ final class MemorySite: TransportNetwork {
     var time: TimeSource { self.loop.time }
     var taskExecutor: (any TaskExecutor)? { self.loop }
     func anyEventLoop() -> any EventLoop { self.loop }
+    func limited(to reach: NetworkReach) -> any TransportNetwork { self }
 
     // MARK: Connecting
 
@@ -96,7 +98,12 @@ final class MemorySite: TransportNetwork {
 
     // MARK: Listening
 
-    func listen(host: String?, port: Int, initializer: @escaping ChannelInitializer) async throws -> BoundPort {
+    func listen(
+        host: String?,
+        port: Int,
+        logger: Logger,
+        initializer: @escaping ChannelInitializer
+    ) async throws -> BoundPort {
         let taken = port == 0 ? self.takePort() : port
         let isFree = self.state.withLock { state in
             guard state.ports[taken] == nil else { return false }

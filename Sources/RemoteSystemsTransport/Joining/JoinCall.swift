@@ -4,8 +4,8 @@
 internal import FoundationEssentials
 package import Logging
 internal import NIOCore
-internal import NIOPosix
 package import RemoteSystemsIdentity
+internal import Synchronization
 
 /// The joining side: calls the system that made the invitation.
 package enum JoinCall {
@@ -17,12 +17,16 @@ package enum JoinCall {
     /// - Returns: the identity in the account, for ``AccountStore/adopt(_:evenIfShared:now:)``. Nothing has been stored.
     /// - Throws: ``IdentityError`` when the inviter refused, or is not who it must be; ``TransportError`` when it cannot be
     ///   reached; `CancellationError`.
-    package static func join(_ invitation: Invitation, logger: Logger) async throws -> SystemIdentity {
+    package static func join(
+        _ invitation: Invitation,
+        logger: Logger,
+        network: any TransportNetwork = SocketNetwork()
+    ) async throws -> SystemIdentity {
         var failure: any Error = TransportError(.unreachable, "The invitation names no address.", side: .local)
         for (number, address) in invitation.addresses.enumerated() {
             try Task.checkCancellation()
             do {
-                return try await Self.join(invitation, at: address)
+                return try await Self.join(invitation, at: address, network)
             } catch let error as Final {
                 throw error.cause
             } catch is CancellationError {
@@ -42,7 +46,11 @@ package enum JoinCall {
         var cause: any Error
     }
 
-    private static func join(_ invitation: Invitation, at address: Invitation.Address) async throws -> SystemIdentity {
+    private static func join(
+        _ invitation: Invitation,
+        at address: Invitation.Address,
+        _ network: any TransportNetwork
+    ) async throws -> SystemIdentity {
         var joiner: JoinJoiner
         let hello: JoinHello
         do {
@@ -53,7 +61,8 @@ package enum JoinCall {
         }
         let conversation = try await Self.connect(
             to: Endpoint(host: address.host, port: Int(address.port)),
-            tls: try JoinTLS(certificate: joiner.certificate, privateKeyPEM: joiner.privateKeyPEM)
+            tls: try JoinTLS(certificate: joiner.certificate, privateKeyPEM: joiner.privateKeyPEM),
+            network
         )
         return try await conversation.run { certificate, messages in
             try await conversation.send(.hello(hello))
@@ -81,23 +90,31 @@ package enum JoinCall {
         }
     }
 
-    private static func connect(to endpoint: Endpoint, tls: JoinTLS) async throws -> JoinConversation {
-        let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(Self.connectTime)
-        let makeReady: @Sendable (any Channel) -> EventLoopFuture<JoinConversation> = { channel in
-            channel.eventLoop.makeCompletedFuture { try JoinConversation(channel, tls: try tls.clientHandler()) }
-        }
+    /// A host may have several addresses; of the channels made ready, the one that gets through counts.
+    private final class Prepared: Sendable {
+        let conversations = Mutex<[ObjectIdentifier: JoinConversation]>([:])
+    }
+
+    private static func connect(
+        to endpoint: Endpoint,
+        tls: JoinTLS,
+        _ network: any TransportNetwork
+    ) async throws -> JoinConversation {
+        let eventLoop = network.anyEventLoop()
+        let prepared = Prepared()
         do {
-            // Only the resolver knows zones; for a literal address it answers without asking anybody.
-            if endpoint.host.contains("%"),
-                let address = try? SocketAddress.makeAddressResolvingHost(endpoint.host, port: endpoint.port)
-            {
-                return try await bootstrap.connect(to: address, channelInitializer: makeReady)
+            let channel = try await network.connect(to: endpoint, on: eventLoop, timeout: Self.connectTime) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let conversation = try JoinConversation(channel, tls: try tls.clientHandler())
+                    prepared.conversations.withLock { $0[ObjectIdentifier(channel)] = conversation }
+                }
+            }.get()
+            guard let conversation = prepared.conversations.withLock({ $0[ObjectIdentifier(channel)] }) else {
+                throw TransportError.brokenOff
             }
-            return try await bootstrap.connect(
-                host: endpoint.host,
-                port: endpoint.port,
-                channelInitializer: makeReady
-            )
+            return conversation
+        } catch let error as TransportError where error.code == .outOfReach {
+            throw error
         } catch {
             throw TransportError(
                 .unreachable,

@@ -4,49 +4,54 @@
 internal import FoundationEssentials
 package import Logging
 internal import NIOCore
-internal import NIOPosix
 package import RemoteSystemsIdentity
 internal import Synchronization
 
 /// The inviting side: a port of its own, open for one invitation.
 package final class JoinListener: Sendable {
-    private let channel: any Channel
+    private let bound: BoundPort
     private let conversations: AsyncStream<JoinConversation>
     private let identity: SystemIdentity
     private let logger: Logger
     /// The port that the invitation has to name.
-    package let port: Int
+    package var port: Int { self.bound.port }
 
     /// Beyond this many connections at once the newest is closed: one system joins, the rest are strangers.
     private static let mostConnections = 8
 
     private init(
-        channel: any Channel,
+        bound: BoundPort,
         conversations: AsyncStream<JoinConversation>,
         identity: SystemIdentity,
-        logger: Logger,
-        port: Int
+        logger: Logger
     ) {
-        self.channel = channel
+        self.bound = bound
         self.conversations = conversations
         self.identity = identity
         self.logger = logger
-        self.port = port
     }
 
     /// Starts listening. Nobody is answered before ``run(_:authority:record:)``, which must follow.
     ///
     /// - Parameters:
-    ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
+    ///   - host: the address to listen on; `nil` for all addresses within the network's reach, IPv6 and IPv4.
     ///   - port: 0 lets the system choose.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
         host: String?,
         port: Int,
         identity: SystemIdentity,
-        logger: Logger
+        logger: Logger,
+        network: any TransportNetwork = SocketNetwork()
     ) async throws(TransportError) -> JoinListener {
-        try await Self.start(host: host, port: port, identity: identity, time: JoinConversation.time, logger: logger)
+        try await Self.start(
+            host: host,
+            port: port,
+            identity: identity,
+            time: JoinConversation.time,
+            logger: logger,
+            network: network
+        )
     }
 
     /// - Parameter time: what a conversation may take.
@@ -55,7 +60,8 @@ package final class JoinListener: Sendable {
         port: Int,
         identity: SystemIdentity,
         time: TimeAmount,
-        logger: Logger
+        logger: Logger,
+        network: any TransportNetwork = SocketNetwork()
     ) async throws(TransportError) -> JoinListener {
         do {
             let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
@@ -63,27 +69,17 @@ package final class JoinListener: Sendable {
             let (conversations, feed) = AsyncStream<JoinConversation>.makeStream(
                 bufferingPolicy: .bufferingOldest(Self.mostConnections)
             )
-            let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.backlog, value: Int32(Self.mostConnections))
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        guard gate.enter("") else {
-                            throw TransportError(.localResources, "Too many connections at once.", side: .local)
-                        }
-                        channel.closeFuture.whenComplete { _ in gate.leave("") }
-                        let conversation = try JoinConversation(channel, tls: tls.serverHandler(), time: time)
-                        guard case .enqueued = feed.yield(conversation) else { throw TransportError.brokenOff }
+            let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard gate.enter("") else {
+                        throw TransportError(.localResources, "Too many connections at once.", side: .local)
                     }
+                    channel.closeFuture.whenComplete { _ in gate.leave("") }
+                    let conversation = try JoinConversation(channel, tls: tls.serverHandler(), time: time)
+                    guard case .enqueued = feed.yield(conversation) else { throw TransportError.brokenOff }
                 }
-            let channel = try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
-            return JoinListener(
-                channel: channel,
-                conversations: conversations,
-                identity: identity,
-                logger: logger,
-                port: channel.localAddress?.port ?? port
-            )
+            }
+            return JoinListener(bound: bound, conversations: conversations, identity: identity, logger: logger)
         } catch {
             throw Listener.cannotListen(host: host, port: port, error)
         }
@@ -106,25 +102,38 @@ package final class JoinListener: Sendable {
         let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(1)
         )
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            defer {
-                self.channel.close(promise: nil)
-                group.cancelAll()
-            }
+        let result = await self.outcome(of: desk, invitation, outcomes, outcome)
+        await self.bound.close()
+        return try result.get()
+    }
+
+    private func outcome(
+        of desk: InvitationDesk,
+        _ invitation: Invitation,
+        _ outcomes: AsyncThrowingStream<SystemID, any Error>,
+        _ outcome: AsyncThrowingStream<SystemID, any Error>.Continuation
+    ) async -> Result<SystemID, any Error> {
+        await withTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
             group.addTask { await self.serve(desk, outcome) }
             group.addTask {
                 // An invitation ends at a date, and dates are those of the real world.
-                try await Task.sleep(for: .seconds(max(0, invitation.expiry.timeIntervalSinceNow)))
+                let time = max(0, invitation.expiry.timeIntervalSinceNow)
+                guard (try? await Task.sleep(for: .seconds(time))) != nil else { return }
                 outcome.finish(throwing: IdentityError.expiredHere)
             }
-            for try await system in outcomes { return system }
-            throw CancellationError()
+            do {
+                for try await system in outcomes { return .success(system) }
+                return .failure(CancellationError())
+            } catch {
+                return .failure(error)
+            }
         }
     }
 
     /// Gives the port up without having run.
     package func stop() async {
-        try? await self.channel.close().get()
+        await self.bound.close()
     }
 
     private func serve(

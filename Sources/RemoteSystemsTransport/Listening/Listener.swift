@@ -23,7 +23,7 @@ package final class Listener: Sendable {
     /// Starts listening.
     ///
     /// - Parameters:
-    ///   - host: the address to listen on; `nil` for all addresses, IPv6 and IPv4.
+    ///   - host: the address to listen on; `nil` for all addresses within the network's reach, IPv6 and IPv4.
     ///   - port: 0 lets the system choose.
     ///   - allowsAnonymous: whether callers of other accounts get as far as their hello, if their address is one that only
     ///     neighbours have. `admit` decides about them; it is told who they are.
@@ -42,7 +42,7 @@ package final class Listener: Sendable {
     ) async throws(TransportError) -> Listener {
         let shared = GateBox()
         do {
-            let bound = try await network.listen(host: host, port: port) { channel in
+            let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let address = channel.remoteAddress?.ipAddress ?? "?"
                     guard shared.enter(address) else {
@@ -95,6 +95,7 @@ package final class Listener: Sendable {
     }
 
     static func cannotListen(host: String?, port: Int, _ error: any Error) -> TransportError {
+        if let error = error as? TransportError { return error }
         let place = "\(host.map { "\($0) " } ?? "")port \(port)"
         let advice =
             switch (error as? IOError)?.errnoCode {
@@ -110,14 +111,18 @@ package final class Listener: Sendable {
     /// Finds out whether the port could be listened on now, for a diagnosis.
     ///
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
-    package static func check(host: String?, port: Int) async throws(TransportError) {
+    package static func check(
+        port: Int,
+        network: any TransportNetwork,
+        logger: Logger
+    ) async throws(TransportError) {
         do {
-            let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            let channel = try await Self.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
-            try await channel.close().get()
+            let bound = try await network.listen(host: nil, port: port, logger: logger) {
+                $0.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+            }
+            await bound.close()
         } catch {
-            throw Self.cannotListen(host: host, port: port, error)
+            throw Self.cannotListen(host: nil, port: port, error)
         }
     }
 

@@ -2,17 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+package import Logging
 package import NIOCore
 internal import NIOPosix
 
 /// The machine's own network: TCP.
 package struct SocketNetwork: TransportNetwork {
     private let listeningSocket: CInt?
+    private var reach = NetworkReach.all
 
     /// - Parameter listeningSocket: a socket that listens already, given to this process by whoever started it; it is used
     ///   whatever host and port are asked for, and belongs to the network from then on.
     package init(listeningSocket: CInt? = nil) {
         self.listeningSocket = listeningSocket
+    }
+
+    package func limited(to reach: NetworkReach) -> any TransportNetwork {
+        var network = self
+        network.reach = reach
+        return network
     }
 
     package var time: TimeSource { .system }
@@ -28,32 +36,63 @@ package struct SocketNetwork: TransportNetwork {
         timeout: TimeAmount,
         initializer: @escaping ChannelInitializer
     ) -> EventLoopFuture<any Channel> {
-        let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout).channelInitializer(initializer)
+        do {
+            try self.reach.check(host: endpoint.host)
+        } catch {
+            return eventLoop.makeFailedFuture(error)
+        }
+        let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
+            .channelInitializer(self.binding(initializer))
+        let host = self.reach.literal(for: endpoint.host)
         // Only the resolver knows zones; for a literal address it answers without asking anybody.
-        if endpoint.host.contains("%"),
-            let address = try? SocketAddress.makeAddressResolvingHost(endpoint.host, port: endpoint.port)
-        {
+        if host.contains("%"), let address = try? SocketAddress.makeAddressResolvingHost(host, port: endpoint.port) {
             return bootstrap.connect(to: address)
         }
-        return bootstrap.connect(host: endpoint.host, port: endpoint.port)
+        return bootstrap.connect(host: host, port: endpoint.port)
+    }
+
+    /// The same, for connections that keep to some interfaces.
+    private func binding(_ initializer: @escaping ChannelInitializer) -> ChannelInitializer {
+        guard case .interfaces(let names) = self.reach else { return initializer }
+        return { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(InterfaceBinding(names: names))
+            }.flatMap { initializer(channel) }
+        }
     }
 
     package func listen(
         host: String?,
         port: Int,
+        logger: Logger,
         initializer: @escaping ChannelInitializer
     ) async throws -> BoundPort {
-        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        if let listeningSocket {
+            try ListeningSocket.check(listeningSocket, within: self.reach)
+            let bootstrap = Self.bootstrap(logger, initializer)
+            let channel = try await bootstrap.withBoundSocket(Self.nonBlocking(listeningSocket)).get()
+            return BoundPort(port: channel.localAddress?.port ?? port) { try? await channel.close().get() }
+        }
+        if host == nil, case .interfaces(let names) = self.reach {
+            return try await InterfaceListening.start(names: names, port: port, logger: logger) { interface, port in
+                try await Listener.bind(to: nil) { host in
+                    try await Self.bootstrap(logger, initializer)
+                        .serverChannelOption(.socketOption(.bindsToInterface), value: Int(interface))
+                        .bind(host: host, port: port).get()
+                }
+            }
+        }
+        let channel = try await Listener.bind(to: host ?? (self.reach == .machine ? "127.0.0.1" : nil)) {
+            try await Self.bootstrap(logger, initializer).bind(host: $0, port: port).get()
+        }
+        return BoundPort(port: channel.localAddress?.port ?? port) { try? await channel.close().get() }
+    }
+
+    private static func bootstrap(_ logger: Logger, _ initializer: @escaping ChannelInitializer) -> ServerBootstrap {
+        ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer(initializer)
-        let channel =
-            if let listeningSocket {
-                try await bootstrap.withBoundSocket(Self.nonBlocking(listeningSocket)).get()
-            } else {
-                try await Listener.bind(to: host) { try await bootstrap.bind(host: $0, port: port).get() }
-            }
-        return BoundPort(port: channel.localAddress?.port ?? port) { try? await channel.close().get() }
     }
 
     /// Whoever has made the socket need not have made it so, and an event loop that waits for one caller serves none.

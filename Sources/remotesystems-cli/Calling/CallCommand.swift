@@ -46,7 +46,7 @@ struct CallCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+        try self.search.validate(system: self.system)
         guard (1...256).contains(self.service.utf8.count) else {
             throw ValidationError("The service's name is 1 to 256 bytes.")
         }

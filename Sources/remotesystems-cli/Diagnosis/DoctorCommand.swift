@@ -34,7 +34,7 @@ struct DoctorCommand: Subcommand {
 
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
-        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+        try self.search.validate(system: self.system)
     }
 
     func perform(_ output: Output) async throws -> Bool {

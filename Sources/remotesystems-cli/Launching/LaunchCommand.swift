@@ -50,7 +50,7 @@ struct LaunchCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard !self.system.isEmpty else { throw ValidationError("The system's name is empty.") }
+        try self.search.validate(system: self.system)
         do {
             _ = try LaunchURI(self.uri)
             if let fallback { _ = try LaunchURI(fallback) }

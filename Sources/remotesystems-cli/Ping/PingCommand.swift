@@ -52,7 +52,7 @@ struct PingCommand: Subcommand {
         guard (1...256).contains(self.service.utf8.count) else {
             throw ValidationError("--service is 1 to 256 bytes.")
         }
-        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+        try self.search.validate(system: self.system)
     }
 
     func perform(_ output: Output) async throws -> Bool {

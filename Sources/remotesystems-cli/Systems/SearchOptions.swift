@@ -23,6 +23,19 @@ struct SearchOptions: ParsableArguments {
         guard (0.1...3600).contains(self.seconds) else { throw ValidationError("--wait is 0.1 to 3600.") }
     }
 
+    /// What a subcommand demands of the system that it is given.
+    func validate(system: String?) throws {
+        guard let system else { return }
+        guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
+        if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
+        guard let address = SystemAddress(system) else { return }
+        do {
+            try self.network.network.check(host: address.host)
+        } catch {
+            throw ValidationError("\(error.message) Leave --loopback out.")
+        }
+    }
+
     /// - Parameter command: The subcommand, as others see who calls.
     func configuration(for command: String, _ common: CommonOptions) -> RemoteSystemsConfiguration {
         RemoteSystemsConfiguration(command, self.network, self.state, logger: common.logger())
@@ -47,7 +60,7 @@ struct SystemOptions: ParsableArguments {
     @OptionGroup var search: SearchOptions
 
     func validate() throws {
-        guard self.system != "" else { throw ValidationError("The system's name is empty.") }
+        try self.search.validate(system: self.system)
     }
 
     /// The system with everything that is known of it.

@@ -177,38 +177,3 @@ extension SystemFinder {
         }
     }
 }
-
-/// `host:port`, `[ipv6]:port`, or an address alone.
-struct SystemAddress: Sendable, Hashable {
-    var host: String
-    var port: Int?
-
-    /// Nil for what is a name of a system, or the beginning of an id, rather than an address.
-    init?(_ text: String) {
-        if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
-            let rest = text[text.index(after: end)...]
-            guard rest.isEmpty || rest.hasPrefix(":") && Self.port(rest.dropFirst()) != nil else { return nil }
-            self.host = String(text[text.index(after: text.startIndex)..<end])
-            self.port = Self.port(rest.dropFirst())
-            return
-        }
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        if parts.count == 2, let port = Self.port(parts[1]), !parts[0].isEmpty {
-            self.host = String(parts[0])
-            self.port = port
-        } else if parts.count > 2 || Self.isIPv4(text) {
-            self.host = text
-        } else {
-            return nil
-        }
-    }
-
-    private static func port(_ text: Substring) -> Int? {
-        Int(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
-    }
-
-    private static func isIPv4(_ text: String) -> Bool {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
-    }
-}

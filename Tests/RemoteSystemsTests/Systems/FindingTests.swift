@@ -51,6 +51,24 @@ import Testing
         }
     }
 
+    @Test(arguments: ["192.0.2.1", "2001:db8::1", "fe80::1%eth0", "kitchen", "127.1"])
+    func `a process that stays on this machine connects to no other, and asks for no name`(host: String) async throws {
+        try await Household.with { household in
+            let configuration = household.configuration("test.caller")
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await RemoteSystem.find(host: host, configuration: configuration)
+            }
+            #expect(error?.code == .misuse)
+            #expect(error?.side == .local)
+            let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+            await #expect(throws: RemoteSystemError.self) {
+                _ = try await connection.open(
+                    RemoteSystemConnectionRequest(host: host, port: 47_474, configuration: configuration)
+                )
+            }
+        }
+    }
+
     @Test func `a system of another account is not found`() async throws {
         try await Household.with { household in
             try await Household.with { strangers in

@@ -1,0 +1,123 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// The part of the network that was chosen, on machines with two cables: what is sent and taken where.
+    @Suite struct Reach {
+        @Test func `a host of one interface is reached over that one and loopback alone, without rights`() async throws
+        {
+            try await SimulatedNetwork.with { network in
+                // As nobody: binding to an interface takes no rights.
+                let a = try await network.addMachineOfNobody("alpha")
+                let b = try await network.addMachineOfNobody("beta")
+                try await a.invite(b)
+                let second = try await a.host.connectToSecondEthernet()
+                _ = try await b.host.connectToSecondEthernet()
+                let serving = try a.command(["serve", "--interface", "eth0", "--port", "47474"])
+                try await serving.told("ready", within: .seconds(15))
+
+                #expect(try await b.ping(a.address).answered == 3)
+                #expect(try await a.ping("127.0.0.1").answered == 3)
+                #expect(try await a.ping(a.address).answered == 3)
+                #expect(try await b.attempt("ping", second) == 2)
+                // This machine answers for all of its addresses on all of its cables; the host must not.
+                #expect(try await b.attempt("ping", a.address, "--interface", "eth1") == 2)
+
+                // Another address, and then another interface with the same name.
+                try await a.host.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
+                #expect(try await b.ping("10.77.0.99").answered == 3)
+                try await a.host.replaceInterface()
+                // Its hardware address is another one.
+                try await b.host.ip("neigh", "flush", "all")
+                try await Task.sleep(for: .milliseconds(2500))
+                #expect(try await b.ping(a.address).answered == 3)
+                #expect(try await b.attempt("ping", second) == 2)
+            }
+        }
+
+        @Test func `an invitation of one interface is taken over that one alone`() async throws {
+            try await SimulatedNetwork.with { network in
+                let a = try await network.addMachineOfNobody("alpha")
+                let b = try await network.addMachineOfNobody("beta")
+                let second = try await a.host.connectToSecondEthernet()
+                _ = try await b.host.connectToSecondEthernet()
+                let inviting = try a.command(["account", "invite", "--interface", "eth0"])
+                let uri = try #require(try await inviting.told("invitation", within: .seconds(15)).uri)
+                #expect(uri.contains(a.address))
+                #expect(!uri.contains(second))
+                let wrong = uri.replacingOccurrences(of: a.address, with: second)
+                #expect(try await b.attempt("account", "join", wrong) == 2)
+                #expect(try await b.attempt("account", "join", uri) == 0)
+                try await inviting.told("joined")
+            }
+        }
+
+        @Test func `what stays on this machine, or on one interface, sends nothing anywhere else`() async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let second = try await a.host.connectToSecondEthernet()
+                _ = try await b.host.connectToSecondEthernet()
+                _ = try await a.serve()
+                try await b.host.countWhatLeaves()
+                for command in [
+                    ["ping", a.address], ["info", a.address], ["apps", a.address], ["doctor", a.address],
+                    ["call", a.address, "x"], ["launch", a.address, "https://example.com"], ["ping", "nowhere:47474"],
+                ] {
+                    #expect(try await b.attempt(command + ["--loopback"]) == 64, "\(command)")
+                }
+                #expect(try await b.host.whatLeft() == ["eth0": 0, "eth1": 0])
+                // The routes say eth1, but it goes by eth0, where the other machine answers for this address, too.
+                #expect(try await b.attempt("ping", second, "--interface", "eth0", "--count", "1") == 0)
+                #expect(try await b.host.whatLeft()["eth1"] == 0)
+                #expect(try await b.attempt("ping", second, "--interface", "eth1", "--count", "1") == 0)
+                #expect(try await b.host.whatLeft()["eth1"] ?? 0 > 0)
+            }
+        }
+    }
+}
+
+extension Machine {
+    /// Runs the command to its end and returns its status.
+    func attempt(_ arguments: String...) async throws -> Int32 { try await self.attempt(arguments) }
+
+    func attempt(_ arguments: [String]) async throws -> Int32 {
+        try await self.command(arguments).exit(within: .seconds(30))
+    }
+}
+
+extension SimulatedHost {
+    /// Counts the packets that leave by each Ethernet from now on, but for those that keep an IPv6 network going.
+    fileprivate func countWhatLeaves() async throws {
+        try await self.setFirewall(
+            """
+            table inet watch {
+              counter eth0 {}
+              counter eth1 {}
+              chain output {
+                type filter hook output priority 0; policy accept;
+                meta l4proto ipv6-icmp accept
+                ip protocol igmp accept
+                oifname "eth0" counter name "eth0"
+                oifname "eth1" counter name "eth1"
+              }
+            }
+            """
+        )
+    }
+
+    fileprivate func whatLeft() async throws -> [String: Int] {
+        var counts: [String: Int] = [:]
+        for name in ["eth0", "eth1"] {
+            let words = try await self.output(of: ["nft", "list", "counter", "inet", "watch", name])
+                .split(whereSeparator: \.isWhitespace)
+            guard let place = words.firstIndex(of: "packets") else { continue }
+            counts[name] = Int(words[place + 1])
+        }
+        return counts
+    }
+}
