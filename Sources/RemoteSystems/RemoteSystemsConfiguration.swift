@@ -43,6 +43,10 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var messageLimit = 1 << 20
     /// How many requests others may have with us at once on one connection. 128 unless set.
     public var requestWindow = 128
+    /// How many connections a host has at once, of all systems together. 16 384 unless set, at least 1; fewer where the process
+    /// may not open so many files (RLIMIT_NOFILE): of 1 024 files about 850 are for connections. Whoever comes then is told
+    /// that the system is full, and to try again.
+    public var connectionLimit = 16_384
     /// How long closing waits for requests under way. 5 s unless set.
     public var drainTimeout = Duration.seconds(5)
     /// How long, from when it connects, a caller may take to say who it is and what it wants. 1 s unless set.

@@ -144,11 +144,12 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     private func listening() async -> DiagnosisFinding {
-        do throws(TransportError) {
+        do {
+            try ProcessRoom.check()
             try await Listener.check(port: self.port, network: self.local.network, logger: self.local.logger)
             return NetworkFindings.port(self.port, nil)
         } catch {
-            return NetworkFindings.port(self.port, error.message)
+            return NetworkFindings.port(self.port, RemoteSystemError(error).message)
         }
     }
 

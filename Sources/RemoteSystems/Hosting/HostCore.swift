@@ -6,7 +6,6 @@ internal import Logging
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
-internal import Synchronization
 internal import ValueSets
 
 /// What a host knows while it runs: its services and the connections to them.
@@ -20,7 +19,7 @@ actor HostCore {
     private let uriSchemes: [String]
     private let facts: MachineFacts
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
-    private nonisolated let connections = Mutex<[ObjectIdentifier: Connection]>([:])
+    private nonisolated let connections: HostConnections
     private var watchers: [ObjectIdentifier: Connection] = [:]
     /// Systems of other accounts; `nil` where none is let in.
     private let guests: AnonymousGuests?
@@ -44,6 +43,10 @@ actor HostCore {
         self.guests = allowsAnonymous ? AnonymousGuests() : nil
         self.systemDisplayName = local.configuration.systemDisplayName
         self.local = local
+        self.connections = HostConnections(
+            limit: ProcessRoom.connections(wanted: local.configuration.connectionLimit),
+            logger: local.logger
+        )
         self.answers = RememberedAnswers(local.environment)
         self.facts = local.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
@@ -87,6 +90,7 @@ actor HostCore {
         guard !self.isClosing else {
             return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
         }
+        guard self.connections.hasRoom() else { return .refuse(HostConnections.full) }
         if let package = hello.package, package != self.application.id {
             if let referral {
                 guard let application = self.installed.first(where: { $0.id == package }) else {
@@ -135,6 +139,7 @@ actor HostCore {
         guard !self.isClosing else {
             return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
         }
+        guard self.connections.hasRoom() else { return .refuse(HostConnections.full) }
         guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
         return .accept(accepted.counted(in: guests))
     }
@@ -163,8 +168,8 @@ actor HostCore {
             limits: limits,
             handler: { request, connection in await serving.respond(to: request, on: connection) },
             opened: { connection in
+                guard self.connections.enter(connection) else { return }
                 connection.assumeIsolated { serving.opened($0) }
-                self.track(connection)
             }
         )
     }
@@ -176,14 +181,8 @@ actor HostCore {
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
             handler: { request, connection in await service.respond(to: request, on: connection) },
-            opened: { self.track($0) }
+            opened: { _ = self.connections.enter($0) }
         )
-    }
-
-    private nonisolated func track(_ connection: Connection) {
-        let id = ObjectIdentifier(connection)
-        self.connections.withLock { $0[id] = connection }
-        connection.onClose { _ in self.connections.withLock { $0[id] = nil } }
     }
 
     /// Closes every connection gracefully, or at once when the task is cancelled, and returns when all are closed.
@@ -192,7 +191,7 @@ actor HostCore {
         await self.referral?.starter.stop()
         await withTaskCancellationHandler {
             // What was admitted just before may open while the others close.
-            while case let open = self.connections.withLock({ Array($0.values) }), !open.isEmpty {
+            while case let open = self.connections.all, !open.isEmpty {
                 await withDiscardingTaskGroup { group in
                     for connection in open {
                         group.addTask {
@@ -202,7 +201,7 @@ actor HostCore {
                 }
             }
         } onCancel: {
-            for connection in self.connections.withLock({ Array($0.values) }) {
+            for connection in self.connections.all {
                 Task { await connection.abort() }
             }
         }
@@ -219,7 +218,7 @@ actor HostCore {
             limits: limits,
             handler: { request, connection in await self.answer(request, from: connection) },
             opened: { connection in
-                self.track(connection)
+                guard self.connections.enter(connection) else { return }
                 Task(executorPreference: self.local.environment.taskExecutor) { await self.watched(by: connection) }
             }
         )
@@ -234,7 +233,7 @@ actor HostCore {
             limits: limits,
             handler: { _, _ in Reply(status: .failure, failure: WireFailure("This request is not known here.")) },
             opened: { connection in
-                self.track(connection)
+                guard self.connections.enter(connection) else { return }
                 Task(executorPreference: self.local.environment.taskExecutor) { await self.tell(connection) }
             }
         )

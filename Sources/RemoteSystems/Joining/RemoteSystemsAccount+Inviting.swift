@@ -48,6 +48,7 @@ extension RemoteSystemsAccount {
     }
 
     private func listen(port: Int, as identity: SystemIdentity) async throws(RemoteSystemError) -> JoinListener {
+        try ProcessRoom.check()
         do {
             return try await JoinListener.start(
                 host: nil,

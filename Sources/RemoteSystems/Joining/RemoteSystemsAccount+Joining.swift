@@ -24,6 +24,7 @@ extension RemoteSystemsAccount {
         do {
             let store = try self.local.store()
             try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared)
+            try ProcessRoom.check()
             let identity = try await JoinCall.join(
                 invitation,
                 logger: self.local.logger,

@@ -54,6 +54,7 @@ final class LocalSystem: Sendable {
         do {
             return try self.loaded.withLock { loaded in
                 if let loaded { return loaded.security }
+                try ProcessRoom.check()
                 let account = try self.readAccount()
                 let new = try TransportSecurity(
                     identity: account.identity,

@@ -10,6 +10,9 @@ struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What is not installed, when that is the reason.
     var missing: String?
 
+    /// Whether this process may not open the files that it takes.
+    var lacksFiles = false
+
     init(code: Int32) {
         self.code = code
     }
@@ -21,6 +24,7 @@ struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
 
     var description: String {
         if let missing { return "\(missing) is not installed" }
+        if lacksFiles { return "this process may open no more files" }
         guard let text = unsafe avahi_strerror(code) else { return "Avahi error \(code)" }
         return "\(unsafe String(cString: text)) (Avahi error \(code))"
     }
@@ -29,6 +33,11 @@ struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
     var isCollision: Bool { code == Int32(AVAHI_ERR_COLLISION) }
 
     static let collision = AvahiError(code: Int32(AVAHI_ERR_COLLISION))
+    static let tooFewFiles = {
+        var error = AvahiError(code: Int32(AVAHI_ERR_OS))
+        error.lacksFiles = true
+        return error
+    }()
     static let unknown = AvahiError(code: Int32(AVAHI_ERR_FAILURE))
 
     /// Avahi's functions return a negative code on failure.

@@ -358,8 +358,10 @@ extension DiscoveryTrouble {
         DiscoveryTrouble(
             code: .stackUnavailable,
             message: "the embedded mDNS stack does not work: \(error).",
-            advice:
-                "See whether another program holds UDP port 5353 for itself (ss -ulpn). It is tried again by itself.",
+            advice: (error.lacksFiles
+                ? "Raise the limit (ulimit -n, LimitNOFILE=)."
+                : "See whether another program holds UDP port 5353 for itself (ss -ulpn).")
+                + " It is tried again by itself.",
             recoversByItself: true
         )
     }

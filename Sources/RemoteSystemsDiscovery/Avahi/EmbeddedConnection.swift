@@ -12,6 +12,8 @@ import Logging
 final class EmbeddedConnection: AvahiConnection {
     /// Four records for each of the instances that we keep track of, and room for others'.
     private static let cachedRecords: UInt32 = 4 * 4096 + 4096
+    /// More than the files it opens: sockets for both families, one to the kernel, one to be woken by.
+    private static let files = 16
 
     private let avahi: RemoteSystemsAvahiCore
     private let loop: AvahiEventLoop
@@ -42,6 +44,8 @@ final class EmbeddedConnection: AvahiConnection {
     }
 
     func start() throws(AvahiError) {
+        // It ends the process when it gets none.
+        guard FreeDescriptors.hasRoom(for: Self.files) else { throw .tooFewFiles }
         var configuration = unsafe AvahiServerConfig()
         _ = unsafe avahi.server_config_init(&configuration)
         defer { unsafe avahi.server_config_free(&configuration) }

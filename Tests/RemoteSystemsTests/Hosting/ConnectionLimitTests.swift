@@ -1,0 +1,66 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Synchronization
+import Testing
+
+@testable import RemoteSystems
+
+/// How many connections a host has at once.
+@Suite struct ConnectionLimitTests {
+    @Test func `a host that is full refuses, says so once, and takes connections again when it is not`() async throws {
+        try await Household.with { household in
+            let log = Log()
+            var configuration = household.configuration("test.host")
+            configuration.connectionLimit = 2
+            configuration.logger = Logger(label: "test") { _ in log }
+            let host = RemoteSystemHost(configuration, services: [Loopback.echo])
+            let running = Task { try await host.run() }
+            let (first, one) = try await Loopback.connect(household, host)
+            let (second, two) = try await Loopback.connect(household, host)
+            #expect(one == .success && two == .success)
+            for _ in 0..<3 {
+                let (third, three) = try await Loopback.connect(household, host)
+                #expect(three == .remoteSystemUnavailable)
+                #expect(third.openError?.canRetry == true)
+                #expect(third.openError?.side == .remote)
+            }
+            #expect(log.lines.withLock { $0 }.count { $0.contains("no room") } == 1)
+            #expect(try await second.send(["n": 1]).status == .success)
+            await first.close()
+            // The host hears of the end a moment later.
+            var again = AppServiceConnectionStatus.unknown
+            for _ in 0..<100 where again != .success { again = try await Loopback.connect(household, host).1 }
+            #expect(again == .success)
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
+    @Test(arguments: [(1_024, 600...1_000), (12_000, 10_000...11_990), (1_048_576, 16_384...16_384), (20, 1...20)])
+    func `the bound leaves files for everything else, and room for ten thousand`(files: Int, bound: ClosedRange<Int>) {
+        #expect(bound.contains(ProcessRoom.connections(wanted: 16_384, files: files)))
+    }
+
+    private final class Log: LogHandler, Sendable {
+        let lines = Mutex<[String]>([])
+        var metadata: Logger.Metadata {
+            get { [:] }
+            set {}
+        }
+        var logLevel: Logger.Level {
+            get { .notice }
+            set {}
+        }
+
+        subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+            get { nil }
+            set {}
+        }
+
+        func log(event: LogEvent) {
+            self.lines.withLock { $0.append("\(event.message)") }
+        }
+    }
+}
