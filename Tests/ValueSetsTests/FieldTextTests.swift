@@ -24,7 +24,8 @@ import ValueSets
     @Test(
         arguments: [
             (FieldType.integer, "1.5"), (.integer, ""), (.number, "one"), (.bool, "yes"), (.data, "%"), (.date, "soon"),
-            (.date, "inf"), (.uuid, "x"), (.url, "no scheme"), (.null, ""), (.array(of: .any), "["),
+            (.date, "inf"), (.date, "2026-02-30T00:00:00Z"), (.uuid, "x"), (.url, "no scheme"), (.null, ""),
+            (.array(of: .any), "["),
         ] as [(FieldType, String)]
     )
     func `text that is no value of the type is none`(type: FieldType, text: String) {

@@ -80,9 +80,7 @@ extension Value: Decodable {
         if let seconds = try? container.decode(Double.self, forKey: key) { return seconds }
         // People write dates as text. Only the number keeps every bit, so only the number is ever written.
         let text = try container.decode(String.self, forKey: key)
-        let withFraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        let date = (try? Date(text, strategy: .iso8601)) ?? (try? Date(text, strategy: withFraction))
-        return try decoder.require(date, .date).timeIntervalSince1970
+        return try decoder.require(DateText.secondsSince1970(text), .date)
     }
 }
 
@@ -142,7 +140,7 @@ extension ValueSetError {
     fileprivate static func invalidTagContent(_ tag: JSONTag) -> ValueSetError {
         let allowed =
             switch tag {
-            case .date: "seconds since 1970, or text such as 2026-01-31T12:00:00Z"
+            case .date: "seconds since 1970, or text such as 2026-01-31T12:00:00Z (RFC 3339), of a day that there is"
             case .uuid: "text such as E621E1F8-C36C-495A-93FC-0C247A3E6E5F"
             case .data: "base64 (RFC 4648 §4) with padding"
             case .url: "a URI with a scheme (RFC 3986)"

@@ -55,9 +55,7 @@ extension FieldType.Kind {
 
     private static func date(_ text: String) -> Value? {
         if let seconds = Double(text) { return seconds.isFinite ? .date(secondsSince1970: seconds) : nil }
-        let withFraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        let date = (try? Date(text, strategy: .iso8601)) ?? (try? Date(text, strategy: withFraction))
-        return date.map { .date($0) }
+        return DateText.secondsSince1970(text).map { .date(secondsSince1970: $0) }
     }
 
     fileprivate func value(fitting json: Value) -> Value {
