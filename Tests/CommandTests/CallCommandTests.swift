@@ -133,6 +133,8 @@ extension CommandTests {
             Wrong(fields: ["Level=1", "At=soon"], says: ["At", "'soon'", "date"]),
             Wrong(fields: ["Level=1", "Rooms:=[1]"], says: ["Rooms[0]", "integer", "string"]),
             Wrong(fields: ["Level=1", "Rooms:=["], says: ["Rooms", "JSON"]),
+            Wrong(fields: ["Level=1", "Rooms:={\"a\":[1e400]}"], says: ["Rooms", "a[0]", "byte 6", "too large"]),
+            Wrong(fields: ["Level=1", "Rooms:={\"a\":1,\"a\":2}"], says: ["Rooms", "byte 7", "twice"]),
             Wrong(fields: ["Level=1", "Level=2"], says: ["Level", "twice"]),
             Wrong(fields: ["Level=1", "Colour=red"], says: ["Colour", "declared", "Muted"]),
             Wrong(fields: [], says: ["Level", "missing"]),

@@ -39,10 +39,14 @@ import ValueSets
         #expect(try ValueSet(json: #"{"at": {"$date": "2026-01-31T12:00:00Z"}, "count": 5}"#)["count"] == 5)
     }
 
-    @Test func `what the JSON library does not tell is as the article says`() throws {
-        #expect(try ValueSet(json: #"{"a": 1, "a": 2}"#).count == 1)
+    @Test func `what JSON is read as is as the article says`() throws {
+        #expect(throws: ValueSetError.self) { try ValueSet(json: #"{"a": 1, "a": 2}"#) }
         #expect(try Value(json: "[1.0, 1e3]") == [1, 1000])
         #expect(try Value(json: "0.1000000000000000055511151231257827") == 0.1)
-        #expect(try ValueSet(json: "{\"\u{e9}\": 1, \"e\u{301}\": 2}").count == 1)
+        #expect(try ValueSet(json: "{\"\u{e9}\": 1, \"e\u{301}\": 2}").count == 2)
+        #expect(throws: ValueSetError.self) { try Value(json: "[1e400]") }
+        #expect(throws: ValueSetError.self) { try Value(json: "[1e-400]") }
+        #expect(try JSONDecoder().decode(ValueSet.self, from: Data(#"{"a": 1, "a": 2}"#.utf8)).count == 1)
+        #expect(try JSONDecoder().decode(Value.self, from: Data("1e-400".utf8)) == 0)
     }
 }

@@ -35,6 +35,7 @@ import ValueSets
         arguments: [
             (#"{"$date":"2026-01-31T12:00:00Z"}"#, .date(secondsSince1970: 1_769_860_800)),
             (#"{"$date":"2026-01-31T12:00:00.5Z"}"#, .date(secondsSince1970: 1_769_860_800.5)),
+            (#"{"$date":"2026-01-31T13:30:00+01:30"}"#, .date(secondsSince1970: 1_769_860_800)),
             ("1.0", 1), (" [ ] ", []), (#"{"$double":2.5}"#, 2.5),
         ] as [(String, Value)]
     )
@@ -43,12 +44,12 @@ import ValueSets
     }
 
     static let refused: [(json: String, code: ValueSetError.Code, keyPath: String)] = [
-        ("", .invalidJSON, ""), ("{", .invalidJSON, ""), (#"{"a":}"#, .invalidJSON, ""), ("nul", .invalidJSON, ""),
+        ("", .invalidJSON, ""), ("{", .invalidJSON, ""), (#"{"a":}"#, .invalidJSON, "a"), ("nul", .invalidJSON, ""),
         (#"{"a":[1,{"$date":true}]}"#, .invalidJSON, "a[1]"),
         (#"{"a":{"$when":1}}"#, .invalidJSON, "a"), (#"{"a":{"$date":1,"b":2}}"#, .invalidJSON, "a"),
         (#"{"$uuid":"1"}"#, .invalidJSON, ""), (#"{"$url":"a/b"}"#, .invalidJSON, ""),
         (#"{"$data":"%"}"#, .invalidJSON, ""),
-        (#"{"$set":[1,1]}"#, .duplicateKey, ""), (#"{"$double":"many"}"#, .invalidJSON, ""),
+        (#"{"$set":[1,1]}"#, .duplicateKey, "[1]"), (#"{"$double":"many"}"#, .invalidJSON, ""),
         (#"{"n":18446744073709551616}"#, .notRepresentable, "n"),
         (#"{"n":[-9223372036854775809]}"#, .notRepresentable, "n[0]"),
         ("1e300", .notRepresentable, ""),
@@ -74,6 +75,8 @@ import ValueSets
         ("1.", 2, "line 1, column 3", "digit"), ("[1e+]", 4, "line 1, column 5", "digit"),
         (#""a"#, 2, "line 1, column 3", "not closed"), (#""\x""#, 1, "line 1, column 2", "escape"),
         (#""\u12g4""#, 5, "line 1, column 6", "hex"), (#""\ud800""#, 1, "line 1, column 2", "half"),
+        (#""\udc00""#, 1, "line 1, column 2", "half"), (#""\ud800\n""#, 1, "line 1, column 2", "half"),
+        (#""\ud800\u0061""#, 1, "line 1, column 2", "half"), (#""\ud83dx\ude00""#, 1, "line 1, column 2", "half"),
         ("\"\n\"", 1, "line 1, column 2", "control"), ("[1}", 2, "line 1, column 3", "comma or ]"),
         ("'a'", 0, "line 1, column 1", "a value"), ("[1] // note", 4, "line 1, column 5", "follows"),
     ]
@@ -94,6 +97,79 @@ import ValueSets
     ])
     func `text that is JSON is not refused`(_ json: String) throws {
         _ = try Value(json: json)
+    }
+
+    /// Numbers, and the one value that says the same.
+    static let numbers: [(json: String, value: Value)] = [
+        ("-0.0", -0.0), ("-0", -0.0), ("-0e7", -0.0), ("0.0", 0), ("0e-999", 0), (#"{"$double":-0.0}"#, -0.0),
+        ("1.50e1", 15), ("150e-1", 15), ("0.05e3", 50), ("-2.0", -2), ("1e-1", 0.1), ("1.5", 1.5),
+        ("123456789012345678901234567890.5", 123_456_789_012_345_678_901_234_567_890.5),
+        ("9007199254740993.0", 9_007_199_254_740_993), ("9007199254740993.5", 9_007_199_254_740_993.5),
+        ("1844674407370955161.5e1", .unsigned(.max)), ("-9.223372036854775808e18", .integer(.min)),
+        ("5e-324", .double(.leastNonzeroMagnitude)), (#"{"$double":1e300}"#, 1e300),
+        (#"{"$date":1e300}"#, .date(secondsSince1970: 1e300)),
+    ]
+
+    @Test(arguments: numbers)
+    func `a number keeps its value however it is written`(_ example: (json: String, value: Value)) throws {
+        let value = try Value(json: example.json)
+        #expect(value == example.value)
+        #expect(value.double?.sign == example.value.double?.sign)
+    }
+
+    /// What would lose something without a word, and what cannot be read: with the code, the offset and the key path.
+    static let lossy: [(json: String, code: ValueSetError.Code, offset: Int, keyPath: String)] = [
+        (#"{"a":1,"a":2}"#, .duplicateKey, 7, "a"), (#"{"x":[{"\u0061":1,"b":2,"a":1}]}"#, .duplicateKey, 24, "x[0].a"),
+        (#"{"a":1,"$$b":1,"$$b":1}"#, .duplicateKey, 15, "$b"),
+        (#"{"s":{"$set":[1,2,1.0]}}"#, .duplicateKey, 18, "s[2]"),
+        (#"{"x":{"a":[1,1e309]}}"#, .notRepresentable, 13, "x.a[1]"), ("-1e400", .notRepresentable, 0, ""),
+        ("[1e99999999999999999999]", .notRepresentable, 1, "[0]"), ("1e-400", .notRepresentable, 0, ""),
+        ("[0.1e-99999999999999999999]", .notRepresentable, 1, "[0]"),
+        (#"{"$double":1e400}"#, .notRepresentable, 11, ""),
+        (#"{"a":18446744073709551616}"#, .notRepresentable, 5, "a"), ("[1e20]", .notRepresentable, 1, "[0]"),
+        (#"{"a":{"$uuid":"1"}}"#, .invalidJSON, 14, "a"), (#"{"a":[{"$when":1}]}"#, .invalidJSON, 7, "a[0]"),
+        (#"{"a":{"$date":{"b":[}}}"#, .invalidJSON, 20, "a.b[0]"), (#"{"a":1,"$date":1}"#, .invalidJSON, 7, ""),
+    ]
+
+    @Test(arguments: lossy)
+    func `what cannot be kept is refused with its place`(
+        _ example: (json: String, code: ValueSetError.Code, offset: Int, keyPath: String)
+    ) {
+        let error = #expect(throws: ValueSetError.self) { try Value(json: example.json) }
+        #expect(error?.code == example.code)
+        #expect(error?.byteOffset == example.offset)
+        #expect(error?.keyPath == example.keyPath)
+    }
+
+    @Test func `a number that is too large is not called an integer`() {
+        let error = #expect(throws: ValueSetError.self) { try Value(json: "1e400") }
+        #expect(error?.message.contains("too large") == true)
+        #expect(error?.message.contains("integer") == false)
+    }
+
+    /// Bytes that are not UTF-8 behind `["ä\n`, and where the first wrong one is.
+    @Test(arguments: [
+        ([0xFF], 0), ([0x61, 0xC3], 1), ([0xED, 0xA0, 0x80], 0), ([0xC0, 0x80], 0), ([0xE2, 0x82], 0),
+    ])
+    func `text that is not UTF-8 is refused with its place`(bytes: [UInt8], offset: Int) {
+        let error = #expect(throws: ValueSetError.self) {
+            try Value(json: Data(#"{"k":["ä\n"#.utf8) + bytes + Data(#""]}"#.utf8))
+        }
+        #expect(error?.code == .invalidJSON)
+        #expect(error?.byteOffset == 11 + offset)
+        #expect(error?.keyPath == "k[0]")
+        #expect(error?.message.contains("line 1, column \(11 + offset)") == true)
+    }
+
+    @Test func `keys that differ in their composition only are two`() throws {
+        let set = try ValueSet(json: #"{"\u00e9":1,"e\u0301":2}"#)
+        #expect(set.count == 2)
+        #expect(set["\u{e9}"] == 1)
+        #expect(set["e\u{301}"] == 2)
+    }
+
+    @Test func `every escape stands for its character`() throws {
+        #expect(try Value(json: #""\"\\\/\b\f\n\r\t\u0000\u00E9\ud83d\uDE00é""#) == "\"\\/\u{8}\u{c}\n\r\t\0é😀é")
     }
 
     @Test func `an error does not quote the text`() {
@@ -124,7 +200,8 @@ import ValueSets
 
     @Test func `deep nesting is an error`() {
         let deep = String(repeating: "[", count: 400) + String(repeating: "]", count: 400)
-        #expect(throws: ValueSetError.self) { try Value(json: deep) }
+        let error = #expect(throws: ValueSetError.self) { try Value(json: deep) }
+        #expect(error?.code == .limitExceeded)
     }
 
     @Test func `values within user types go through any coder`() throws {
@@ -135,5 +212,11 @@ import ValueSets
         let message = Message(extra: .date(secondsSince1970: 1), rest: ["a": 2.0])
         let json = try JSONEncoder().encode(message)
         #expect(try JSONDecoder().decode(Message.self, from: json) == message)
+    }
+
+    @Test func `another coder keeps the sign of zero`() throws {
+        let value = try JSONDecoder().decode([Value].self, from: Data("[-0.0, 0]".utf8))
+        #expect(value[0].double?.sign == .minus)
+        #expect(value[1] == 0)
     }
 }

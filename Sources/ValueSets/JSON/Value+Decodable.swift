@@ -30,18 +30,16 @@ extension Value: Decodable {
         if container.decodeNil() { return .null }
         if let string = try? container.decode(String.self) { return .string(string) }
         if let bool = try? container.decode(Bool.self) { return .bool(bool) }
-        if let integer = try? container.decode(Int64.self) { return .integer(integer) }
+        if let integer = try? container.decode(Int64.self) {
+            // Of all integers only 0 may have lost something: the sign of the double −0.
+            guard integer == 0, let zero = try? container.decode(Double.self), zero.sign == .minus else {
+                return .integer(integer)
+            }
+            return .double(zero)
+        }
         if let unsigned = try? container.decode(UInt64.self) { return .unsigned(unsigned) }
         let double = try container.decode(Double.self)
-        guard double.rounded(.towardZero) != double else {
-            throw decoder.refusal(
-                ValueSetError(
-                    .notRepresentable,
-                    "An integer is out of range and would lose digits. Write it as a string, or as {\"$double\": …}.",
-                    allowed: "\(Int64.min) to \(UInt64.max)"
-                )
-            )
-        }
+        guard double.rounded(.towardZero) != double else { throw decoder.refusal(.lossy(.integer)) }
         return .double(double)
     }
 
@@ -51,36 +49,19 @@ extension Value: Decodable {
             return .dictionary(try ValueSet(container, decoder))
         }
         guard let tag = JSONTag(rawValue: key.stringValue) else { throw decoder.refusal(.unknownTag(key.stringValue)) }
-        switch tag {
-        case .date:
-            return .date(secondsSince1970: try seconds(container, key, decoder))
-        case .uuid:
-            return try decoder.require(UUID(uuidString: container.decode(String.self, forKey: key)), tag).uuidValue
-        case .data:
-            return .data(try decoder.require(Data(base64Encoded: container.decode(String.self, forKey: key)), tag))
-        case .url:
-            return .url(try decoder.require(URL(sent: container.decode(String.self, forKey: key)), tag))
-        case .set:
+        if tag == .set {
             let elements = try container.decode([Value].self, forKey: key)
             let set = Set(elements)
             guard set.count == elements.count else { throw decoder.refusal(.duplicateJSONElement()) }
             return .set(set)
-        case .double:
-            if let double = try? container.decode(Double.self, forKey: key) { return .double(double) }
-            let named: [String: Double] = ["NaN": .nan, "Infinity": .infinity, "-Infinity": -.infinity, "-0": -0.0]
-            return .double(try decoder.require(named[container.decode(String.self, forKey: key)], tag))
         }
-    }
-
-    private static func seconds(
-        _ container: KeyedDecodingContainer<TextKey>,
-        _ key: TextKey,
-        _ decoder: any Decoder
-    ) throws -> Double {
-        if let seconds = try? container.decode(Double.self, forKey: key) { return seconds }
-        // People write dates as text. Only the number keeps every bit, so only the number is ever written.
-        let text = try container.decode(String.self, forKey: key)
-        return try decoder.require(DateText.secondsSince1970(text), .date)
+        if let number = try? container.decode(Double.self, forKey: key), let value = tag.value(of: number) {
+            return value
+        }
+        guard let value = tag.value(of: try container.decode(String.self, forKey: key)) else {
+            throw decoder.refusal(.invalidTagContent(tag))
+        }
+        return value
     }
 }
 
@@ -110,16 +91,7 @@ extension ValueSet: Decodable {
     }
 }
 
-extension UUID {
-    fileprivate var uuidValue: Value { .uuid(self) }
-}
-
 extension Decoder {
-    fileprivate func require<T>(_ part: @autoclosure () throws -> T?, _ tag: JSONTag) throws -> T {
-        guard let part = try part() else { throw refusal(.invalidTagContent(tag)) }
-        return part
-    }
-
     fileprivate func refusal(_ error: ValueSetError) -> DecodingError {
         .dataCorrupted(
             DecodingError.Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
@@ -128,32 +100,6 @@ extension Decoder {
 }
 
 extension ValueSetError {
-    fileprivate static func unknownTag(_ key: String) -> ValueSetError {
-        ValueSetError(
-            .invalidJSON,
-            "A key begins with $ but is no tag, or stands beside other keys. Write a key of your own with one $ more.",
-            found: KeyPathText.quoted(key),
-            allowed: "$date, $uuid, $data, $url, $set, $double, each alone in its object"
-        )
-    }
-
-    fileprivate static func invalidTagContent(_ tag: JSONTag) -> ValueSetError {
-        let allowed =
-            switch tag {
-            case .date: "seconds since 1970, or text such as 2026-01-31T12:00:00Z (RFC 3339), of a day that there is"
-            case .uuid: "text such as E621E1F8-C36C-495A-93FC-0C247A3E6E5F"
-            case .data: "base64 (RFC 4648 §4) with padding"
-            case .url: "a URI with a scheme (RFC 3986)"
-            case .set: "an array"
-            case .double: "a number, or NaN, Infinity, -Infinity or -0 as text"
-            }
-        return ValueSetError(
-            .invalidJSON,
-            "What stands behind \(tag.rawValue) is not what the tag says.",
-            allowed: allowed
-        )
-    }
-
     fileprivate static func duplicateJSONElement() -> ValueSetError {
         ValueSetError(.duplicateKey, "A set has the same element twice. Write each element once.")
     }

@@ -6,8 +6,8 @@ public import FoundationEssentials
 extension ValueSet {
     /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such an
-    ///   object; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or not such an
+    ///   object, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard case .dictionary(let set) = try Value(json: json, limits: limits) else {
             throw ValueSetError(.invalidJSON, "The JSON is not an object.", allowed: "{ … } without a tag")
@@ -17,8 +17,8 @@ extension ValueSet {
 
     /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such an
-    ///   object; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or not such an
+    ///   object, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
@@ -37,29 +37,17 @@ extension ValueSet {
 extension Value {
     /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such
-    ///   JSON; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or its tags are
+    ///   not, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard json.count <= limits.bytes else { throw .tooManyBytes(json.count, limits: limits) }
-        let text = Array(json)
-        do throws(JSONScanner.Fault) {
-            try JSONScanner.check(text)
-        } catch {
-            throw ValueSetError(error, in: text)
-        }
-        do {
-            self = try JSONDecoder().decode(Value.self, from: json)
-        } catch let error as DecodingError {
-            throw ValueSetError(json: error)
-        } catch {
-            throw ValueSetError(.invalidJSON, "The JSON could not be read.")
-        }
+        self = try JSONReader.value(of: Array(json))
     }
 
     /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the place if the text is not JSON (RFC 8259), with the key path if it is not such
-    ///   JSON; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or its tags are
+    ///   not, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
@@ -86,23 +74,6 @@ extension Value {
 }
 
 extension ValueSetError {
-    // The library's own descriptions may quote the text, so only its place and our own sentences are passed on.
-
-    fileprivate init(json error: DecodingError) {
-        let context =
-            switch error {
-            case .dataCorrupted(let context), .keyNotFound(_, let context), .typeMismatch(_, let context),
-                .valueNotFound(_, let context):
-                context
-            @unknown default:
-                DecodingError.Context(codingPath: [], debugDescription: "")
-            }
-        self =
-            context.underlyingError as? ValueSetError
-            ?? ValueSetError(.invalidJSON, "A part of the JSON is not what its tag says, or is no UTF-8 text.")
-        prepend(context.codingPath)
-    }
-
     fileprivate init(json error: EncodingError) {
         guard case .invalidValue(_, let context) = error, let cause = context.underlyingError as? ValueSetError else {
             self.init(.notRepresentable, "The value cannot be written as JSON.")

@@ -27,8 +27,9 @@ struct MessageField: ExpressibleByArgument, Sendable {
                 return type?.value(fitting: json) ?? json
             } catch {
                 var failure = Failure(error)
-                failure.message = "\(self.key): what stands behind := is no JSON. \(error.message)"
-                failure.keyPath = self.key
+                failure.message = "What stands behind \(self.key):= cannot be sent. \(error) Nothing was sent."
+                let separator = error.keyPath.isEmpty || error.keyPath.hasPrefix("[") ? "" : "."
+                failure.keyPath = self.key + separator + error.keyPath
                 throw failure
             }
         }

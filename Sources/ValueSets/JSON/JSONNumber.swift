@@ -1,0 +1,63 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// A number as JSON writes it: decimal digits, which may say more than any type holds.
+struct JSONNumber {
+    /// What keeps a number from being a value.
+    enum Loss: Error {
+        /// It is whole, and beyond 64 bits.
+        case integer
+        /// It is beyond what a double holds, or so small that only 0 would be left.
+        case tooLarge, tooSmall
+    }
+
+    /// The digits before the point.
+    var whole: ArraySlice<UInt8>
+    var isNegative: Bool
+    /// The digits behind the point.
+    var fraction: ArraySlice<UInt8> = []
+    /// The digits behind the e, with their sign.
+    var exponent: ArraySlice<UInt8> = []
+
+    private var sign: String { self.isNegative ? "-" : "" }
+    private var isZero: Bool { (self.whole + self.fraction).allSatisfy { $0 == UInt8(ascii: "0") } }
+
+    /// An integer if the number is whole, however it is written, else the nearest double. Only a double has a −0.
+    func value() throws(Loss) -> Value {
+        guard let digits = self.integer, !(self.isNegative && self.isZero) else { return .double(try self.double()) }
+        let text = self.sign + String(decoding: digits, as: UTF8.self)
+        if let integer = Int64(text) { return .integer(integer) }
+        if let unsigned = UInt64(text) { return .unsigned(unsigned) }
+        _ = try self.double()
+        throw .integer
+    }
+
+    /// The nearest double.
+    func double() throws(Loss) -> Double {
+        let digits = self.whole + [UInt8(ascii: ".")] + (self.fraction.isEmpty ? [UInt8(ascii: "0")] : self.fraction)
+        let exponent = self.exponent.isEmpty ? [] : [UInt8(ascii: "e")] + self.exponent
+        guard let double = Double(self.sign + String(decoding: digits + exponent, as: UTF8.self)), double.isFinite
+        else {
+            throw .tooLarge
+        }
+        guard double != 0 || self.isZero else { throw .tooSmall }
+        return double
+    }
+
+    /// The digits of the whole number that this is; nil if it has a fraction.
+    private var integer: ArraySlice<UInt8>? {
+        guard !self.fraction.isEmpty || !self.exponent.isEmpty else { return self.whole }
+        guard !self.isZero else { return [UInt8(ascii: "0")] }
+        let written = String(decoding: self.exponent, as: UTF8.self)
+        let exponent = written.isEmpty ? 0 : Int(written) ?? (written.hasPrefix("-") ? .min : .max) / 2
+        var digits = self.whole + self.fraction
+        var places = self.fraction.count - exponent
+        while digits.last == UInt8(ascii: "0") {
+            digits.removeLast()
+            places -= 1
+        }
+        guard places <= 0 else { return nil }
+        // More than twenty digits do not fit, however many more there are.
+        return digits + repeatElement(UInt8(ascii: "0"), count: min(-places, 20))
+    }
+}
