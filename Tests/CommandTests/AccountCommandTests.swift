@@ -57,6 +57,29 @@ extension CommandTests {
             }
         }
 
+        @Test func `a damaged root key is told by show and doctor, a missing one too`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                let key = sandbox.state() + "/account/root-key.pem"
+                try Data([0x81, 0xFF, 0x00]).write(to: URL(fileURLWithPath: key))
+                #expect(try await sandbox.run("account", "show").status == 2)
+                let damaged = try await sandbox.start(["doctor", "--loopback", "--json"]).finish()
+                let problem = try #require(damaged.json.first { $0["code"] as? String == "account" })
+                #expect(problem["status"] as? String == "problem")
+                #expect((problem["advice"] as? String)?.contains("recovery file") == true)
+
+                try FileManager.default.removeItem(atPath: key)
+                #expect(try await sandbox.account()["lacksKey"] as? Bool == true)
+                let shown = try await sandbox.run("account", "show")
+                #expect(shown.status == 0)
+                #expect(shown.lines.contains { $0.contains("was here and is missing") && $0.count <= 80 })
+                let missing = try await sandbox.start(["doctor", "--loopback", "--json"]).finish()
+                let warning = try #require(missing.json.first { $0["code"] as? String == "account" })
+                #expect(warning["status"] as? String == "warning")
+                #expect((warning["advice"] as? String)?.contains("account import") == true)
+            }
+        }
+
         @Test func `a directory without permission is told`() async throws {
             try await Sandbox.with { sandbox in
                 // Nobody, root included, may make a directory there.

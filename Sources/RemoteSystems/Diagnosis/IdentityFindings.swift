@@ -7,14 +7,18 @@ internal import RemoteSystemsIdentity
 /// What is known of the account without making one.
 enum IdentityFacts: Sendable {
     case none(directory: String)
-    case usable(SystemIdentity, directory: String)
+    case usable(SystemIdentity, directory: String, lacksKey: Bool = false)
     case unusable(IdentityError)
 
     static func read(_ local: LocalSystem) -> IdentityFacts {
         do throws(IdentityError) {
             let store = try local.store()
             guard try store.holdsAccount() else { return .none(directory: store.directory) }
-            return .usable(try store.identity(), directory: store.directory)
+            return .usable(
+                try store.identity(),
+                directory: store.directory,
+                lacksKey: try store.lacksRootKey()
+            )
         } catch {
             return .unusable(error)
         }
@@ -44,7 +48,7 @@ struct IdentityFindings {
                 advice: advice
             )
         }
-        if case .usable(let identity, _) = self.facts, self.now < identity.certificateValidity.lowerBound {
+        if case .usable(let identity, _, _) = self.facts, self.now < identity.certificateValidity.lowerBound {
             let beginning = identity.certificateValidity.lowerBound.formatted(.iso8601)
             return DiagnosisFinding(
                 .clock,
@@ -67,7 +71,16 @@ struct IdentityFindings {
                 "There is no account in \(directory) yet; first use makes one.",
                 why: why
             )
-        case .usable(let identity, let directory):
+        case .usable(let identity, let directory, lacksKey: true):
+            return DiagnosisFinding(
+                .account,
+                .warning,
+                "The key of account \(identity.accountID.short) was in \(directory) and is missing.",
+                why: "Without it nobody can join the account or be expelled, and no certificate of it is renewed.",
+                advice: "Bring 'account/root-key.pem' back from a backup, or use the account's recovery file: "
+                    + "'remotesystems account import'."
+            )
+        case .usable(let identity, let directory, _):
             let role = identity.isAuthority ? "whose key is here" : "whose key is on another machine"
             return DiagnosisFinding(
                 .account,
@@ -87,7 +100,7 @@ struct IdentityFindings {
     }
 
     private var certificate: DiagnosisFinding? {
-        guard case .usable(let identity, _) = self.facts else { return nil }
+        guard case .usable(let identity, _, _) = self.facts else { return nil }
         let why = "Others refuse a system whose certificate has ended."
         let end = identity.certificateValidity.upperBound
         let days = Int((end.timeIntervalSince(self.now) / 86_400).rounded(.down))

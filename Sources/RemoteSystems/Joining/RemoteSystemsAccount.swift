@@ -36,6 +36,11 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
+    /// Whether the account's key was stored on this machine and is missing.
+    package func lacksKey() throws(RemoteSystemError) -> Bool {
+        try self.withStore { store throws(IdentityError) in try store.lacksRootKey() }
+    }
+
     func withStore<Result>(
         _ body: (AccountStore) throws(IdentityError) -> Result
     ) throws(RemoteSystemError) -> Result {

@@ -94,7 +94,7 @@ extension AccountStore {
         from state: borrowing SecretDirectory
     ) throws(IdentityError) -> StoredAccount? {
         do throws(IdentityError) {
-            return try Self.loadSettled(from: state)
+            return try Self.loadSettled(from: state, isForRecovery: true)
         } catch  where error.code == .damaged {
             return nil
         }

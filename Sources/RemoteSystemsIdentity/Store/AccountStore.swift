@@ -109,6 +109,14 @@ public struct AccountStore: Sendable {
         throw .notAuthority
     }
 
+    /// Whether the account's root key was here and is missing, so that nobody can join, be expelled or be renewed.
+    package func lacksRootKey() throws(IdentityError) -> Bool {
+        guard let state = try SecretDirectory.open(path: self.directory),
+            let account = try state.subdirectory(Self.accountName)
+        else { return false }
+        return try StoredAccount.lacksRootKey(in: account)
+    }
+
     // MARK: Renewing
 
     /// Renews this system's certificate if that is due and the account's key is here; returns the identity in force.
@@ -190,15 +198,21 @@ public struct AccountStore: Sendable {
 extension AccountStore {
     // MARK: The directory
 
-    static func load(from state: borrowing SecretDirectory) throws(IdentityError) -> StoredAccount? {
+    static func load(
+        from state: borrowing SecretDirectory,
+        isForRecovery: Bool = false
+    ) throws(IdentityError) -> StoredAccount? {
         guard let account = try state.subdirectory(Self.accountName) else { return nil }
-        return try StoredAccount(reading: account)
+        return try StoredAccount(reading: account, isForRecovery: isForRecovery)
     }
 
     /// Loads the account after finishing or undoing what a process that died left half done. Only under the lock.
-    static func loadSettled(from state: borrowing SecretDirectory) throws(IdentityError) -> StoredAccount? {
+    static func loadSettled(
+        from state: borrowing SecretDirectory,
+        isForRecovery: Bool = false
+    ) throws(IdentityError) -> StoredAccount? {
         try Self.settle(state)
-        return try Self.load(from: state)
+        return try Self.load(from: state, isForRecovery: isForRecovery)
     }
 
     /// A directory `incoming` is complete. Beside an account it is one that never came in; without one, the replacement

@@ -35,7 +35,7 @@ struct StoredAccount {
         expulsions: ExpulsionList? = nil,
         created: Date
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
-        let manifest = Manifest(account: identity.accountID, system: identity.systemID, created: created)
+        let manifest = Manifest(of: identity, hasRootKey: rootKey != nil, created: created)
         var files = [
             (File.manifest, try manifest.json()),
             (File.rootCertificate, Self.pem(Self.certificateType, identity.rootCertificate)),
@@ -65,7 +65,9 @@ struct StoredAccount {
 
     // MARK: Reading
 
-    init(reading directory: borrowing SecretDirectory) throws(IdentityError) {
+    /// - Parameter isForRecovery: Whether to pass over the keys that a recovery file brings back, and that may be what is
+    ///   damaged.
+    init(reading directory: borrowing SecretDirectory, isForRecovery: Bool = false) throws(IdentityError) {
         let manifest = try Manifest(reading: directory)
         let root = try Self.readPEM(File.rootCertificate, Self.certificateType, in: directory)
         let certificate = try Self.readPEM(File.systemCertificate, Self.certificateType, in: directory)
@@ -75,7 +77,8 @@ struct StoredAccount {
                 bytes: try Self.readPEM(File.discoveryKey, Self.discoveryKeyType, in: directory)
             )
         else { throw .damaged(File.discoveryKey, "holds no key of 32 bytes", in: directory) }
-        let isAuthority = try directory.contains(File.rootKey)
+        let isAuthority =
+            isForRecovery ? try directory.contains(File.rootKey) : try Self.authority(in: directory) != nil
         do throws(TrustError) {
             self.identity = try SystemIdentity(
                 rootCertificate: root,
@@ -95,7 +98,18 @@ struct StoredAccount {
         guard manifest.account == self.identity.accountID, manifest.system == self.identity.systemID else {
             throw .damaged(File.manifest, "names another account or system than the keys beside it", in: directory)
         }
+        guard isForRecovery || manifest.holdsDiscoveryKey(of: self.identity) else {
+            throw .damaged(File.discoveryKey, "is not the key that this account was stored with", in: directory)
+        }
         self.created = manifest.created
+    }
+
+    /// Whether the account's root key was stored here and is not here any more.
+    static func lacksRootKey(in directory: borrowing SecretDirectory) throws(IdentityError) -> Bool {
+        guard try !directory.contains(File.rootKey) else { return false }
+        if let wasThere = try Manifest(reading: directory).rootKey { return wasThere }
+        // Accounts of earlier versions do not say it, but only who has the key lets others join.
+        return try directory.contains(File.joinedSystems)
     }
 
     static func authority(in directory: borrowing SecretDirectory) throws(IdentityError) -> AccountAuthority? {
@@ -179,11 +193,22 @@ private struct Manifest: Codable {
     var account: AccountID
     var system: SystemID
     var created: Date
+    /// Whether the root key was stored beside it; nil in accounts of earlier versions, as is the next.
+    var rootKey: Bool?
+    /// What the discovery key makes of the account's id. Nothing else is tied to that key, so another one would fit, too.
+    var discoveryTag: Data?
 
-    init(account: AccountID, system: SystemID, created: Date) {
-        self.account = account
-        self.system = system
+    init(of identity: SystemIdentity, hasRootKey: Bool, created: Date) {
+        self.account = identity.accountID
+        self.system = identity.systemID
         self.created = created
+        self.rootKey = hasRootKey
+        self.discoveryTag = Data(identity.discoveryKey.discoveryTag(instance: "\(identity.accountID)"))
+    }
+
+    func holdsDiscoveryKey(of identity: SystemIdentity) -> Bool {
+        guard let tag = self.discoveryTag else { return true }
+        return identity.discoveryKey.matches(Array(tag), instance: "\(self.account)")
     }
 
     init(reading directory: borrowing SecretDirectory) throws(IdentityError) {
@@ -237,12 +262,19 @@ extension IdentityError {
         cause: (any Error)? = nil
     ) -> IdentityError {
         let path = directory.path(of: name)
+        let lastResort =
+            name == StoredAccount.File.rootKey
+            ? """
+            \(path) away: this system stays in the account until its certificate ends, but nobody can join it or be \
+            expelled any more, and no certificate of it is renewed.
+            """
+            : "\(directory.path) away: a new identity is made on the next start, and its systems have to join again."
         return IdentityError(
             .damaged,
             """
             \(path) \(what). Nothing was overwritten and trying again will not help. Bring the files back from a \
             backup, or use the account's recovery file (`remotesystems account import`). If both are lost, move \
-            \(directory.path) away: a new identity is made on the next start, and its systems have to join again.
+            \(lastResort)
             """,
             path: path,
             cause: cause

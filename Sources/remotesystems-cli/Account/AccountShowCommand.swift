@@ -22,11 +22,13 @@ struct AccountShowCommand: Subcommand {
         let joined = try account.systemsThatJoined()
         let expelled = try account.expelledSystems()
         let directory = try account.directory
+        let lacksKey = try account.lacksKey()
         try output.json(
             AccountOutput(
                 accountID: identity.accountID,
                 systemID: identity.systemID,
                 isAuthority: identity.isAuthority,
+                lacksKey: lacksKey,
                 certificateBegins: identity.certificateValidity.lowerBound,
                 certificateEnds: identity.certificateValidity.upperBound,
                 renewal: identity.renewalDate,
@@ -42,7 +44,9 @@ struct AccountShowCommand: Subcommand {
         let role =
             identity.isAuthority
             ? "authority: the account's key is here, so it can invite others"
-            : "member: the account's key is on another machine"
+            : lacksKey
+                ? "member: the account's key was here and is missing (see 'doctor')"
+                : "member: the account's key is on another machine"
         try output.line("role         \(role)")
         try output.line("certificate  until \(end.formatted(.iso8601)) (\(days) days), renewed by itself")
         if identity.isAuthority {
@@ -63,6 +67,7 @@ private struct AccountOutput: Encodable {
     var accountID: AccountID
     var systemID: SystemID
     var isAuthority: Bool
+    var lacksKey: Bool
     var certificateBegins: Date
     var certificateEnds: Date
     var renewal: Date

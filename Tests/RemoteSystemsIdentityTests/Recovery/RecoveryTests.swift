@@ -101,6 +101,24 @@ import Testing
         #expect(change.setAside != nil)
     }
 
+    @Test(arguments: ["root-key.pem", "discovery-key.pem"])
+    func `a damaged key of the account is mended by recovery, with the system's id and lists as they were`(
+        name: String
+    ) throws {
+        let identity = try self.export()
+        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        try self.store.recordJoined(system)
+        let other = try TemporaryDirectory()
+        _ = try other.store.identity(now: noon)
+        let foreign = try String(contentsOfFile: other.store.directory + "/account/" + name, encoding: .utf8)
+        try write(foreign, to: self.store.directory + "/account/" + name)
+        #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .damaged)
+        #expect(try self.importing(into: self.store).identity.systemID == identity.systemID)
+        #expect(try self.store.identity(now: noon).discoveryKey == identity.discoveryKey)
+        #expect(try self.store.identity(now: noon).isAuthority)
+        #expect(try self.store.joinedSystems() == [system])
+    }
+
     @Test func `a recovery file is for its owner alone and holds no key in the clear`() throws {
         _ = try self.export()
         #expect(mode(self.path) == 0o600)

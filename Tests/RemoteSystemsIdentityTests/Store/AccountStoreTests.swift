@@ -108,7 +108,8 @@ import Testing
     // MARK: What is wrong is refused, named and left alone
 
     @Test(arguments: [
-        "account.json", "root-certificate.pem", "system-key.pem", "system-certificate.pem", "discovery-key.pem",
+        "account.json", "root-certificate.pem", "root-key.pem", "system-key.pem", "system-certificate.pem",
+        "discovery-key.pem",
     ])
     func `a missing, emptied, cut or foreign file is an error that names it and changes nothing`(name: String) throws {
         _ = try self.store.identity(now: noon)
@@ -119,8 +120,6 @@ import Testing
         let foreign = try String(contentsOfFile: other.store.directory + "/account/" + name, encoding: .utf8)
 
         for text in ["", String(whole.prefix(whole.count / 2)), "\0\u{1}garbage", foreign] {
-            // Any discovery key of 32 bytes fits any account.
-            if name == "discovery-key.pem", text == foreign { continue }
             try write(text, to: path)
             let before = try self.temporary.snapshot()
             let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
@@ -129,6 +128,8 @@ import Testing
             #expect(error?.path?.hasPrefix(self.store.directory + "/account/") == true)
             #expect(try self.temporary.snapshot() == before)
         }
+        // A machine may go on without the account's root key: the next test.
+        guard name != "root-key.pem" else { return }
         try remove(path)
         let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
         #expect(error?.code == .damaged)
@@ -144,10 +145,35 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .damaged)
     }
 
-    @Test func `a file of another account's root key is noticed when it is used`() throws {
+    @Test func `a system whose root key is gone goes on as a member, and knows that it was here`() throws {
+        let identity = try self.store.identity(now: noon)
+        #expect(try !self.store.lacksRootKey())
+        try remove(self.file("root-key.pem"))
+        let member = try self.store.identity(now: noon)
+        #expect(member.systemID == identity.systemID)
+        #expect(!member.isAuthority)
+        #expect(try self.store.lacksRootKey())
+    }
+
+    @Test func `an account of an earlier version is read, and its root key missed if others joined`() throws {
         _ = try self.store.identity(now: noon)
-        try write(P256.Signing.PrivateKey().pemRepresentation, to: self.file("root-key.pem"))
-        #expect(code { () throws(IdentityError) in try self.store.authority() } == .damaged)
+        let path = self.file("account.json")
+        let manifest = try String(contentsOfFile: path, encoding: .utf8)
+        let lines = manifest.split(separator: "\n").filter { !$0.contains("rootKey") && !$0.contains("discoveryTag") }
+        try write(lines.joined(separator: "\n"), to: path)
+        #expect(try self.store.identity(now: noon).isAuthority)
+        try remove(self.file("root-key.pem"))
+        #expect(try !self.store.lacksRootKey())
+        try write("", to: self.file("joined-systems"))
+        #expect(try self.store.lacksRootKey())
+    }
+
+    @Test func `what to do about a damaged root key does not give up the identity`() throws {
+        _ = try self.store.identity(now: noon)
+        try write("\u{1}garbage", to: self.file("root-key.pem"))
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.message.contains("move \(self.file("root-key.pem")) away") == true)
+        #expect(error?.message.contains("recovery file") == true)
     }
 
     @Test func `a newer format is an error that says to update`() throws {
