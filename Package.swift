@@ -222,9 +222,17 @@ let package = Package(
             path: "Tests/LongLivedProbe",
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "stopping-probe",
+            dependencies: ["RemoteSystems"],
+            path: "Tests/StoppingProbe",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "SystemIntegrationTests",
-            dependencies: ["IntegrationSupport", "remotesystems", "long-lived-probe", "installed-application"],
+            dependencies: [
+                "IntegrationSupport", "remotesystems", "long-lived-probe", "stopping-probe", "installed-application",
+            ],
             exclude: ["Scripts"],
             swiftSettings: settings
         ),
