@@ -16,6 +16,12 @@ import ValueSets
             if let value = try? Value(encoded: input) {
                 #expect(try value.encoded() == input, "\(file.lastPathComponent)")
             }
+            if let value = try? Value(json: Data(input)), let json = try? value.json() {
+                #expect(try Value(json: json) == value, "\(file.lastPathComponent)")
+            }
+            if file.lastPathComponent.hasPrefix("json-") {
+                #expect(throws: Never.self) { try Value(json: Data(input)) }
+            }
         }
     }
 }
