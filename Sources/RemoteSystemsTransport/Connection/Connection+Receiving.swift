@@ -195,18 +195,6 @@ extension Connection {
     }
 }
 
-extension Connection {
-    private static func unreadableAnswer(_ error: ValueSetError) -> TransportError {
-        TransportError(
-            .protocolViolation,
-            "The answer cannot be read: \(error)",
-            side: .remote,
-            wasSent: true,
-            cause: error
-        )
-    }
-}
-
 extension Reply {
     static let cancelled = Reply(status: .failure, failure: WireFailure("The request was cancelled before it started."))
 }

@@ -1,0 +1,62 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ValueSets
+
+/// How calls end that get no answer.
+extension Connection {
+    static func closedError(_ status: CloseStatus, cause: TransportError?) -> TransportError {
+        TransportError(
+            .connectionClosed,
+            "The connection is closed; nothing was sent. Open a new one.",
+            side: .local,
+            canRetry: true,
+            closeStatus: status,
+            cause: cause
+        )
+    }
+
+    static func lostError(_ status: CloseStatus, cause: TransportError?) -> TransportError {
+        TransportError(
+            .connectionLost,
+            "The connection was lost while the answer was awaited: whether the request was carried out is unknown.",
+            side: cause?.side ?? .network,
+            canRetry: true,
+            closeStatus: status,
+            wasSent: true,
+            cause: cause
+        )
+    }
+
+    static func overflowError() -> TransportError {
+        TransportError(
+            .localResources,
+            "\(OutgoingCalls<OutgoingCall>.mostWaiting) requests wait already for room at the other system; this one was not "
+                + "sent. Wait for answers before sending more.",
+            side: .local,
+            canRetry: true
+        )
+    }
+
+    static func deadlineError(wasSent: Bool) -> TransportError {
+        TransportError(
+            .deadlineExceeded,
+            wasSent
+                ? "No answer came by the deadline: whether the request was carried out is unknown."
+                : "The other system had no room for the request before its deadline; nothing was sent.",
+            side: .remote,
+            canRetry: true,
+            wasSent: wasSent
+        )
+    }
+
+    static func unreadableAnswer(_ error: ValueSetError) -> TransportError {
+        TransportError(
+            .protocolViolation,
+            "The answer cannot be read: \(error)",
+            side: .remote,
+            wasSent: true,
+            cause: error
+        )
+    }
+}
