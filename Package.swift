@@ -150,7 +150,9 @@ let package = Package(
                 "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity",
                 "RemoteSystemsDiscovery",
                 "ValueSets",
-                nioCore, lifecycle, logging,
+                nioCore, lifecycle, logging, metrics,
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
             swiftSettings: settings
         ),

@@ -10,6 +10,8 @@ import ServiceLifecycle
 struct Household {
     let directory: String
     let segment = ScriptedDiscovery()
+    /// Where its processes log; nil for the usual place.
+    var logger: Logger?
 
     static func with(_ body: (Household) async throws -> Void) async throws {
         let household = Household(
@@ -28,6 +30,7 @@ struct Household {
         )
         // Debug builds on busy machines are slow to shake hands.
         configuration.helloTimeout = .seconds(10)
+        if let logger { configuration.logger = logger }
         return configuration
     }
 
@@ -36,10 +39,12 @@ struct Household {
         _ services: [AppService],
         application: String = "test.host",
         attributes: [String: String] = [:],
+        launchURIProvider: (any LaunchURIProvider)? = nil,
         _ body: (RemoteSystemHost) async throws -> Void
     ) async throws {
         var options = RemoteSystemHost.Options()
         options.attributes = attributes
+        options.launchURIProvider = launchURIProvider
         let host = RemoteSystemHost(self.configuration(application), services: services, options: options)
         let group = ServiceGroup(
             services: [host],

@@ -1,0 +1,134 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import InMemoryLogging
+import Logging
+import Metrics
+import MetricsTestKit
+import RemoteSystems
+import Testing
+
+/// What operators see: logs without what is said, and figures of how much is.
+@Suite struct ObservabilityTests {
+    /// The metrics of this process, of hosts that are made from now on.
+    private static let metrics: TestMetrics = {
+        let metrics = TestMetrics()
+        MetricsSystem.bootstrap(metrics)
+        return metrics
+    }()
+
+    private struct Unexpected: Error, CustomStringConvertible { var description: String }
+
+    private static func description(_ name: String) -> AppServiceDescription {
+        AppServiceDescription(name: name, schema: .full)
+    }
+
+    // MARK: Logs
+
+    /// Services that do with a message what can go wrong with one.
+    private static let services: [AppService] = [
+        AppService("test.echo", schema: .full, responseSchema: .full) { $0.message },
+        AppService("test.refusing", schema: .full) { request in
+            throw AppServiceFailure("Not \(request.message["text"]?.string ?? "")")
+        },
+        AppService("test.failing", schema: .full) { request in
+            throw Unexpected(description: "\(request.message["text"]?.string ?? "")")
+        },
+        AppService("test.strict", schema: AllowedValueSchema(fields: [.required("text", .integer)])) { $0.message },
+        AppService(
+            "test.breaking-its-word",
+            schema: .full,
+            responseSchema: AllowedValueSchema(fields: [.required("text", .integer)])
+        ) { $0.message },
+    ]
+
+    @Test func `no log holds what messages hold, whatever becomes of them, at any level`() async throws {
+        let secret = "s3cret-payload"
+        let forms = [
+            secret, Data(secret.utf8).base64EncodedString(), secret.utf8.map { String($0, radix: 16) }.joined(),
+        ]
+        let (hostLog, callerLog) = (InMemoryLogHandler(), InMemoryLogHandler())
+        let asked = LaunchingTests.Asked()
+        let provider = asked.provider { request in
+            guard request.inputData == nil else { throw Unexpected(description: secret) }
+            return .opened
+        }
+        try await Household.with { household in
+            var (hosting, calling) = (household, household)
+            hosting.logger = Self.logger(hostLog)
+            calling.logger = Self.logger(callerLog)
+            let caller = calling
+            try await hosting.withHost(Self.services, launchURIProvider: provider) { host in
+                let message: ValueSet = ["text": .string(secret), "data": .data(Data(secret.utf8))]
+                for service in Self.services {
+                    let (connection, status) = try await Loopback.connect(caller, host, Self.description(service.name))
+                    #expect(status == .success)
+                    // What a declared schema does not allow is refused before it is sent.
+                    let response = try? await connection.send(message)
+                    #expect((response?.status == .success) == (service.name == "test.echo"), "\(service.name)")
+                    await connection.close()
+                }
+                let request = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: caller.configuration("test.caller")
+                )
+                for inputData in [nil, message] {
+                    _ = try await RemoteLauncher().launchURI("player:\(secret)", with: request, inputData: inputData)
+                }
+            }
+        }
+        #expect(asked.requests.count == 2)
+        // A handler that failed is logged, so there is something to look at; a caller gets its errors, and logs none.
+        #expect(hostLog.entries.contains { "\($0.message)" == "A handler failed" })
+        for (side, log) in [("host", hostLog), ("caller", callerLog)] {
+            for entry in log.entries {
+                let text = "\(entry.message) \(entry.metadata) \(entry.error.map { "\($0)" } ?? "")"
+                #expect(!forms.contains { text.contains($0) }, "\(side): \(text)")
+            }
+        }
+    }
+
+    private static func logger(_ handler: InMemoryLogHandler) -> Logger {
+        var logger = Logger(label: "test") { _ in handler }
+        logger.logLevel = .trace
+        return logger
+    }
+
+    // MARK: Metrics
+
+    @Test func `a host counts and times what it answers, by service and outcome, and its connections`() async throws {
+        let metrics = Self.metrics
+        let name = "test.counted-\(UUID())"
+        let service = AppService(name, schema: .full) { request in
+            guard request.message["ok"] == true else { throw AppServiceFailure("It is not.") }
+            try await Task.sleep(for: .milliseconds(20))
+            return [:]
+        }
+        try await Household.with { household in
+            try await household.withHost([service]) { host in
+                for _ in 0..<2 {
+                    let (connection, _) = try await Loopback.connect(household, host, Self.description(name))
+                    for isOK in [true, false, true] {
+                        _ = try await connection.send(["ok": .bool(isOK)])
+                    }
+                    await connection.close()
+                }
+            }
+        }
+        let dimensions = [("service", name)]
+        func total(_ label: String, _ more: [(String, String)] = []) throws -> Int64 {
+            try metrics.expectCounter(label, dimensions + more).totalValue
+        }
+        #expect(try total("remote_systems_requests_total", [("status", "success")]) == 4)
+        #expect(try total("remote_systems_requests_total", [("status", "failure")]) == 2)
+        #expect(try total("remote_systems_connections_opened_total") == 2)
+        #expect(try total("remote_systems_connections_closed_total") == 2)
+        let times = try metrics.expectTimer("remote_systems_request_duration", dimensions).values
+        #expect(times.count == 6)
+        // Nanoseconds: the four that waited took 20 ms, and none the minutes of another unit.
+        #expect(times.count { $0 >= 20_000_000 } >= 4)
+        #expect(times.allSatisfy { (1..<60_000_000_000).contains($0) })
+    }
+}
