@@ -63,6 +63,25 @@ extension CommandTests {
             }
         }
 
+        @Test(arguments: [(2, 0, 1), (100, 49, 98), (101, 50, 99)])
+        func `median and 99th percentile are the nearest rank`(count: Int, median: Int, p99: Int) async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let ping = try await sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "\(count)", "-i", "0"]
+                    ).finish()
+                    let times = ping.json.compactMap {
+                        $0["event"] as? String == "reply" ? $0["microseconds"] as? Double : nil
+                    }
+                    let sorted = times.sorted()
+                    try #require(sorted.count == count)
+                    let summary = try #require(ping.event("summary")?["microseconds"] as? [String: Double])
+                    #expect(summary["median"] == sorted[median])
+                    #expect(summary["p99"] == sorted[p99])
+                }
+            }
+        }
+
         @Test func `Ctrl-C ends a ping with the summary`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in

@@ -14,8 +14,8 @@ struct Statistics: Sendable {
         guard let least = sorted.first, let most = sorted.last else {
             return "\(self.sent) sent, 0 answered, \(self.lost) lost"
         }
-        let median = sorted[sorted.count / 2]
-        let p99 = sorted[min(sorted.count - 1, sorted.count * 99 / 100)]
+        // The nearest rank: the smallest time that so many per cent of them do not exceed.
+        let (median, p99) = (sorted[(sorted.count * 50 + 99) / 100 - 1], sorted[(sorted.count * 99 + 99) / 100 - 1])
         return """
             rtt min/median/p99/max = \([least, median, p99, most].map(Self.text).joined(separator: "/")) µs
             \(self.sent) sent, \(self.times.count) answered, \(self.lost) lost

@@ -13,11 +13,16 @@ struct PingStatistics: Sendable {
 
     mutating func answered(in time: Duration) { self.times.append(time) }
 
-    /// Least, median, 99th percentile and most; nil when nothing was answered.
+    /// Least, median, 99th percentile (both the nearest rank) and most; nil when nothing was answered.
     var roundTrips: (min: Duration, median: Duration, p99: Duration, max: Duration)? {
         let sorted = self.times.sorted()
         guard let least = sorted.first, let most = sorted.last else { return nil }
-        return (least, sorted[sorted.count / 2], sorted[min(sorted.count - 1, sorted.count * 99 / 100)], most)
+        return (least, Self.percentile(50, of: sorted), Self.percentile(99, of: sorted), most)
+    }
+
+    /// The nearest rank: the smallest time that so many per cent of them do not exceed.
+    private static func percentile(_ rank: Int, of sorted: [Duration]) -> Duration {
+        sorted[(sorted.count * rank + 99) / 100 - 1]
     }
 
     var summary: String {
