@@ -6,7 +6,7 @@ import Foundation
 /// Other people's implementation, and a look at the wire.
 package enum Python {
     /// The interpreter: of a virtual environment that a test script made, or the system's.
-    private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
+    package static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
 
     /// Whether python-zeroconf is there. In CI its tests run in any case, and fail without it.
     package static let canUseZeroconf: Bool = {

@@ -10,6 +10,7 @@ struct AccountExpelCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "expel",
         abstract: "Put a system out of the account, for ever: a machine that was lost or sold.",
+        usage: "remotesystems account expel <system> [<options>]",
         discussion: """
             Only the machine that holds the account's key can do so. Its open connections end, and the systems of the \
             account that can be reached now are told. Others are told by those as soon as they meet; one that meets \

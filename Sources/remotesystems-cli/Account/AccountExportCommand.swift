@@ -10,6 +10,7 @@ struct AccountExportCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Write the account to a recovery file.",
+        usage: "remotesystems account export <file> [<options>]",
         discussion: """
             Whoever has the file and its passphrase can be any system of the account, so keep both safe and apart. It is \
             needed when the machine that holds the account's key is lost.

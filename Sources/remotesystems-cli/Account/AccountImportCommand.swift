@@ -9,6 +9,7 @@ struct AccountImportCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Bring an account back from its recovery file.",
+        usage: "remotesystems account import <file> [<options>]",
         discussion: """
             This machine then holds the account's key. The account that this user had here is kept aside, not deleted.
             """

@@ -10,6 +10,7 @@ struct AccountInviteCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
         abstract: "Let another machine into the account.",
+        usage: "remotesystems account invite [<options>]",
         discussion: """
             Prints an invitation, then waits until a machine has joined with it ('remotesystems account join' there). An \
             invitation is secret: whoever has it first becomes a system of the account. It is good for ten minutes, \

@@ -10,6 +10,7 @@ struct AccountJoinCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
         abstract: "Make this machine one of the account that an invitation is from.",
+        usage: "remotesystems account join [<invitation>] [<options>]",
         discussion: """
             The account that this user had here is kept aside, not deleted. Programs that are running go on under it until \
             they are started again.

@@ -10,6 +10,7 @@ struct AccountShowCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Show the account and this system's place in it.",
+        usage: "remotesystems account show [<options>]",
         discussion: "Makes a personal account if there is none yet, as any other use does."
     )
 

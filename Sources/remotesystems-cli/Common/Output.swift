@@ -29,9 +29,11 @@ struct Output: Sendable {
         if !self.isJSON { try? Self.write(Array((text + "\n").utf8), to: STDERR_FILENO) }
     }
 
-    /// A line on standard error, whatever else is printed.
+    /// A line on standard error, whatever else is printed. For eyes it is wrapped; in a log it stays one line.
     func complain(_ text: String) {
-        try? Self.write(Array("remotesystems: \(text)\n".utf8), to: STDERR_FILENO)
+        let line = "remotesystems: \(text)"
+        let told = isatty(STDERR_FILENO) == 1 ? line.wrapped() : line
+        try? Self.write(Array("\(told)\n".utf8), to: STDERR_FILENO)
     }
 
     private static func encoder() -> JSONEncoder {

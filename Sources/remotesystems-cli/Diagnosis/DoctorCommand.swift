@@ -10,6 +10,7 @@ struct DoctorCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Look for what keeps this machine from finding others, or others from finding it.",
+        usage: "remotesystems doctor [<system>] [<options>]",
         discussion: """
             Changes nothing and makes no account. Each finding says what to do; Docs/troubleshooting.md says more of \
             each. With a SYSTEM, which must run a host, that one helps: it says whether it sees this machine and \
@@ -26,7 +27,9 @@ struct DoctorCommand: Subcommand {
     )
     var system: String?
 
-    @Option(help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port"))
+    @Option(
+        help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port")
+    )
     var port = RemoteSystemHost.defaultPort
 
     @OptionGroup var search: SearchOptions

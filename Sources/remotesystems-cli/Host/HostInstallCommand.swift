@@ -38,6 +38,7 @@ struct HostInstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
         abstract: "Write systemd units for the host daemon.",
+        usage: "remotesystems host install [<options>]",
         discussion: """
             Shows the files it writes and the commands that take them into use; it runs none of them. A file that it did not write is not overwritten.
             """
@@ -100,6 +101,7 @@ struct HostUninstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "uninstall",
         abstract: "Remove the systemd units that 'host install' has written.",
+        usage: "remotesystems host uninstall [<options>]",
         discussion: "Files that it did not write are left as they are. Stop the daemon first; it says how."
     )
 

@@ -23,7 +23,9 @@ struct HostOptions: ParsableArguments {
     )
     var configIfPresent: String?
 
-    @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
+    @Option(
+        help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port")
+    )
     var port: Int?
 
     @Option(

@@ -15,6 +15,7 @@ struct HostRunCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Run the host daemon until stopped.",
+        usage: "remotesystems host run [<options>]",
         discussion: """
             Prints a line when it is ready. SIGHUP reads configuration and manifests again and drops no connection; Ctrl-C and SIGTERM stop it once the requests under way are answered. Applications that it has started go on.
 

@@ -10,6 +10,7 @@ struct LaunchCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "launch",
         abstract: "Open a URI on another system of the account.",
+        usage: "remotesystems launch <system> <uri> [<options>]",
         discussion: """
             The system's host daemon opens it with the desktop's handler for its scheme, if its policy lets it; an \
             application that runs there and takes the scheme does otherwise. It is told what opened it.

@@ -10,6 +10,7 @@ struct PingCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
         abstract: "Ping a system of the account: measure the round trip of a message.",
+        usage: "remotesystems ping [<system>] [<options>]",
         discussion: """
             Finds the system, opens a mutually authenticated TLS 1.3 connection to its ping service, and prints a line \
             for each message, then the round-trip times and how many were sent, answered and lost. Ctrl-C ends it early \
@@ -26,13 +27,22 @@ struct PingCommand: Subcommand {
     )
     var system: String?
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("How many messages to send.", valueName: "number"))
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("How many messages to send.", valueName: "number")
+    )
     var count = 10
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("How many bytes to send with each.", valueName: "bytes"))
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("How many bytes to send with each.", valueName: "bytes")
+    )
     var size = 56
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("The time between messages.", valueName: "seconds"))
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("The time between messages.", valueName: "seconds")
+    )
     var interval = 0.2
 
     @Option(

@@ -13,6 +13,7 @@ struct ServeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Answer pings from systems of the account until stopped.",
+        usage: "remotesystems serve [<options>]",
         discussion: """
             Offers the service \(AppService.pingName) and announces itself, so that 'remotesystems list' and \
             'remotesystems ping' on other machines find this one. Prints a line when it is ready. Ctrl-C and SIGTERM \
@@ -20,7 +21,9 @@ struct ServeCommand: Subcommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
+    @Option(
+        help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port")
+    )
     var port = RemoteSystemHost.defaultPort
 
     @Option(help: ArgumentHelp("The id of the application that it appears as.", valueName: "id"))

@@ -10,6 +10,7 @@ struct AppsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "apps",
         abstract: "List the applications of a system, with the app services that they offer.",
+        usage: "remotesystems apps <system> [<options>]",
         discussion: """
             'remotesystems call SYSTEM SERVICE --describe' tells what a service takes and answers.
 

@@ -9,6 +9,7 @@ struct InfoCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "info",
         abstract: "Tell what is known of a system of the account.",
+        usage: "remotesystems info <system> [<options>]",
         discussion: "Exits with 2 when it was not found or could not be reached."
     )
 

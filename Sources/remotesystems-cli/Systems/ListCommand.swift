@@ -9,6 +9,7 @@ struct ListCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the systems of the account that can be talked to now.",
+        usage: "remotesystems list [<options>]",
         discussion: "Exits with 1 when there is none, and says the most likely reason."
     )
 

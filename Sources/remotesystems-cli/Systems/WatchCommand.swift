@@ -10,6 +10,7 @@ struct WatchCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
         abstract: "Tell which systems of the account can be talked to, and when that changes.",
+        usage: "remotesystems watch [<options>]",
         discussion: """
             Prints a line for each system that is added (+), updated (~) or removed (-), until Ctrl-C. What is listed \
             is reachable: each system has been connected to and has proved that it belongs to the account.

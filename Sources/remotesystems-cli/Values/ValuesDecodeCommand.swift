@@ -9,6 +9,7 @@ struct ValuesDecodeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",
         abstract: "Decode CBOR to JSON.",
+        usage: "remotesystems values decode [<data>] [<options>]",
         discussion: """
             Only the one encoding that the wire allows is taken; for anything else the error says at which byte, and at \
             which key, it breaks which rule. Exits with 1 then.

@@ -10,6 +10,7 @@ struct ValuesEncodeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "encode",
         abstract: "Encode JSON as CBOR.",
+        usage: "remotesystems values encode [<json>] [<options>]",
         discussion: "Exits with 1 when the input is no value, or the schema does not allow it."
     )
 
