@@ -56,6 +56,22 @@ extension CommandTests {
             }
         }
 
+        @Test(arguments: [
+            ["ping", "--count"], ["ping", "--size"], ["ping", "--interval"], ["ping", "--wait"], ["serve", "--port"],
+            ["doctor", "--port"], ["account", "invite", "--port"], ["host", "run", "--port"],
+            ["call", "somewhere", "x", "--timeout"],
+        ])
+        func `a number below what is allowed is told with its range, in lines that fit`(arguments: [String])
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(arguments + ["-1"]).finish()
+                #expect(finished.status == 64)
+                #expect(finished.errors.contains("Error: \(arguments.last ?? "") is "), "\(finished.errors)")
+                #expect(finished.errors.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(finished.errors)")
+            }
+        }
+
         @Test func `an error is one line in a log, and wrapped on a terminal`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()

@@ -32,7 +32,7 @@ struct AccountInviteCommand: Subcommand {
     )
     var hosts: [String] = []
 
-    @Option(help: ArgumentHelp("The port to wait on; 0 for any free one.", valueName: "port"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("The port to wait on; 0 for any free one.", valueName: "port"))
     var port = 0
 
     @OptionGroup var network: NetworkOptions

@@ -38,7 +38,7 @@ struct CallCommand: Subcommand {
     @Option(help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"))
     var application: String?
 
-    @Option(help: ArgumentHelp("How long to wait for the answer.", valueName: "seconds"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("How long to wait for the answer.", valueName: "seconds"))
     var timeout = 30.0
 
     @OptionGroup var nearby: NearbyOptions

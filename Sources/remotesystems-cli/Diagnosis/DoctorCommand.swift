@@ -28,6 +28,7 @@ struct DoctorCommand: Subcommand {
     var system: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port")
     )
     var port = RemoteSystemHost.defaultPort

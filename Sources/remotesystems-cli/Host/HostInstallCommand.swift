@@ -44,7 +44,7 @@ struct HostInstallCommand: Subcommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The port of the socket unit.", valueName: "port"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("The port of the socket unit.", valueName: "port"))
     var port = RemoteSystemHost.defaultPort
 
     @Option(help: ArgumentHelp("The absolute path of remotesystems, if not this one.", valueName: "file"))

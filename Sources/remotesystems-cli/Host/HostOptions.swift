@@ -24,6 +24,7 @@ struct HostOptions: ParsableArguments {
     var configIfPresent: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port")
     )
     var port: Int?

@@ -29,18 +29,21 @@ struct PingCommand: Subcommand {
 
     @Option(
         name: .shortAndLong,
+        parsing: .unconditional,
         help: ArgumentHelp("How many messages to send.", valueName: "number")
     )
     var count = 10
 
     @Option(
         name: .shortAndLong,
+        parsing: .unconditional,
         help: ArgumentHelp("How many bytes to send with each.", valueName: "bytes")
     )
     var size = 56
 
     @Option(
         name: .shortAndLong,
+        parsing: .unconditional,
         help: ArgumentHelp("The time between messages.", valueName: "seconds")
     )
     var interval = 0.2

@@ -22,6 +22,7 @@ struct ServeCommand: Subcommand {
     )
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port")
     )
     var port = RemoteSystemHost.defaultPort

@@ -11,6 +11,7 @@ struct SearchOptions: ParsableArguments {
 
     @Option(
         name: .customLong("wait"),
+        parsing: .unconditional,
         help: ArgumentHelp("How long to look for systems that are there, at most.", valueName: "seconds")
     )
     var seconds = 5.0
