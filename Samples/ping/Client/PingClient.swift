@@ -14,7 +14,7 @@ struct PingClient: AsyncParsableCommand {
         abstract: "Pings the ping service of a system of the same account.",
         discussion: """
             Exits with 0 when every message was answered, 1 when one was lost, 2 when the service was not found or could \
-            not be reached, 64 when the arguments make no sense.
+            not be reached or the output cannot be written, 64 when the arguments make no sense.
             """
     )
 
@@ -31,16 +31,16 @@ struct PingClient: AsyncParsableCommand {
     @Flag(help: "Stay on this machine.")
     var loopback = false
 
-    @Option(name: .shortAndLong, help: "How many messages to send.")
+    @Option(name: .shortAndLong, parsing: .unconditional, help: "How many messages to send, 1 to 1000000.")
     var count = 10
 
-    @Option(name: .shortAndLong, help: "How many bytes to send with each.")
+    @Option(name: .shortAndLong, parsing: .unconditional, help: "How many bytes to send with each, 0 to 1000000.")
     var size = 56
 
-    @Option(name: .shortAndLong, help: "Seconds between messages.")
+    @Option(name: .shortAndLong, parsing: .unconditional, help: "Seconds between messages, 0 to 3600; 0 is at once.")
     var interval = 0.2
 
-    @Option(help: "Seconds to look for the system.")
+    @Option(parsing: .unconditional, help: "Seconds to look for the system, 0.1 to 3600.")
     var wait = 5.0
 
     func validate() throws {
@@ -59,12 +59,24 @@ struct PingClient: AsyncParsableCommand {
         do {
             let (name, request) = try await self.find(configuration)
             statistics = try await self.ping(name, request)
+            try Self.tell(statistics.summary)
         } catch let error as RemoteSystemError {
-            FileHandle.standardError.write(Data("ping-client: \(error)\n".utf8))
+            Self.complain("\(error)")
+            throw ExitCode(2)
+        } catch let error as CocoaError {
+            Self.complain("The output cannot be written: \((error.underlying ?? error).localizedDescription)")
             throw ExitCode(2)
         }
-        print(statistics.summary)
         if statistics.lost > 0 { throw ExitCode(1) }
+    }
+
+    /// Prints a line at once, for a pipe too. A full disk is an error: whoever reads the file would miss what is not there.
+    private static func tell(_ line: String) throws {
+        try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+    }
+
+    private static func complain(_ message: String) {
+        try? FileHandle.standardError.write(contentsOf: Data("ping-client: \(message)\n".utf8))
     }
 
     /// By address at once, by name as soon as the watcher tells of a system that fits.
@@ -107,7 +119,7 @@ struct PingClient: AsyncParsableCommand {
         let payload = Data(repeating: 0x61, count: self.size)
         return try await AppServiceConnection.with(service, request) { connection in
             let target = connection.info
-            print("PING \(name) (\(target?.address ?? "?")), \(self.size) bytes of data")
+            try Self.tell("PING \(name) (\(target?.address ?? "?")), \(self.size) bytes of data")
             var statistics = Statistics()
             for number in 1...self.count {
                 let started = ContinuousClock.now
@@ -124,9 +136,9 @@ struct PingClient: AsyncParsableCommand {
                 statistics.sent += 1
                 if response.status == .success {
                     statistics.times.append(time)
-                    print("\(self.size) bytes from \(name): seq=\(number) time=\(Statistics.text(time)) µs")
+                    try Self.tell("\(self.size) bytes from \(name): seq=\(number) time=\(Statistics.text(time)) µs")
                 } else {
-                    print("seq=\(number) lost: \(response.error?.message ?? "\(response.status)")")
+                    try Self.tell("seq=\(number) lost: \(response.error?.message ?? "\(response.status)")")
                 }
                 if number < self.count, self.interval > 0 {
                     try await Task.sleep(for: .seconds(self.interval))

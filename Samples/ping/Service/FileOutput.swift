@@ -7,7 +7,7 @@ import Foundation
 struct FileOutput {
     static let standardOutput = FileOutput()
 
-    func writeLine(_ line: String) {
-        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    func writeLine(_ line: String) throws {
+        try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
 }

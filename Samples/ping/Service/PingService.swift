@@ -50,7 +50,7 @@ struct Ready: Service {
 
     func run() async throws {
         let port = try await self.host.port
-        FileOutput.standardOutput.writeLine("ready: answering pings on port \(port)")
+        try FileOutput.standardOutput.writeLine("ready: answering pings on port \(port)")
         try? await gracefulShutdown()
     }
 }
