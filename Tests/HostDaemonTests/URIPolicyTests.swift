@@ -82,6 +82,25 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a no is a no, and a yes a yes, under a parent that ignores the ends of its children (X-20)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.installHandler("tel")
+                let asks = try daemon.script("ask", #"case "$1" in *tel:1) exit 0;; *) exit 1;; esac"#)
+                try daemon.configure(#"{"uriPolicy": ["tel=ask"], "askProgram": ["\#(asks)"]}"#)
+                let ignoring = ["/usr/bin/env", "--ignore-signal=CHLD"]
+                try await daemon.whileRunning(around: ignoring) { _, port in
+                    let allowed = try await daemon.launch("tel:1", port: port)
+                    #expect(allowed.status == .success, "\(allowed.error.debugDescription)")
+                    let denied = try await daemon.launch("tel:2", port: port)
+                    #expect(denied.status == .deniedByRemoteSystem, "\(denied.error.debugDescription)")
+                    _ = try await eventually("the handler") { daemon.handled.isEmpty ? nil : true }
+                    #expect(daemon.handled == ["tel:1"])
+                }
+            }
+        }
+
         @Test(arguments: [true, false])
         func `an application that takes a scheme which nobody allowed gets it, running or not (R-18, R-25, R-26)`(
             isRunning: Bool

@@ -43,6 +43,18 @@ import Testing
         #expect(program.ended?.description == end)
     }
 
+    /// As it is for every program when this process ignores SIGCHLD.
+    @Test func `of one that somebody else has buried nobody knows how it ended, which is no success`() async throws {
+        var process: pid_t = 0
+        var arguments = unsafe [strdup("/bin/true"), nil]
+        defer { unsafe free(arguments[0]) }
+        #expect(unsafe posix_spawn(&process, "/bin/true", nil, nil, &arguments, nil) == 0)
+        #expect(waitpid(process, nil, 0) == process)
+        let end = await StartedProgram(id: process).end()
+        #expect(end == .unknown)
+        #expect(end?.isSuccess == false)
+    }
+
     @Test func `waiting for one that goes on ends with the task that waits, and a signal ends it (X-34)`() async throws
     {
         let program = try DetachedProgram(["/bin/sleep", "60"]).start()

@@ -10,18 +10,28 @@ internal import Synchronization
 /// does not stay in the process table.
 package final class StartedProgram: Sendable {
     /// How a program has ended.
-    package struct End: Sendable, Hashable, CustomStringConvertible {
-        /// As waitpid(2) tells it.
-        let status: Int32
+    package enum End: Sendable, Hashable, CustomStringConvertible {
+        case exited(status: Int32)
+        case killed(signal: Int32)
+        /// Somebody else has buried it, and only they know how it ended: another part of this process, or the kernel because
+        /// SIGCHLD is ignored.
+        case unknown
 
-        /// Exit status 0.
-        package var isSuccess: Bool { self.status == 0 }
+        /// - Parameter status: as waitpid(2) tells it.
+        init(status: Int32) {
+            self = status & 0x7F == 0 ? .exited(status: (status >> 8) & 0xFF) : .killed(signal: status & 0x7F)
+        }
+
+        /// Exit status 0, and known to be.
+        package var isSuccess: Bool { self == .exited(status: 0) }
 
         /// For a person.
         package var description: String {
-            self.status & 0x7F == 0
-                ? "it ended with exit status \((self.status >> 8) & 0xFF)"
-                : "it was ended by signal \(self.status & 0x7F)"
+            switch self {
+            case .exited(let status): "it ended with exit status \(status)"
+            case .killed(let signal): "it was ended by signal \(signal)"
+            case .unknown: "it ended, and nobody knows how,"
+            }
         }
     }
 
@@ -99,11 +109,9 @@ package final class StartedProgram: Sendable {
     private func bury() {
         let waiting = self.state.withLock { state in
             var status: Int32 = 0
-            while unsafe waitpid(self.id, &status, 0) < 0 {
-                // Somebody else has buried it, and only they know how it ended.
-                guard errno == EINTR else { break }
-            }
-            state.end = End(status: status)
+            var buried: pid_t
+            repeat { buried = unsafe waitpid(self.id, &status, 0) } while buried < 0 && errno == EINTR
+            state.end = buried == self.id ? End(status: status) : .unknown
             defer { state.waiting = [:] }
             return state.waiting.values
         }

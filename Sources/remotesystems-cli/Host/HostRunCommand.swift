@@ -37,6 +37,8 @@ struct HostRunCommand: Subcommand {
             throw Failure("\(RemoteSystemError.Code.cannotListen)", "\(error)")
         }
         ServiceManagerEnvironment.clear()
+        // Ignoring it is inherited, and takes from us how the programs end that we start.
+        signal(SIGCHLD, SIG_DFL)
 
         let logLevel = HostLogLevel(self.common.verbose ? .debug : settings.logLevel)
         let logger = logLevel.logger()
