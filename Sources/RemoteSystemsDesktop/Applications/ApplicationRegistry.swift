@@ -36,6 +36,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     /// So many manifests are read.
     private static let mostManifests = 256
     private static let interval = Duration.seconds(2)
+    /// The session bus has this long to let us in.
+    private static let mostBusTime = Duration.seconds(5)
 
     /// A registry of the manifests that are there now.
     ///
@@ -171,7 +173,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         case .systemd(let unit): try await bus.startUnit(unit)
         case .exec(let arguments): try await self.run(arguments, in: "/", of: id)
         case .desktop(let entryID):
-            guard let way = await self.way(toEntry: entryID) else {
+            guard let way = try await self.way(toEntry: entryID) else {
                 throw StartFailure("There is no desktop entry \(entryID), or what it runs is not installed.")
             }
             switch way.start {
@@ -183,13 +185,15 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     }
 
     /// How a desktop entry is started here with nothing to open, and in which directory if it says so; `nil` if there is none.
-    private func way(toEntry id: String) async -> (start: DesktopStart, directory: String?)? {
+    private func way(toEntry id: String) async throws -> (start: DesktopStart, directory: String?)? {
         let environment = self.programEnvironment
-        return await BlockingCalls.run {
-            guard let entry = DesktopEntries.entry(id: id) else { return nil }
-            let session = DesktopStart.Session(for: entry, in: environment)
-            return (DesktopStart(entry, uri: nil, session: session), entry.directory)
+        guard let entry = await BlockingCalls.run({ DesktopEntries.entry(id: id) }) else { return nil }
+        let session = await BlockingCalls.run(atMost: Self.mostBusTime) {
+            DesktopStart.Session(for: entry, in: environment, $0)
         }
+        try Task.checkCancellation()
+        guard let session else { throw StartFailure("\(id) is started over the session bus, which does not answer.") }
+        return (DesktopStart(entry, uri: nil, session: session), entry.directory)
     }
 
     /// Runs a program, and watches it for as long as the host waits: one that fails is told at once.

@@ -12,6 +12,11 @@ enum ActivationFailure: Error, Hashable {
     /// There is no bus.
     case noBus
 
+    init(_ failure: MessageBus.Failure) {
+        // What the bus says before anything was called is about the bus.
+        self = failure.wasCalled ? failure.name.map(Self.error) ?? .noAnswer : .noBus
+    }
+
     func decision(_ applicationID: String) -> LaunchURIDecision {
         switch self {
         case .noBus:

@@ -72,11 +72,15 @@ enum DesktopStart: Sendable, Hashable {
 }
 
 extension DesktopStart.Session {
-    /// What there is for an entry, in an environment. Blocks: not to be called on Swift's thread pool.
-    init(for entry: DesktopEntry, in environment: [String: String]) {
+    /// What there is for an entry, in an environment. Blocks, until it is called off: not to be called on Swift's thread pool.
+    ///
+    /// - Returns: `nil` when it was called off before it was known.
+    init?(for entry: DesktopEntry, in environment: [String: String], _ cancellable: Cancellable) {
+        let hasBus = entry.isDBusActivatable && MessageBus.hasSession(cancellable)
+        guard !cancellable.isCancelled else { return nil }
         self.init(
             hasDisplay: ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false },
-            hasBus: entry.isDBusActivatable && SessionBus.isThere,
+            hasBus: hasBus,
             terminal: entry.needsTerminal ? Terminal.find() : nil
         )
     }

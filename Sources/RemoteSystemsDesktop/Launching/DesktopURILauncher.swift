@@ -63,7 +63,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
         // Nobody waits any more: what would open now would surprise.
         try Task.checkCancellation()
         let timeout = min(Self.mostActivationTime, request.deadline - .now)
-        return await BlockingCalls.run { Self.start(entry, uri, timeout: timeout) }
+        return await BlockingCalls.run(atMost: timeout) { Self.start(entry, uri, $0) }
     }
 
     private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
@@ -83,16 +83,24 @@ public struct DesktopURILauncher: LaunchURIProvider {
         return DesktopEntries.defaultHandler(for: scheme)
     }
 
-    private static func start(_ entry: DesktopEntry, _ uri: LaunchURI, timeout: Duration) -> LaunchURIDecision {
-        let session = DesktopStart.Session(for: entry, in: ProcessInfo.processInfo.environment)
+    private static func start(_ entry: DesktopEntry, _ uri: LaunchURI, _ cancellable: Cancellable) -> LaunchURIDecision {
+        guard let session = DesktopStart.Session(for: entry, in: ProcessInfo.processInfo.environment, cancellable) else {
+            return ActivationFailure.noBus.decision(entry.applicationID)
+        }
         switch DesktopStart(entry, uri: uri, session: session) {
         case .refuse(let refusal):
             return .unavailable(refusal.text, canRetry: refusal.canRetry)
         case .activate(let busName, let objectPath):
-            do throws(ActivationFailure) {
-                try SessionBus.open(uri.description, busName: busName, objectPath: objectPath, timeout: timeout)
+            let open = MessageBus.Call.application(
+                busName,
+                objectPath,
+                "Open",
+                [.strings([uri.description]), .noOptions]
+            )
+            do throws(MessageBus.Failure) {
+                try MessageBus.session.perform(open, cancellable)
             } catch {
-                return error.decision(entry.applicationID)
+                return ActivationFailure(error).decision(entry.applicationID)
             }
         case .spawn(let arguments):
             do throws(DetachedProgram.StartError) {

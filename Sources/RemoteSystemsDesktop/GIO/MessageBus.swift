@@ -1,0 +1,181 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import FoundationEssentials
+
+/// Calls over a message bus. They block, and end when they are cancelled, whatever the bus does: not to be called on Swift's thread pool,
+/// but through ``BlockingCalls``.
+///
+/// Each has a connection of its own. The one that GLib shares is made without a way to call it off, and would end this process when the
+/// bus ends.
+enum MessageBus: String, Sendable {
+    case session, system
+
+    struct Call: Sendable {
+        var destination: String
+        var path: String
+        var interface: String
+        var method: String
+        var arguments: [Argument]
+    }
+
+    enum Argument: Sendable {
+        case string(String)
+        case strings([String])
+        case uint32(UInt32)
+        /// An empty `a{sv}`.
+        case noOptions
+    }
+
+    /// Why a call brought no answer, or one that is an error.
+    struct Failure: Error {
+        /// Whether the call was made, and so may have done something.
+        var wasCalled = false
+        /// Of the error that was answered.
+        var name: String?
+        /// For a person, without a full stop.
+        var message = ""
+    }
+
+    /// A call that is not called off ends after this.
+    static let mostTime = Duration.seconds(310)
+
+    /// Whether there is a session bus that lets us in.
+    ///
+    /// Only one whose address is known: without, GLib would start a bus of its own, which no desktop is on.
+    static func hasSession(_ cancellable: Cancellable) -> Bool {
+        let environment = ProcessInfo.processInfo.environment
+        let runtime =
+            environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: "\($0)/bus") } ?? false
+        guard environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false || runtime else { return false }
+        return unsafe (try? Self.session.withConnection(cancellable) { _ throws(Failure) in }) != nil
+    }
+
+    /// Makes a call and waits for its answer.
+    func perform(_ call: Call, _ cancellable: Cancellable) throws(Failure) {
+        guard unsafe g_dbus_is_name(call.destination) != 0, unsafe g_variant_is_object_path(call.path) != 0 else {
+            throw Failure(
+                wasCalled: true,
+                name: "org.freedesktop.DBus.Error.ServiceUnknown",
+                message: "\(call.destination) is no name on a bus"
+            )
+        }
+        unsafe try self.withConnection(cancellable) { connection throws(Failure) in
+            do throws(Failure) {
+                unsafe try Self.send(call, over: connection, cancellable)
+            } catch {
+                throw Failure(wasCalled: true, name: error.name, message: error.message)
+            }
+        }
+    }
+
+    private func withConnection(
+        _ cancellable: Cancellable,
+        _ body: (OpaquePointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        let type = self == .session ? G_BUS_TYPE_SESSION : G_BUS_TYPE_SYSTEM
+        var error: UnsafeMutablePointer<GError>?
+        guard let address = unsafe g_dbus_address_get_for_bus_sync(type, cancellable.object, &error) else {
+            throw unsafe Self.failure(error)
+        }
+        defer { unsafe g_free(address) }
+        // GLib greets a bus by itself when asked to, and cannot be called off while it waits for the answer: see below.
+        guard
+            let connection = unsafe g_dbus_connection_new_for_address_sync(
+                address,
+                G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT,
+                nil,
+                cancellable.object,
+                &error
+            )
+        else { throw unsafe Self.failure(error) }
+        defer {
+            unsafe g_dbus_connection_close_sync(connection, nil, nil)
+            unsafe g_object_unref(UnsafeMutableRawPointer(connection))
+        }
+        unsafe try Self.send(.bus("Hello", []), over: connection, cancellable)
+        unsafe try body(connection)
+    }
+
+    private static func send(_ call: Call, over connection: OpaquePointer, _ cancellable: Cancellable) throws(Failure) {
+        let values = unsafe call.arguments.map { unsafe $0.variant }
+        var error: UnsafeMutablePointer<GError>?
+        guard
+            let reply = unsafe g_dbus_connection_call_sync(
+                connection,
+                call.destination,
+                call.path,
+                call.interface,
+                call.method,
+                g_variant_new_tuple(values, gsize(values.count)),
+                nil,
+                G_DBUS_CALL_FLAGS_NONE,
+                gint(Self.mostTime / .milliseconds(1)),
+                cancellable.object,
+                &error
+            )
+        else { throw unsafe Self.failure(error) }
+        unsafe g_variant_unref(reply)
+    }
+
+    /// Takes the error.
+    private static func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
+        guard let error = unsafe error else { return Failure() }
+        defer { unsafe g_error_free(error) }
+        let name = unsafe g_dbus_error_get_remote_error(error)
+        defer { unsafe g_free(name) }
+        unsafe g_dbus_error_strip_remote_error(error)
+        return Failure(
+            name: unsafe name.map { unsafe String(cString: $0) },
+            message: unsafe String(cString: error.pointee.message)
+        )
+    }
+}
+
+extension MessageBus.Call {
+    /// Of the bus itself.
+    static func bus(_ method: String, _ arguments: [MessageBus.Argument]) -> Self {
+        Self(
+            destination: "org.freedesktop.DBus",
+            path: "/org/freedesktop/DBus",
+            interface: "org.freedesktop.DBus",
+            method: method,
+            arguments: arguments
+        )
+    }
+
+    /// Of an application (Desktop Entry Specification, "D-Bus Activation"), which the bus starts if need be.
+    static func application(
+        _ name: String,
+        _ path: String,
+        _ method: String,
+        _ arguments: [MessageBus.Argument]
+    ) -> Self {
+        Self(
+            destination: name,
+            path: path,
+            interface: "org.freedesktop.Application",
+            method: method,
+            arguments: arguments
+        )
+    }
+}
+
+extension MessageBus.Argument {
+    /// Belongs to whoever takes it.
+    fileprivate var variant: OpaquePointer? {
+        switch self {
+        case .string(let text): return unsafe g_variant_new_string(text)
+        case .uint32(let number): return unsafe g_variant_new_uint32(number)
+        case .strings(let texts): return unsafe Self.array(of: "s", texts.map { unsafe g_variant_new_string($0) })
+        case .noOptions: return unsafe Self.array(of: "{sv}", [])
+        }
+    }
+
+    private static func array(of type: String, _ elements: [OpaquePointer?]) -> OpaquePointer? {
+        let type = unsafe g_variant_type_new(type)
+        defer { unsafe g_variant_type_free(type) }
+        return unsafe g_variant_new_array(type, elements, gsize(elements.count))
+    }
+}

@@ -1,0 +1,112 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystems
+import Testing
+
+extension HostDaemonTests {
+    /// A session bus that takes connections and then says nothing: a bus that is stopped, or hangs.
+    @Suite struct MuteBus {
+        /// When the bus falls silent.
+        enum Silence: String, CaseIterable {
+            case fromTheBeginning, afterLettingIn
+        }
+
+        @Test(arguments: Silence.allCases)
+        func `a bus that says nothing holds up only what needs it, and no longer than it may take (R-18, R-26, X-34)`(
+            silence: Silence
+        ) async throws {
+            try await Daemon.with { daemon in
+                let ids = (1...8).map { "test.mute\($0)" }
+                for id in ids {
+                    try daemon.installEntry(id, "DBusActivatable=true")
+                    try daemon.install(id, start: #"{"desktop": "\#(id).desktop"}"#)
+                }
+                try daemon.install("test.player", start: try daemon.exec("test.player"))
+                try daemon.installHandler("test")
+                try "[Default Applications]\nx-scheme-handler/test=handler.desktop\nx-scheme-handler/tel=\(ids[0]).desktop\n"
+                    .write(toFile: "\(daemon.directory)/config/mimeapps.list", atomically: true, encoding: .utf8)
+                try daemon.configure(#"{"startTimeout": 1, "uriPolicy": ["test=allow"]}"#)
+                let bus = try ChildProcess(["python3", "-c", Self.bus, "\(daemon.directory)/bus", silence.rawValue])
+                _ = try await eventually("the bus") { bus.lines.first }
+                let result: Result<Void, any Error>
+                do {
+                    result = .success(
+                        try await daemon.whileRunning { _, port in
+                            try await Self.launches(daemon, port: port)
+                            try await Self.starts(daemon, ids, port: port)
+                        }
+                    )
+                } catch {
+                    result = .failure(error)
+                }
+                await bus.stop()
+                try result.get()
+            }
+        }
+
+        /// As many as there may be at once, twice.
+        private static func launches(_ daemon: Daemon, port: Int) async throws {
+            for _ in 0..<2 {
+                let began = ContinuousClock.now
+                try await withThrowingTaskGroup(of: RemoteLaunchURIResult.self) { group in
+                    for number in 0..<16 {
+                        group.addTask {
+                            try await RemoteLauncher().launchURI(
+                                "tel:\(number)",
+                                with: RemoteSystemConnectionRequest(
+                                    host: "127.0.0.1",
+                                    port: port,
+                                    configuration: daemon.configuration()
+                                ),
+                                timeout: .seconds(2)
+                            )
+                        }
+                    }
+                    for try await result in group { #expect(result.status != .success) }
+                }
+                #expect(ContinuousClock.now - began < .seconds(10))
+            }
+            let other = try await eventually("an end of the launches", within: .seconds(5)) {
+                let result = try await daemon.launch("test:a", port: port)
+                return result.status == .success ? result : nil
+            }
+            #expect(other.status == .success)
+        }
+
+        /// As many as there may be at once, and then one that needs no bus.
+        private static func starts(_ daemon: Daemon, _ ids: [String], port: Int) async throws {
+            let began = ContinuousClock.now
+            try await withThrowingTaskGroup(of: AppServiceConnectionStatus.self) { group in
+                for id in ids { group.addTask { try await daemon.call(id, port: port).0 } }
+                for try await status in group { #expect(status == .appUnavailable) }
+            }
+            #expect(ContinuousClock.now - began < .seconds(10))
+            let player = try await daemon.call("test.player", port: port)
+            #expect(player.0 == .success, "\(player.1.debugDescription)")
+        }
+
+        /// D-Bus Specification, "Authentication Protocol".
+        private static let bus = """
+            import socket, sys, threading
+            server = socket.socket(socket.AF_UNIX)
+            server.bind(sys.argv[1])
+            server.listen(64)
+            print("ready", flush=True)
+            kept = []
+            def let_in(stream):
+                for line in stream.makefile("rb"):
+                    words = line.strip(b"\\0\\r\\n").split()
+                    if words[:1] == [b"BEGIN"]: break
+                    answer = (b"OK " + b"0" * 32 if words[:2] == [b"AUTH", b"EXTERNAL"] else
+                              b"AGREE_UNIX_FD" if words[:1] == [b"NEGOTIATE_UNIX_FD"] else b"REJECTED EXTERNAL")
+                    stream.sendall(answer + b"\\r\\n")
+            while True:
+                stream = server.accept()[0]
+                kept.append(stream)
+                if sys.argv[2] == "afterLettingIn": threading.Thread(target=let_in, args=[stream], daemon=True).start()
+            """
+    }
+}
