@@ -131,7 +131,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what it starts gets no service manager's variables, and leaves no zombie`() async throws {
+        @Test func `what it starts gets the stated environment and the state directory, and leaves no zombie`() async throws {
             try await Desktop.with { desktop in
                 let output = "\(desktop.directory)/one.record"
                 try desktop.install(
@@ -140,16 +140,15 @@ extension DesktopTests {
                         #"sh -c "{ env; ls -l /proc/$$/fd; } > '\#(output).new'; mv '\#(output).new' '\#(output)'" sh %u"#
                 )
                 try desktop.associate("https", "one")
-                let variables = ["DISPLAY": ":99", "NOTIFY_SOCKET": "/secret", "LISTEN_FDS": "1", "KEPT": "yes"]
+                let variables = ["DISPLAY": ":99", "NOTIFY_SOCKET": "/secret", "LISTEN_FDS": "1", "SECRET": "yes"]
                 try await desktop.whileOpening(variables) { opening in
                     let result = try await opening.launch("https://example.com/")
                     #expect(result.status == .success)
                     _ = try await desktop.recorded("one")
                     let text = try String(contentsOfFile: output, encoding: .utf8)
-                    #expect(text.contains("KEPT=yes"))
                     #expect(text.contains("DISPLAY=:99"))
-                    #expect(!text.contains("NOTIFY_SOCKET") && !text.contains("LISTEN_FDS"))
-                    #expect(!text.contains("REMOTE_SYSTEMS_STATE"))
+                    #expect(!text.contains("SECRET") && !text.contains("NOTIFY_SOCKET") && !text.contains("LISTEN_FDS"))
+                    #expect(text.contains("REMOTE_SYSTEMS_STATE=\(desktop.directory)/state\n"))
                     #expect(!text.contains("socket:"))
                     _ = try await eventually("the end of its children") { () -> Bool? in
                         // Each thread has children of its own.

@@ -82,6 +82,42 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a handler, and what asks, get the stated environment and nothing else of the daemon's (X-34)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                for name in ["handler", "ask"] {
+                    let file = "\(daemon.directory)/\(name).env"
+                    let program = try daemon.script(name, "env > '\(file).new'; mv '\(file).new' '\(file)'")
+                    try daemon.installEntry(name, "Exec=\"\(program)\" %u", "X-RemoteSystems-NeedsDisplay=false")
+                }
+                try "[Default Applications]\nx-scheme-handler/tel=handler.desktop\n".write(
+                    toFile: "\(daemon.directory)/config/mimeapps.list",
+                    atomically: true,
+                    encoding: .utf8
+                )
+                try daemon.configure(#"{"uriPolicy": ["tel=ask"], "askProgram": ["\#(daemon.directory)/ask"]}"#)
+                let secrets = [
+                    "API_TOKEN": "secret", "LD_LIBRARY_PATH": "/nowhere", "REMOTE_SYSTEMS_HOST_ANNOUNCE": "true",
+                ]
+                try await daemon.whileRunning(environment: secrets) { _, port in
+                    let result = try await daemon.launch("tel:1", port: port)
+                    #expect(result.status == .success, "\(result.error.debugDescription)")
+                }
+                for name in ["handler", "ask"] {
+                    let found = try await eventually("the environment") { () -> [String]? in
+                        let text = try? String(contentsOfFile: "\(daemon.directory)/\(name).env", encoding: .utf8)
+                        return text.flatMap { $0.isEmpty ? nil : $0.split(separator: "\n").map(String.init) }
+                    }
+                    #expect(found.contains("REMOTE_SYSTEMS_STATE=\(daemon.directory)/state"))
+                    #expect(found.contains { $0.hasPrefix("PATH=") })
+                    for secret in secrets.keys + ["SECRET_OF_THE_HOST"] {
+                        #expect(!found.contains { $0.hasPrefix("\(secret)=") }, "\(name): \(found)")
+                    }
+                }
+            }
+        }
+
         @Test func `a no is a no, and a yes a yes, under a parent that ignores the ends of its children (X-20)`()
             async throws
         {

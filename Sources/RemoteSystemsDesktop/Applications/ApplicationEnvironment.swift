@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an application that the host starts finds in its environment: what a program of this user needs, and nothing that is
-/// the host's own (`Docs/host-daemon.md`).
+/// What a program that is started here finds in its environment, be it an application, a handler of URIs or one that asks somebody:
+/// what a program of this user needs, and nothing that is the host's own (`Docs/host-daemon.md`).
 package enum ApplicationEnvironment {
     private static let names: Set<String> = [
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",

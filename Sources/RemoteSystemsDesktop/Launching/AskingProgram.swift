@@ -11,6 +11,7 @@ package import RemoteSystems
 /// One question at a time; what comes meanwhile waits, and is denied when its own time is up. No shell is involved.
 package actor AskingProgram {
     private let arguments: [String]
+    private let environment: [String: String]
     private let timeout: Duration
     private let logger: Logger
     private var isAsking = false
@@ -22,9 +23,16 @@ package actor AskingProgram {
 
     /// - Parameters:
     ///   - arguments: the program and its first arguments.
+    ///   - environment: all that it gets; see ``ApplicationEnvironment``.
     ///   - timeout: how long somebody has for an answer; less when the launcher waits for less.
-    package init(_ arguments: [String], timeout: Duration, logger: Logger) {
+    package init(
+        _ arguments: [String],
+        environment: [String: String],
+        timeout: Duration,
+        logger: Logger
+    ) {
         self.arguments = arguments
+        self.environment = environment
         self.timeout = timeout
         self.logger = logger
     }
@@ -64,7 +72,7 @@ package actor AskingProgram {
         defer { self.isAsking = false }
         let program: StartedProgram
         do {
-            program = try DetachedProgram(self.arguments + [question]).start()
+            program = try DetachedProgram(self.arguments + [question], environment: self.environment).start()
         } catch {
             self.logger.error(
                 "Nobody can be asked whether a URI may be opened",

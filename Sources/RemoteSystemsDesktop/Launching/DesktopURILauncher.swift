@@ -20,6 +20,8 @@ public struct DesktopURILauncher: LaunchURIProvider {
     public let supportedURISchemes: [String]
     /// What may be opened.
     public let policy: URISchemePolicy
+    /// What handlers that are started get of the environment.
+    private let environment: [String: String]
 
     /// It says why it does not open what it does not open.
     public var judgesOtherSchemes: Bool { true }
@@ -28,8 +30,16 @@ public struct DesktopURILauncher: LaunchURIProvider {
     private static let mostActivationTime = Duration.seconds(25)
 
     /// Creates a launcher. Looks up which schemes have a handler now; what is installed later is opened too.
-    public init(policy: URISchemePolicy = .standard) async {
+    ///
+    /// - Parameters:
+    ///   - policy: what may be opened.
+    ///   - stateDirectory: the state directory of the host, so that what it starts is the same system; `nil` for the user's.
+    public init(policy: URISchemePolicy = .standard, stateDirectory: String? = nil) async {
         self.policy = policy
+        self.environment = ApplicationEnvironment.passedOn(
+            from: ProcessInfo.processInfo.environment,
+            stateDirectory: stateDirectory
+        )
         self.supportedURISchemes = await BlockingCalls.run {
             policy.offeredSchemes.filter { DesktopEntries.defaultHandler(for: $0) != nil }
         }
@@ -63,7 +73,8 @@ public struct DesktopURILauncher: LaunchURIProvider {
         // Nobody waits any more: what would open now would surprise.
         try Task.checkCancellation()
         let timeout = min(Self.mostActivationTime, request.deadline - .now)
-        return await BlockingCalls.run(atMost: timeout) { Self.start(entry, uri, $0) }
+        let environment = self.environment
+        return await BlockingCalls.run(atMost: timeout) { Self.start(entry, uri, environment, $0) }
     }
 
     private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
@@ -83,8 +94,13 @@ public struct DesktopURILauncher: LaunchURIProvider {
         return DesktopEntries.defaultHandler(for: scheme)
     }
 
-    private static func start(_ entry: DesktopEntry, _ uri: LaunchURI, _ cancellable: Cancellable) -> LaunchURIDecision {
-        guard let session = DesktopStart.Session(for: entry, in: ProcessInfo.processInfo.environment, cancellable) else {
+    private static func start(
+        _ entry: DesktopEntry,
+        _ uri: LaunchURI,
+        _ environment: [String: String],
+        _ cancellable: Cancellable
+    ) -> LaunchURIDecision {
+        guard let session = DesktopStart.Session(for: entry, in: environment, cancellable) else {
             return ActivationFailure.noBus.decision(entry.applicationID)
         }
         switch DesktopStart(entry, uri: uri, session: session) {
@@ -104,7 +120,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
             }
         case .spawn(let arguments):
             do throws(DetachedProgram.StartError) {
-                try DetachedProgram(arguments, directory: entry.directory).start()
+                try DetachedProgram(arguments, environment: environment, directory: entry.directory).start()
             } catch {
                 return .unavailable("\(entry.applicationID) could not be started: \(error).")
             }

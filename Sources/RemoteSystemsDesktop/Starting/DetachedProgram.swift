@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
-internal import FoundationEssentials
 internal import Glibc
 
 /// A program to be started that then lives by itself: in a session of its own, with nothing to read, none of this process's open
@@ -10,6 +9,7 @@ internal import Glibc
 package struct DetachedProgram: Sendable {
     /// The program, by path or by name on `PATH`, and its arguments.
     package var arguments: [String]
+    /// All that it gets; see ``ApplicationEnvironment``.
     package var environment: [String: String]
     /// Where it is started; here unless given.
     package var directory: String?
@@ -24,25 +24,12 @@ package struct DetachedProgram: Sendable {
 
     package init(
         _ arguments: [String],
-        environment: [String: String] = Self.inheritedEnvironment,
+        environment: [String: String],
         directory: String? = nil
     ) {
         self.arguments = arguments
         self.environment = environment
         self.directory = directory
-    }
-
-    /// This process's environment without what is meant for it alone: what systemd tells a service, and our own settings.
-    package static var inheritedEnvironment: [String: String] {
-        ProcessInfo.processInfo.environment.filter { !Self.isPrivate($0.key) }
-    }
-
-    static func isPrivate(_ name: String) -> Bool {
-        name.hasPrefix("REMOTE_SYSTEMS_") || name.hasPrefix("LISTEN_") || name.hasPrefix("WATCHDOG_")
-            || [
-                "NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "MAINPID", "SYSTEMD_EXEC_PID", "MANAGERPID",
-                "CREDENTIALS_DIRECTORY", "GIO_LAUNCHED_DESKTOP_FILE_PID",
-            ].contains(name)
     }
 
     /// Starts it.

@@ -207,9 +207,17 @@ extension HostSettings {
         policy.rules.merge(self.uriPolicy.filter { $0.key != "*" }) { $1 }
         policy.otherSchemes = self.uriPolicy["*"] ?? .deny
         if let askProgram {
-            let asking = AskingProgram(askProgram, timeout: self.askTimeout, logger: logger)
+            let asking = AskingProgram(
+                askProgram,
+                environment: ApplicationEnvironment.passedOn(
+                    from: ProcessInfo.processInfo.environment,
+                    stateDirectory: self.stateDirectory
+                ),
+                timeout: self.askTimeout,
+                logger: logger
+            )
             policy.ask = { await asking.ask($0) }
         }
-        return await DesktopURILauncher(policy: policy)
+        return await DesktopURILauncher(policy: policy, stateDirectory: self.stateDirectory)
     }
 }
