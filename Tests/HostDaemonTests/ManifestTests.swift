@@ -71,6 +71,7 @@ import Testing
             "must be called com.example.other.json"
         ),
         ("{\n\"id\": \"a b\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "reverse-DNS"),
+        ("{\n\"id\": \"-b\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "letter or digit first"),
         ("{\n\"id\": \"remote-systems.host\",\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "must not begin"),
         (
             "{\n\"id\": \"com.example.player\",\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]}\n}",

@@ -48,7 +48,7 @@ extension HostDaemonTests {
                         .split(separator: "\n")
                     #expect(asked.count == 6)
                     #expect(asked.first == "--text")
-                    #expect(asked[1].hasPrefix("test.caller on the system "), "\(asked[1])")
+                    #expect(asked[1].hasPrefix("The application test.caller on the system "), "\(asked[1])")
                     #expect(asked[1].hasSuffix(" of your account wants to open this here: tel:1"))
                     // The one that nobody has answered is gone, and buried.
                     let text = try String(contentsOfFile: "\(daemon.directory)/unanswered", encoding: .utf8)

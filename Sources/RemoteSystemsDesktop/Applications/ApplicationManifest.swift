@@ -33,8 +33,11 @@ extension ApplicationManifest: Decodable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         let id = try container.text(.id, bytes: 1...128)
-        guard !id.hasPrefix("."), id.utf8.allSatisfy(Self.isPartOfID) else {
-            throw container.invalid(.id, "is in reverse-DNS form: letters, digits, '.', '-' and '_'")
+        guard Self.isID(id) else {
+            throw container.invalid(
+                .id,
+                "is in reverse-DNS form: letters, digits, '.', '-' and '_', and a letter or digit first"
+            )
         }
         guard !id.hasPrefix("remote-systems.") else {
             throw container.invalid(.id, "must not begin with remote-systems.")
@@ -63,13 +66,13 @@ extension ApplicationManifest: Decodable {
         self.start = try container.decode(ApplicationStart.self, forKey: .start)
     }
 
-    private static func isPartOfID(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
+    /// Whether an application that is installed could have this id.
+    static func isID(_ text: String) -> Bool {
+        func isLetterOrDigit(_ byte: UInt8) -> Bool {
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         }
+        guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 128 else { return false }
+        return text.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
     }
 
     /// RFC 3986, section 3.1.

@@ -49,16 +49,11 @@ package actor AskingProgram {
         )
     }
 
-    /// What is asked. It begins with a word, so that it is no option; the URI is ASCII without spaces.
+    /// What is asked. It begins with words of ours, so that no program takes it for an option; the URI is ASCII without spaces.
     static func question(_ uri: String, application: String, system: String) -> String {
         // Only the system is proved. An id that is none, or does something to what is read, is not repeated.
-        let isID =
-            (1...64).contains(application.utf8.count)
-            && application.utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) || ".-_".utf8.contains($0)
-            }
-        let who = isID ? "\(application) on the system \(system)" : "An application on the system \(system)"
-        return "\(who) of your account wants to open this here: \(uri)"
+        let who = ApplicationManifest.isID(application) ? "The application \(application)" : "An application"
+        return "\(who) on the system \(system) of your account wants to open this here: \(uri)"
     }
 
     func ask(_ question: String, until deadline: ContinuousClock.Instant) async -> Bool {
