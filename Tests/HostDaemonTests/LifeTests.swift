@@ -10,6 +10,24 @@ import Testing
 extension HostDaemonTests {
     /// The daemon under a service manager.
     @Suite struct Life {
+        @Test func `a second daemon of one state directory ends with who the first is, until that has ended (X-34)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                let arguments = ["host", "run", "--loopback", "--port", "0"]
+                try await daemon.whileRunning { process, port in
+                    let second = try await daemon.finish(arguments)
+                    #expect(second.0 == 2)
+                    let message = second.1.joined(separator: " ")
+                    #expect(message.contains("process \(process.id), port \(port)"), "\(message)")
+                    // Also when it ends without a word.
+                    process.send(SIGKILL)
+                    _ = try await process.exit()
+                    try await daemon.whileRunning { _, _ in }
+                }
+            }
+        }
+
         @Test func `the service manager hears that it is ready, lives, reloads and stops`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.one", start: #"{"exec": ["/bin/false"]}"#)

@@ -12,6 +12,7 @@ import UnixSignals
 /// told, and so is a configuration that is not understood, instead of which the old one stays in force.
 actor HostReload: Service {
     private let host: RemoteSystemHost
+    private let role: HostRole
     private let registry: ApplicationRegistry
     private let notifier: ServiceNotifier
     private let supervision: HostSupervision
@@ -25,6 +26,7 @@ actor HostReload: Service {
 
     init(
         host: RemoteSystemHost,
+        role: HostRole,
         registry: ApplicationRegistry,
         notifier: ServiceNotifier,
         supervision: HostSupervision,
@@ -35,6 +37,7 @@ actor HostReload: Service {
         output: Output
     ) {
         self.host = host
+        self.role = role
         self.registry = registry
         self.notifier = notifier
         self.supervision = supervision
@@ -69,6 +72,7 @@ actor HostReload: Service {
             return error.message
         }
         self.settings.port = new.port
+        if let port = try? await self.host.port { self.role.note(port: port) }
         return nil
     }
 

@@ -49,6 +49,7 @@ struct HostRunCommand: Subcommand {
             logger: logger
         )
         configuration.systemDisplayName = settings.displayName
+        let role = try Self.role(configuration)
         let registry = ApplicationRegistry(
             environment: environment,
             stateDirectory: settings.stateDirectory,
@@ -62,6 +63,7 @@ struct HostRunCommand: Subcommand {
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
             host: host,
+            role: role,
             registry: registry,
             notifier: notifier,
             supervision: supervision,
@@ -73,13 +75,21 @@ struct HostRunCommand: Subcommand {
         )
         try await ServiceGroup(
             services: [
-                registry, host, supervision, reload, Ready(host: host, configuration: configuration, output: output),
+                registry, host, supervision, reload,
+                Ready(host: host, role: role, configuration: configuration, output: output),
             ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
         try output.json(HostOutput(event: "stopped"))
         return true
+    }
+
+    private static func role(_ configuration: RemoteSystemsConfiguration) throws -> HostRole {
+        let account = RemoteSystemsAccount(configuration)
+        // On first use this makes the directory.
+        _ = try account.identity()
+        return try HostRole(stateDirectory: account.directory)
     }
 
     private static func hostOptions(
@@ -102,6 +112,7 @@ struct HostRunCommand: Subcommand {
     /// Says on standard output when the host can be reached.
     private struct Ready: Service {
         let host: RemoteSystemHost
+        let role: HostRole
         let configuration: RemoteSystemsConfiguration
         let output: Output
 
@@ -111,6 +122,7 @@ struct HostRunCommand: Subcommand {
                 try? await gracefulShutdown()
                 return
             }
+            self.role.note(port: port)
             let identity = try RemoteSystemsAccount(self.configuration).identity()
             try self.output.json(
                 HostOutput(event: "ready", port: port, systemID: identity.systemID, accountID: identity.accountID)
