@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `units that are written say who wrote them, and quote the program`() {
+    @Test func `units that are written say who wrote them, quote the program, and do not restart it for ever (X-34)`() {
         for isSystem in [true, false] {
             for file in HostUnits(program: "/opt/a b/100%", isSystem: isSystem, port: 4711).files {
                 #expect(file.text.hasPrefix(HostUnits.mark))
@@ -52,6 +52,9 @@ import Testing
                     #expect(file.text.contains("ExecStart=\"/opt/a b/100%%\" host run"))
                     #expect(file.text.contains("Type=notify\n"))
                     #expect(file.text.contains("NoNewPrivileges=true\n"))
+                    let parts = file.text.split(separator: "[Service]")
+                    #expect(parts.first?.contains("\nStartLimitIntervalSec=300\nStartLimitBurst=10\n") == true)
+                    #expect(parts.last?.contains("\nRestartPreventExitStatus=2 64\n") == true)
                 }
             }
         }

@@ -55,6 +55,9 @@ package struct HostUnits: Sendable {
         Description=RemoteSystems host daemon
         Requires=\(Self.name).socket
         After=\(Self.name).socket\(self.isSystem ? " network.target avahi-daemon.service dbus.service" : " dbus.socket")
+        # One that falls again and again is left lying, to be seen.
+        StartLimitIntervalSec=300
+        StartLimitBurst=10
 
         [Service]
         Type=notify
@@ -64,6 +67,8 @@ package struct HostUnits: Sendable {
         WatchdogSec=30
         Restart=on-failure
         RestartSec=2
+        # What it says no to, a configuration that is not understood above all, another try does not change.
+        RestartPreventExitStatus=2 64
         TimeoutStopSec=15
         # Applications that it has started as programs outlive it; they are no part of it.
         KillMode=process
