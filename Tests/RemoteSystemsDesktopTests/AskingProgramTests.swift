@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Logging
 import Testing
 
 @testable import RemoteSystemsDesktop
@@ -18,5 +20,33 @@ import Testing
             AskingProgram.question("tel:1", application: id, system: "ABCD")
                 == "\(who) on the system ABCD of your account wants to open this here: tel:1"
         )
+    }
+
+    @Test func `questions are asked in the order in which they came, and one that has left is passed over`() async throws
+    {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ask-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        // The first is answered only once all are in the line.
+        let script = #"printf '%s\n' "$0" >> asked; while [ ! -e go ]; do sleep 0.02; done"#
+        let asking = AskingProgram(
+            ["/usr/bin/env", "-C", directory, "/bin/sh", "-c", script],
+            environment: ["PATH": "/usr/bin:/bin"],
+            timeout: .seconds(20),
+            logger: Logger(label: "test")
+        )
+        let deadline = ContinuousClock.now + .seconds(20)
+        var questions: [Task<Bool, Never>] = []
+        for number in 1...6 {
+            questions.append(Task { await asking.ask("\(number)", until: deadline) })
+            while await asking.underWay < number { await Task.yield() }
+        }
+        questions[2].cancel()
+        #expect(await questions[2].value == false)
+        _ = FileManager.default.createFile(atPath: "\(directory)/go", contents: nil)
+        for index in [0, 1, 3, 4, 5] { #expect(await questions[index].value) }
+        let asked = try String(contentsOfFile: "\(directory)/asked", encoding: .utf8)
+        #expect(asked.split(separator: "\n") == ["1", "2", "4", "5", "6"])
+        #expect(await asking.underWay == 0)
     }
 }

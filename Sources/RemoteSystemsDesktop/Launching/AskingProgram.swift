@@ -8,18 +8,19 @@ package import RemoteSystems
 /// Asks whoever is there with a program, such as `zenity --question --no-markup --text`: it gets the question as its last argument, and
 /// says yes by ending with exit status 0. Everything else is a no: another status, a program that cannot be run, no answer in time.
 ///
-/// One question at a time; what comes meanwhile waits, and is denied when its own time is up. No shell is involved.
+/// One question at a time; what comes meanwhile waits in a line, and is denied when its own time is up. No shell is involved.
 package actor AskingProgram {
     private let arguments: [String]
     private let environment: [String: String]
     private let timeout: Duration
     private let logger: Logger
     private var isAsking = false
+    /// The questions that wait for their turn; no more than there are launches under way.
+    private var line: [(number: UInt64, turn: AsyncStream<Void>.Continuation)] = []
+    private var nextNumber: UInt64 = 0
 
     /// So long before the launcher stops waiting nobody is asked any more, so that it still hears the answer.
     static let margin = Duration.milliseconds(500)
-    /// How often a question that waits looks whether the one before is answered.
-    private static let interval = Duration.milliseconds(50)
 
     /// - Parameters:
     ///   - arguments: the program and its first arguments.
@@ -57,14 +58,9 @@ package actor AskingProgram {
     }
 
     func ask(_ question: String, until deadline: ContinuousClock.Instant) async -> Bool {
-        while self.isAsking {
-            guard ContinuousClock.now < deadline, (try? await Task.sleep(for: Self.interval)) != nil else {
-                return false
-            }
-        }
+        guard await self.takeTurn(until: deadline) else { return false }
+        defer { self.passTurn() }
         guard ContinuousClock.now < deadline, !Task.isCancelled else { return false }
-        self.isAsking = true
-        defer { self.isAsking = false }
         let program: StartedProgram
         do {
             program = try DetachedProgram(self.arguments + [question], environment: self.environment).start()
@@ -75,18 +71,48 @@ package actor AskingProgram {
             )
             return false
         }
-        let end = await Self.end(of: program, until: deadline)
+        let end = await Self.first(until: deadline) { await program.end() } ?? nil
         // A question that nobody waits for any more does not stay on the screen.
         program.signal(SIGKILL)
         return end?.isSuccess ?? false
     }
 
-    private static func end(
-        of program: StartedProgram,
-        until deadline: ContinuousClock.Instant
-    ) async -> StartedProgram.End? {
-        await withTaskGroup(of: StartedProgram.End?.self) { group in
-            group.addTask { await program.end() }
+    /// How many questions are asked or wait.
+    var underWay: Int { self.line.count + (self.isAsking ? 1 : 0) }
+
+    /// - Returns: whether it came in time.
+    private func takeTurn(until deadline: ContinuousClock.Instant) async -> Bool {
+        guard self.isAsking else {
+            self.isAsking = true
+            return true
+        }
+        let (turn, continuation) = AsyncStream.makeStream(of: Void.self)
+        let number = self.nextNumber
+        self.nextNumber += 1
+        self.line.append((number, continuation))
+        await Self.first(until: deadline) { for await _ in turn {} }
+        // Whoever had the turn takes out of the line whom it passes it to.
+        guard let index = self.line.firstIndex(where: { $0.number == number }) else { return true }
+        self.line.remove(at: index)
+        return false
+    }
+
+    private func passTurn() {
+        if self.line.isEmpty {
+            self.isAsking = false
+        } else {
+            self.line.removeFirst().turn.finish()
+        }
+    }
+
+    /// What is awaited; `nil` when the time is up before, or the task is cancelled.
+    @discardableResult
+    private static func first<Result: Sendable>(
+        until deadline: ContinuousClock.Instant,
+        _ body: @escaping @Sendable () async -> Result
+    ) async -> Result? {
+        await withTaskGroup(of: Result?.self) { group in
+            group.addTask { await body() }
             group.addTask {
                 try? await Task.sleep(until: deadline, clock: .continuous)
                 return nil
