@@ -195,6 +195,98 @@ import Testing
         }
     }
 
+    @Test func `by the machine's address, what runs is known to run, installed or not (R-19, R-20)`() async throws {
+        try await Household.with { household in
+            let idle = InstalledApplication(id: "test.idle", displayName: "Idle")
+            let ill = InstalledApplication(id: "test.ill", displayName: "Ill")
+            let installation = Installation([Self.player(), idle, ill]) { _ in }
+            let running = RunningApplications(stateDirectory: household.directory)
+            try await self.withMachine(household, installation) { host in
+                let port = try await host.port
+                // They run, and nobody answers there.
+                let notes = try ["test.ill", "test.ghost"].map {
+                    try running.note(RunningApplication(application: $0, port: 1, pid: 7))
+                }
+                try await household.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
+                    _ = try await player.port
+                    try await household.withHost(
+                        [AppService("test.own") { $0.message }],
+                        application: "test.embedded",
+                        attributes: ["room": "attic"]
+                    ) { embedded in
+                        _ = try await embedded.port
+                        let system = try await RemoteSystem.find(
+                            host: "127.0.0.1",
+                            port: port,
+                            configuration: household.configuration("test.caller")
+                        )
+                        let told = system.applications.map { "\($0.id) \($0.isRunning)" }
+                        #expect(
+                            told == [
+                                "test.embedded true", "test.idle false", "test.ill true", "test.machine true",
+                                "test.player true",
+                            ]
+                        )
+                        #expect(system.application("test.ill")?.displayName == "Ill")
+                        let application = try #require(system.application("test.embedded"))
+                        #expect(application.attributes == ["room": "attic"])
+                        let answer = try await application.withAppService("test.own") {
+                            try await $0.send(["n": 1]).get()
+                        }
+                        #expect(answer == ["n": 1])
+                        let connection = AppServiceConnection(to: AppServiceDescription(name: "test.own"))
+                        let status = try await connection.open(RemoteSystemConnectionRequest(system: system))
+                        #expect(status == .success)
+                        await connection.close()
+                    }
+                }
+                #expect(installation.starts.withLock { $0.isEmpty })
+                withExtendedLifetime(notes) {}
+            }
+        }
+    }
+
+    @Test func `by the machine's address, an application that runs and is not installed is launched (R-17, R-18)`()
+        async throws
+    {
+        try await Household.with { household in
+            var options = RemoteSystemHost.Options()
+            options.launchURIProvider = LaunchURIHandler(schemes: ["attic"]) { _ in .opened }
+            let embedded = RemoteSystemHost(household.configuration("test.embedded"), services: [], options: options)
+            let running = Task { try await embedded.run() }
+            _ = try await embedded.port
+            try await self.withMachine(household, Installation([]) { _ in }) { host in
+                let system = try await RemoteSystem.find(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                let result = try await RemoteLauncher().launchURI("attic:light", with: .system(system))
+                #expect(result.status == .success)
+                #expect(result.applicationID == "test.embedded")
+            }
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
+    @Test func `of what runs, a description tells as many as are read of it`() throws {
+        var description = SystemDescription(
+            displayName: "atlas",
+            kind: .desktop,
+            platform: .unknown,
+            isAuthority: false,
+            application: SystemDescription.Application(id: "test.machine", displayName: "Machine")
+        )
+        #expect(description.valueSet["Running"] == nil)
+        description.running = (1...300).map { "test.\($0)" }
+        let read = try #require(SystemDescription(description.valueSet))
+        #expect(read.running == Array(description.running.prefix(SystemDescription.mostRunning)))
+        var message = description.valueSet
+        message["Running"] = ["", .string(String(repeating: "x", count: 257)), 7, "test.good"]
+        #expect(SystemDescription(message)?.running == ["test.good"])
+    }
+
     // MARK: Who may have it started
 
     private func hello(_ service: String, from caller: String = "test.caller") -> Hello {

@@ -49,6 +49,12 @@ struct ApplicationReferral: Sendable {
         )
     }
 
+    /// The other applications that run here, as many as are told of.
+    func running(beside own: String) -> [String] {
+        let others = Set(self.running.all().map(\.application)).subtracting([own])
+        return Array(others.sorted().prefix(SystemDescription.mostRunning))
+    }
+
     /// Answers a hello for an installed application, once it runs or has failed to start.
     func refer(_ hello: Hello, to application: InstalledApplication, isLocal: Bool) async -> Refusal {
         // One that runs decides for itself.

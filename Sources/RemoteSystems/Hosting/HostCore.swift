@@ -340,6 +340,11 @@ actor HostCore {
         // As many as the watcher takes in one message: others must not cost it the description of the machine.
         let isLocal = connection.peer.systemID == identity?.systemID
         var room = connection.remote.limits.messageBytes / 2
+        for application in self.referral?.running(beside: self.application.id) ?? [] {
+            room -= application.utf8.count + 3
+            guard room > 0 else { break }
+            description.running.append(application)
+        }
         for application in self.installed.prefix(SystemDescription.mostInstalled) {
             let part = application.description(isLocal: isLocal)
             room -= (try? part.valueSet.encoded().count) ?? room

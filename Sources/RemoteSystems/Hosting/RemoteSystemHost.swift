@@ -36,7 +36,8 @@ public final class RemoteSystemHost: Service {
         public var attributes: [String: String] = [:]
         /// The port to listen on; 0, the default, lets the system choose: callers learn it by discovery.
         public var port = 0
-        /// Whether to announce itself. Without it the host can be reached by address only.
+        /// Whether to announce itself. Without it the host can be reached by address only: its own, or that of a host daemon on
+        /// its machine, which tells systems of the account that it runs.
         public var isDiscoverable = true
         /// Whether systems of other accounts on the same network may find the application and call those of its services
         /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display

@@ -18,8 +18,11 @@ struct SystemDescription: Sendable, Hashable {
     /// The number of the newest list of expelled systems that is known there; 0 if there is none.
     var expulsions: UInt64 = 0
 
-    /// Applications that are installed there and do not run; told by the one that starts them.
+    /// Applications that are installed there, whether or not they run; told by the one that starts them.
     var installed: [Application] = []
+    /// The ids of other applications that run there, told by the same one: whoever connects to it and names one is sent to
+    /// that one's port, and told by it what it is.
+    var running: [String] = []
 
     struct Application: Sendable, Hashable {
         var id: String
@@ -48,6 +51,7 @@ struct SystemDescription: Sendable, Hashable {
     static let mostAttributes = 256
     static let mostSchemes = 256
     static let mostInstalled = 256
+    static let mostRunning = 256
     static let mostTextBytes = 1024
 }
 
@@ -89,6 +93,7 @@ extension SystemDescription {
         if !self.installed.isEmpty {
             message["Installed"] = .array(self.installed.map { .dictionary($0.valueSet) })
         }
+        if !self.running.isEmpty { message["Running"] = .array(self.running.map { .string($0) }) }
         return message
     }
 
@@ -107,6 +112,8 @@ extension SystemDescription {
         self.expulsions = system["Expelled"]?.uint64 ?? 0
         self.installed = (message["Installed"]?.array ?? []).prefix(Self.mostInstalled)
             .compactMap { $0.dictionary.flatMap { Application($0) } }
+        self.running = (message["Running"]?.array ?? []).prefix(Self.mostRunning)
+            .compactMap(\.string).filter { (1...256).contains($0.utf8.count) }
     }
 }
 

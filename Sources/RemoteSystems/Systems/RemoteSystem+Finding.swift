@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
@@ -12,13 +11,12 @@ extension RemoteSystemHost {
 }
 
 extension RemoteSystem {
-    /// How long a host that took the connection may need to describe itself.
-    private static let descriptionTime = Duration.seconds(5)
-
     /// The system whose host listens at an address: without discovery, by connecting and asking once what it is
     /// (Project Rome's `FindByHostNameAsync`).
     ///
-    /// What is known of it is what the process at that port tells: of several applications on the system, that one. Its
+    /// What is known of it is what the process at that port tells. A host daemon tells what is installed and what runs, and each
+    /// application that runs is asked what it is, too; one that does not answer within 2 s is left out unless it is installed.
+    /// Any other process tells of itself alone. The system's
     /// ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal`` when the address is one that only neighbours have, else
     /// ``RemoteSystemDiscoveryType/cloud``.
     ///
@@ -37,71 +35,40 @@ extension RemoteSystem {
             throw RemoteSystemError(.misuse, "An address is a host and a port from 1 to 65535.", side: .local)
         }
         let origin = LocalSystem(configuration)
-        let connector = try origin.connector()
         let endpoint = Endpoint(host: host, port: port)
-        let told = OneShot<SystemDescription>()
-        let connection: Connection
-        do {
-            connection = try await connector.connect(
-                to: [endpoint],
-                expecting: nil,
-                hello: origin.hello(service: Presence.service, package: nil, limits: connector.limits)
-            ) { request, _ in
-                guard let description = SystemDescription(request.message) else {
-                    return Reply(status: .failure, failure: WireFailure("This request is not known here."))
-                }
-                told.succeed(description)
-                return Reply()
-            }
-        } catch let error as TransportError {
-            throw RemoteSystemError(error)
-        }
-        connection.onClose { _ in told.fail(Self.silent) }
-        let timer = Task(executorPreference: origin.environment.taskExecutor) {
-            try await origin.environment.time.sleep(for: Self.descriptionTime)
-            told.fail(Self.silent)
-        }
-        defer { timer.cancel() }
-        // A closed channel has no address.
-        let isProximal = connection.channel.isProximal
-        do {
-            let description = try await told.value
-            await connection.close()
-            return RemoteSystem(
-                description,
-                id: connection.peer.systemID,
-                own: connector.security.systemID,
-                isProximal: isProximal,
-                endpoint: endpoint,
-                origin: origin
-            )
-        } catch {
-            await connection.abort()
-            throw error
-        }
+        let inquiry = DescriptionInquiry(origin: origin, endpoint: endpoint)
+        let answer = try await inquiry.ask()
+        let running = await inquiry.ask(answer.description.running, of: answer.systemID)
+        try Task.checkCancellation()
+        return RemoteSystem(
+            answer,
+            running: running,
+            own: try origin.security().systemID,
+            endpoint: endpoint,
+            origin: origin
+        )
     }
 
-    private static let silent = RemoteSystemError(
-        .protocolViolation,
-        "What listens there took the connection and did not say what it is.",
-        side: .remote,
-        canRetry: true
-    )
-
     private init(
-        _ description: SystemDescription,
-        id: SystemID,
+        _ answer: DescriptionInquiry.Answer,
+        running: [SystemDescription.Application],
         own: SystemID,
-        isProximal: Bool,
         endpoint: Endpoint,
         origin: LocalSystem
     ) {
-        func application(_ told: SystemDescription.Application, isRunning: Bool) -> RemoteSystemApplication {
-            RemoteSystemApplication(told, isRunning: isRunning, on: id, endpoints: [endpoint], origin: origin)
+        let description = answer.description
+        let id = answer.systemID
+        var applications: [RemoteSystemApplication] = []
+        func add(_ told: SystemDescription.Application, isRunning: Bool) {
+            guard !applications.contains(where: { $0.id == told.id }) else { return }
+            applications.append(
+                RemoteSystemApplication(told, isRunning: isRunning, on: id, endpoints: [endpoint], origin: origin)
+            )
         }
-        var applications = [application(description.application, isRunning: true)]
-        for installed in description.installed where !applications.contains(where: { $0.id == installed.id }) {
-            applications.append(application(installed, isRunning: false))
+        add(description.application, isRunning: true)
+        for application in running { add(application, isRunning: true) }
+        for installed in description.installed {
+            add(installed, isRunning: description.running.contains(installed.id))
         }
         self.init(
             id: id,
@@ -111,7 +78,7 @@ extension RemoteSystem {
             platform: description.platform,
             manufacturerDisplayName: description.manufacturer,
             modelDisplayName: description.model,
-            discoveryType: isProximal ? .proximal : .cloud,
+            discoveryType: answer.isProximal ? .proximal : .cloud,
             authorizationKind: .sameUser,
             isLocal: id == own,
             applications: applications.sorted { $0.id < $1.id },

@@ -1,0 +1,111 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Asks whoever listens at an address what it is: by connecting, being told once, and closing.
+struct DescriptionInquiry: Sendable {
+    let origin: LocalSystem
+    let endpoint: Endpoint
+
+    /// How long a host that took the connection may need to describe itself.
+    private static let descriptionTime = Duration.seconds(5)
+    /// How long the running applications that a host names may need to do so, all of them: one that hangs holds up little.
+    private static let runningTime = Duration.seconds(2)
+    /// So many of them are asked at the same time.
+    private static let mostAsked = 8
+
+    struct Answer: Sendable {
+        var description: SystemDescription
+        var systemID: SystemID
+        var isProximal: Bool
+    }
+
+    /// Asks the process there, or the application of its system with that id, to whose port it sends the connection.
+    func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Answer {
+        let connector = try self.origin.connector()
+        let told = OneShot<SystemDescription>()
+        let connection: Connection
+        do {
+            connection = try await connector.connect(
+                to: [self.endpoint],
+                expecting: system,
+                hello: self.origin.hello(service: Presence.service, package: application, limits: connector.limits)
+            ) { request, _ in
+                guard let description = SystemDescription(request.message) else {
+                    return Reply(status: .failure, failure: WireFailure("This request is not known here."))
+                }
+                told.succeed(description)
+                return Reply()
+            }
+        } catch let error as TransportError {
+            throw RemoteSystemError(error)
+        }
+        connection.onClose { _ in told.fail(Self.silent) }
+        let timer = Task(executorPreference: self.origin.environment.taskExecutor) {
+            try await self.origin.environment.time.sleep(for: Self.descriptionTime)
+            told.fail(Self.silent)
+        }
+        defer { timer.cancel() }
+        // A closed channel has no address.
+        let isProximal = connection.channel.isProximal
+        do {
+            let description = try await told.value
+            await connection.close()
+            return Answer(description: description, systemID: connection.peer.systemID, isProximal: isProximal)
+        } catch {
+            await connection.abort()
+            throw error
+        }
+    }
+
+    /// What those of the applications are that answer in time.
+    func ask(_ applications: [String], of system: SystemID) async -> [SystemDescription.Application] {
+        guard !applications.isEmpty else { return [] }
+        return await withTaskGroup(of: Found.self) { group in
+            group.addTask {
+                try? await self.origin.environment.time.sleep(for: Self.runningTime)
+                return .timeIsOver
+            }
+            var remaining = applications[...]
+            func askNext() {
+                guard let id = remaining.popFirst() else { return }
+                group.addTask {
+                    guard let told = try? await self.ask(id, of: system).description.application, told.id == id else {
+                        return .nothing
+                    }
+                    return .application(told)
+                }
+            }
+            for _ in 0..<Self.mostAsked { askNext() }
+            defer { group.cancelAll() }
+            var found: [SystemDescription.Application] = []
+            var awaited = applications.count
+            while awaited > 0, let next = await group.next() {
+                switch next {
+                case .application(let application): found.append(application)
+                case .nothing: break
+                case .timeIsOver: return found
+                }
+                awaited -= 1
+                askNext()
+            }
+            return found
+        }
+    }
+
+    private enum Found: Sendable {
+        case application(SystemDescription.Application)
+        case nothing
+        case timeIsOver
+    }
+
+    private static let silent = RemoteSystemError(
+        .protocolViolation,
+        "What listens there took the connection and did not say what it is.",
+        side: .remote,
+        canRetry: true
+    )
+}
