@@ -35,7 +35,9 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// How long opening a connection may take, for each address tried. 5 s unless set.
     public var connectTimeout = Duration.seconds(5)
     /// How much longer it may take when the other system has answered, and has to start the application first. 15 s unless
-    /// set.
+    /// set, which is more than the 10 s in which a host gives up unless told otherwise: where one is
+    /// (``RemoteSystemHost/Options/startTimeout``), set this to more than that. What has a timeout of its own for all of it,
+    /// such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:)``, goes by that.
     public var startTimeout = Duration.seconds(15)
     /// Silence after which a connection counts as lost. 15 s unless set; between 1 s and 1 h.
     public var deadPeerTime = Duration.seconds(15)

@@ -12,7 +12,8 @@ extension AppServiceConnection {
     ///   - message: what to send. It must satisfy the service's schema.
     ///   - service: the service that is to get it.
     ///   - request: the system or application that offers it.
-    ///   - timeout: how long all of it may take; the configuration's request timeout unless given.
+    ///   - timeout: how long all of it may take, an application's start over there included; the configuration's request timeout
+    ///     unless given.
     ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:)``.
     /// - Returns: the status and the answer.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
@@ -25,9 +26,10 @@ extension AppServiceConnection {
         idempotencyKey: IdempotencyKey? = nil
     ) async throws -> StatelessAppServiceResponse {
         let time = request.origin.environment.time
-        let deadline = time.now + (timeout ?? request.origin.configuration.requestTimeout)
+        let whole = timeout ?? request.origin.configuration.requestTimeout
+        let deadline = time.now + whole
         let connection = AppServiceConnection(to: service)
-        guard let status = try await connection.open(request, until: deadline) else {
+        guard let status = try await connection.open(request, within: whole, until: deadline) else {
             return StatelessAppServiceResponse(
                 status: .remoteSystemUnavailable,
                 error: RemoteSystemError(
@@ -59,13 +61,14 @@ extension AppServiceConnection {
         }
     }
 
-    /// Opens the connection; gives up, with nil, at the deadline.
+    /// Opens the connection; gives up, with nil, at the deadline, which alone limits how long an application may take to start.
     private func open(
         _ request: RemoteSystemConnectionRequest,
+        within whole: Duration,
         until deadline: ContinuousClock.Instant
     ) async throws -> AppServiceConnectionStatus? {
         try await withThrowingTaskGroup(of: AppServiceConnectionStatus?.self) { group in
-            group.addTask { try await self.open(request) }
+            group.addTask { try await self.open(request, startTimeout: whole) }
             group.addTask {
                 try await request.origin.environment.time.sleep(until: deadline)
                 return nil

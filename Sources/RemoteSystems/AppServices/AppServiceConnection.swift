@@ -102,13 +102,21 @@ public final class AppServiceConnection: Sendable {
     ///   ``RemoteSystemsConfiguration/network``) and when this system's own
     ///   identity cannot be used; `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
+        try await self.open(request, startTimeout: request.origin.configuration.startTimeout)
+    }
+
+    /// - Parameter startTimeout: in place of the configuration's.
+    func open(
+        _ request: RemoteSystemConnectionRequest,
+        startTimeout: Duration
+    ) async throws -> AppServiceConnectionStatus {
         try self.guarded.withLock { guarded throws(RemoteSystemError) in
             guard case .idle = guarded.state else { throw Self.misuse(guarded.state) }
             guarded.state = .opening
             guarded.openError = nil
         }
         do {
-            try await self.connect(request)
+            try await self.connect(request, startTimeout: startTimeout)
             return .success
         } catch {
             self.guarded.withLock { guarded in
@@ -131,11 +139,11 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    private func connect(_ request: RemoteSystemConnectionRequest) async throws {
+    private func connect(_ request: RemoteSystemConnectionRequest, startTimeout: Duration) async throws {
         let route = try request.resolve(self.service)
         var connector = try request.origin.connector()
         connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil
-        if route.mayHaveToStart { connector.answerTime = TimeAmount(request.origin.configuration.startTimeout) }
+        if route.mayHaveToStart { connector.answerTime = TimeAmount(startTimeout) }
         let own = connector.security.systemID
         let connection = try await connector.connect(
             to: route.endpoints,

@@ -47,7 +47,7 @@ public final class RemoteSystemHost: Service {
         /// the default, for an application that speaks for itself only.
         public var installedApplications: (any InstalledApplications)?
         /// How long an installed application may take from its start until it can be reached. 10 s unless set; between 0.1 s
-        /// and 5 min.
+        /// and 5 min. Callers wait for it as long as their own ``RemoteSystemsConfiguration/startTimeout`` says, 15 s unless set.
         public var startTimeout = Duration.seconds(10)
         /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
         /// One that takes connections from more than the configuration's network is refused.

@@ -67,7 +67,7 @@ struct LaunchRun {
         do {
             var connector = try self.origin.connector()
             // It may be installed only, and have to be started.
-            if isStarted { connector.answerTime = TimeAmount(self.origin.configuration.startTimeout) }
+            if isStarted { connector.answerTime = TimeAmount(self.timeout ?? self.origin.configuration.startTimeout) }
             connection = try await connector.connect(
                 to: endpoints,
                 expecting: systemID,

@@ -40,8 +40,8 @@ public struct RemoteLauncher: Sendable {
     ///   - inputData: more for the application that opens it; at most ``mostInputBytes``. Only applications that embed a
     ///     ``RemoteSystemHost`` can be given it: a machine's other handlers refuse a launch with input data. It does not
     ///     go with the fallback.
-    ///   - timeout: how long to wait for each answer; the configuration's request timeout unless given. Somebody over
-    ///     there may have to be asked.
+    ///   - timeout: how long to wait for each answer, and before it for an application over there to start; the configuration's
+    ///     request timeout and start timeout unless given. Somebody over there may have to be asked.
     /// - Returns: how it ended.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when a URI is none, with
     ///   ``RemoteSystemError/Code/invalidMessage`` when the input data cannot be sent, and when this system's own identity

@@ -38,7 +38,10 @@ struct CallCommand: Subcommand {
     @Option(help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"))
     var application: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("How long to wait for the answer.", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How long all of the call may take, an application's start included.", valueName: "seconds")
+    )
     var timeout = 30.0
 
     @OptionGroup var nearby: NearbyOptions

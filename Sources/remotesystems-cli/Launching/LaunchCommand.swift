@@ -47,6 +47,14 @@ struct LaunchCommand: Subcommand {
     )
     var input: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "How long to wait for an application to start there, and for the answer.",
+            valueName: "seconds"
+        )
+    )
+    var timeout = 30.0
+
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
@@ -59,6 +67,7 @@ struct LaunchCommand: Subcommand {
         } catch let error as RemoteSystemError {
             throw ValidationError(error.message)
         }
+        guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
         for id in self.applications where !(1...256).contains(id.utf8.count) {
             throw ValidationError("--application is 1 to 256 bytes.")
         }
@@ -77,7 +86,8 @@ struct LaunchCommand: Subcommand {
                     fallbackURI: self.fallback,
                     preferredApplicationIDs: self.applications
                 ),
-                inputData: input
+                inputData: input,
+                timeout: .seconds(self.timeout)
             )
             return (system, result)
         }
