@@ -183,6 +183,26 @@ def check_links(path, source):
             report(path, line, f"there is no such heading: {target}")
 
 
+PROOF_ROW = re.compile(r"^\| ([RX]-\d\d) \|.*$", re.MULTILINE)
+
+
+def cited(source):
+    """The ids of requirements that a file cites, ranges among them: 'R-35 to R-38', 'R-39 … R-42'."""
+    found = set(re.findall(r"\b[RX]-\d\d\b", source))
+    for kind, first, last in re.findall(r"\b([RX])-(\d\d) (?:to|…) \1-(\d\d)\b", source):
+        found.update(f"{kind}-{number:02}" for number in range(int(first), int(last) + 1))
+    return found
+
+
+def check_proofs(path, source):
+    """A file that is said to prove a requirement cites it: otherwise nobody finds the way back, and the link goes stale."""
+    for row in PROOF_ROW.finditer(source):
+        for match in LINK.finditer(row[0]):
+            there = (ROOT / path).parent / match[1]
+            if there.suffix == ".swift" and there.is_file() and row[1] not in cited(there.read_text(encoding="utf-8")):
+                report(path, line_of(source, row.start()), f"{match[1]} does not cite {row[1]}, which it is said to prove")
+
+
 def main():
     files = git_files("--cached", "--others", "--exclude-standard")
     unlicensed = without_licence(files)
@@ -197,6 +217,7 @@ def main():
             check_swift(path, source, table)
         if path.suffix == ".md" and ".docc" not in str(path):
             check_links(path, source)
+            check_proofs(path, source)
         check_machine_paths(path, source)
     for path, line, sentence in findings:
         print(f"{path}:{line}: {sentence}")

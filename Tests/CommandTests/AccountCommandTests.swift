@@ -95,7 +95,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a machine joins with an invitation, and both say so`() async throws {
+        @Test func `a machine joins with an invitation, and both say so (X-37)`() async throws {
             try await Sandbox.with { sandbox in
                 var joined: JSONLine = [:]
                 let inviting = try await Self.whileInviting(sandbox) { _, uri in
@@ -177,7 +177,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an account comes back from its recovery file`() async throws {
+        @Test func `an account comes back from its recovery file (X-37)`() async throws {
             try await Sandbox.with { sandbox in
                 let own = try await sandbox.account()
                 let (file, passphrase) = (sandbox.directory + "/recovery", sandbox.directory + "/passphrase")

@@ -222,7 +222,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system is told about in full (R-04, X-25)`() async throws {
+        @Test func `a system is told about in full (X-25)`() async throws {
             try await Self.with { sandbox, address in
                 let info = try await sandbox.run("info", address, "--loopback")
                 #expect(info.status == 0, "\(info.errors)")

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `each system of the list can be launched on and called, as the application likes (R-16, R-24)`()
+    @Test func `each system of the list can be launched on and called, as the application likes (R-04, R-16, R-24)`()
         async throws
     {
         let players = [Player(), Player()]

@@ -192,6 +192,31 @@ import Testing
         }
     }
 
+    @Test func `a service that must know whether its result has arrived sends it as a request, and is told (X-36)`()
+        async throws
+    {
+        let told = Mutex<AppServiceResponseStatus?>(nil)
+        let working = AppService("test.working") { request in
+            let delivery = try await request.connection.send(["result": 42])
+            told.withLock { $0 = delivery.status }
+            return [:]
+        }
+        let received = Mutex<Value?>(nil)
+        try await Loopback.talk(working) { result in
+            received.withLock { $0 = result.message["result"] }
+            return [:]
+        } _: { connection in
+            _ = try await connection.send([:]).get()
+            #expect(received.withLock { $0 } == 42)
+            #expect(told.withLock { $0 } == .success)
+        }
+        // A caller that takes nothing has not got it, and the service knows.
+        try await Loopback.talk(working) { connection in
+            _ = try await connection.send([:]).get()
+            #expect(told.withLock { $0 } == .failure)
+        }
+    }
+
     @Test func `the caller's verified identity reaches the handler`() async throws {
         try await Household.with { household in
             let seen = Mutex<AppServiceCaller?>(nil)

@@ -36,7 +36,9 @@ import Testing
         try outcome.get()
     }
 
-    @Test func `a system that is expelled is removed, its connections end, and it does not come back`() async throws {
+    @Test func `a system that is expelled is removed, its connections end, and it does not come back (X-37)`()
+        async throws
+    {
         try await TwoMachines.with { machines in
             try await machines.join()
             let rogue = try machines.account("second").identity().systemID

@@ -7,7 +7,7 @@ import Testing
 
 /// Joining over a real loopback connection, from the public API down.
 @Suite(.timeLimit(.minutes(1))) struct JoiningTests {
-    @Test func `a machine that joins belongs to the account, with its former account kept aside (R-03, R-27)`()
+    @Test func `a machine that joins belongs to the account, with its former account kept aside (R-03, R-27, X-37)`()
         async throws
     {
         try await TwoMachines.with { machines in
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `an invitation lets one system in and no second one`() async throws {
+    @Test func `an invitation lets one system in and no second one (X-37)`() async throws {
         try await TwoMachines.with { machines in
             _ = try await machines.whileInviting { invitation, inviting in
                 _ = try await machines.account("second").join(invitation)
