@@ -57,6 +57,22 @@ extension CommandTests {
             }
         }
 
+        @Test func `whoever joins speaks of an old account only if there was one`() async throws {
+            try await Sandbox.with { sandbox in
+                var lines: [String] = []
+                _ = try await Self.whileInviting(sandbox) { _, uri in
+                    lines = try await sandbox.run("account", "join", uri, as: "other").lines
+                }
+                #expect(lines.first?.hasPrefix("This machine is now system") == true)
+                #expect(!lines.contains { $0.contains("old account") })
+                _ = try await sandbox.account("third")
+                _ = try await Self.whileInviting(sandbox) { _, uri in
+                    lines = try await sandbox.run("account", "join", uri, as: "third").lines
+                }
+                #expect(lines.contains { $0.contains("old account") })
+            }
+        }
+
         @Test func `a damaged root key is told by show and doctor, a missing one too`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
@@ -294,6 +310,26 @@ extension CommandTests {
                         let message = ping.event("failed")?["message"] as? String
                         return message?.contains("expelled") == true ? true : nil
                     }
+                    // What looks it up by name, and what looks for causes, say so too; and no one says it twice.
+                    let name = try #require(
+                        try await sandbox.run("list", "--loopback", "--json").event("system")?["name"]
+                    )
+                    for command in [["ping"], ["info", "\(name)"], ["ping", "\(name)"]] {
+                        let failed = try await sandbox.start(
+                            command + ["--loopback", "--wait", "2", "--json"],
+                            as: "other"
+                        ).finish()
+                        #expect(failed.status == 2)
+                        let message = failed.event("failed")?["message"] as? String
+                        #expect(message?.contains("was expelled") == true, "\(command) \(failed)")
+                    }
+                    let doctor = try await sandbox.run("doctor", "--loopback", "--json", as: "other")
+                    let finding = try #require(doctor.json.first { $0["code"] as? String == "systems" })
+                    #expect(finding["status"] as? String == "problem")
+                    #expect((finding["what"] as? String)?.contains("was expelled") == true)
+                    #expect((finding["advice"] as? String)?.contains("firewall") == false)
+                    let list = try await sandbox.run("list", "--loopback", "--wait", "3", "--json", as: "other")
+                    #expect(list.json.count { $0["event"] as? String == "error" } == 1, "\(list.lines)")
                 }
             }
         }

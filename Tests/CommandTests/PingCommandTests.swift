@@ -33,6 +33,23 @@ extension CommandTests {
             }
         }
 
+        @Test func `an interface that is not there is named by whatever looks a system up, and by serve`() async throws
+        {
+            try await Sandbox.with { sandbox in
+                for command in [["ping"], ["ping", "kitchen"], ["info", "kitchen"], ["call", "kitchen", "x"]] {
+                    let failed = try await sandbox.start(command + ["--interface", "nosuch0", "--wait", "0.3"]).finish()
+                    #expect(failed.status == 2)
+                    #expect(failed.errors.contains("no interface nosuch0"), "\(command) \(failed.errors)")
+                }
+                let serving = try sandbox.start(["serve", "--interface", "nosuch0", "--port", "0"])
+                _ = try await eventually("ready", within: .seconds(10)) { () -> Bool? in
+                    serving.process.lines.contains { $0.hasPrefix("ready") } ? true : nil
+                }
+                #expect(serving.errors.contains("Nobody finds it yet: There is no interface nosuch0"))
+                await serving.process.stop()
+            }
+        }
+
         @Test func `with --json each message and the summary is a line`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in

@@ -11,7 +11,7 @@ struct EmptyListReason: Sendable {
 
     /// The first that holds, the surest first.
     var finding: DiagnosisFinding {
-        self.filters ?? self.interfacesDown ?? self.authentication ?? self.hampered ?? self.unreachable
+        self.filters ?? self.interfacesDown ?? self.sightings.authentication ?? self.hampered ?? self.unreachable
             ?? self.sightings.otherVersions ?? self.otherAccounts ?? self.nobody
     }
 
@@ -36,17 +36,6 @@ struct EmptyListReason: Sendable {
     private var interfacesDown: DiagnosisFinding? {
         let finding = NetworkFindings.interfaces(self.interfaces, self.network)
         return finding.status == .problem ? finding : nil
-    }
-
-    private var authentication: DiagnosisFinding? {
-        guard let error = self.unlisted.errors.first(where: { $0.code == .authenticationError }) else { return nil }
-        return DiagnosisFinding(
-            .systems,
-            .problem,
-            "Something is announced as of this account and could not prove it, or refused us: \(error.message)",
-            why: "Only systems that prove who they are get listed.",
-            advice: "If it is yours, look at its clock and certificate: run 'remotesystems doctor' there."
-        )
     }
 
     private var hampered: DiagnosisFinding? {

@@ -183,4 +183,21 @@ public struct RemoteSystemsDiagnosis: Sendable {
         )
         return reason.finding
     }
+
+    /// Why a watcher does not list a system that it was expected to, where it has seen a reason: somebody is not trusted, looking
+    /// does not work, or somebody does not answer. `nil` when it has seen none.
+    package static func likelyReason(whyUnlisted watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
+        let unlisted = await watcher.unlisted
+        let reason = EmptyListReason(
+            unlisted: unlisted,
+            interfaces: InterfaceFacts.current(),
+            network: watcher.network
+        ).finding
+        return reason.status == .problem || !unlisted.unreachable.isEmpty ? reason : nil
+    }
+
+    /// What is to be said of the interfaces that a program with this configuration uses.
+    package static func interfaces(_ configuration: RemoteSystemsConfiguration) -> DiagnosisFinding {
+        NetworkFindings.interfaces(InterfaceFacts.current(), configuration.network)
+    }
 }

@@ -39,7 +39,26 @@ struct SightingsFindings: Sendable {
 
     var all: [DiagnosisFinding] { [self.systems, self.otherAccounts] + (self.otherVersions.map { [$0] } ?? []) }
 
+    /// What to do where one side does not trust the other; which rule it was is in the message, in the other side's words.
+    static let trustAdvice =
+        "If it says that a system was expelled, that one has to be invited again. Otherwise both must be of one account "
+        + "('remotesystems account show' on both), with certificates that are good and clocks that are right ('remotesystems "
+        + "doctor' on both)."
+
+    /// Somebody who was reached and is not trusted, or does not trust us: that says more than silence.
+    var authentication: DiagnosisFinding? {
+        guard let error = self.unlisted.errors.first(where: { $0.code == .authenticationError }) else { return nil }
+        return DiagnosisFinding(
+            .systems,
+            .problem,
+            "Something is announced as of this account and could not prove it, or refused us: \(error.message)",
+            why: "Only systems that prove who they are get listed.",
+            advice: Self.trustAdvice
+        )
+    }
+
     var systems: DiagnosisFinding {
+        if let authentication = self.authentication { return authentication }
         let silent = self.unlisted.unreachable
         if !silent.isEmpty {
             let places = silent.prefix(4).joined(separator: ", ") + (silent.count > 4 ? ", …" : "")

@@ -67,7 +67,7 @@ struct AccountChangeOutput: Encodable {
         try output.line("This machine is now system \(identity.systemID.short) of account \(identity.accountID.short).")
         if let setAside = change.setAside {
             try output.line("The account that it had is kept in \(setAside.printable)")
+            try output.line("Start programs again that are running under the old account.")
         }
-        try output.line("Start programs again that are running under the old account.")
     }
 }

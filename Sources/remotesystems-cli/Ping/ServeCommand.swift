@@ -61,7 +61,7 @@ struct ServeCommand: Subcommand {
         if self.anyoneNearby { ping.options.callers = .anyoneNearby }
         let host = RemoteSystemHost(configuration, services: [ping], options: options)
         try await ServiceGroup(
-            services: [host, Ready(host: host, account: RemoteSystemsAccount(configuration), output: output)],
+            services: [host, Ready(host: host, configuration: configuration, output: output)],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
@@ -72,7 +72,7 @@ struct ServeCommand: Subcommand {
     /// Says when the host can be reached.
     private struct Ready: Service {
         let host: RemoteSystemHost
-        let account: RemoteSystemsAccount
+        let configuration: RemoteSystemsConfiguration
         let output: Output
 
         func run() async throws {
@@ -84,7 +84,11 @@ struct ServeCommand: Subcommand {
                 try? await gracefulShutdown()
                 return
             }
-            let identity = try self.account.identity()
+            let identity = try RemoteSystemsAccount(self.configuration).identity()
+            let interfaces = RemoteSystemsDiagnosis.interfaces(self.configuration)
+            if interfaces.status == .problem {
+                self.output.note("Nobody finds it yet: \(interfaces.what)".printable.wrapped())
+            }
             try self.output.json(
                 ServeOutput(
                     event: "ready",

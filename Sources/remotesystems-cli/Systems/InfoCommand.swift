@@ -20,8 +20,8 @@ struct InfoCommand: Subcommand {
         let system = try await self.named.find(for: "info", self.common)
         try output.json(SystemOutput(event: "system", system))
         for (name, value) in Self.facts(system) {
-            let label = output.style(.grey, "\(name):".padded(to: 14))
-            let text = value.printable.wrapped(indent: String(repeating: " ", count: 14)).dropFirst(14)
+            let label = output.style(.grey, "\(name):".padded(to: 15))
+            let text = value.printable.wrapped(indent: String(repeating: " ", count: 15)).dropFirst(15)
             try output.line(label + text)
         }
         return true

@@ -25,10 +25,13 @@ struct ListCommand: Subcommand {
         let events = watcher.events
         try await watcher.start()
         let isComplete = try await untilInterrupted {
+            // Each program of an announced machine may have the same to say.
+            var told: Set<String> = []
             for await event in events {
                 switch event {
                 case .enumerationCompleted: return true
                 case .error(let error):
+                    guard told.insert(error.message).inserted else { continue }
                     try output.json(MarkOutput.error(error))
                     output.note(error.message.printable.wrapped())
                 case .added, .updated, .removed: break

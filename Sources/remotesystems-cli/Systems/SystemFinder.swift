@@ -41,7 +41,7 @@ struct SystemFinder: Sendable {
             return system
         }
         var others: [SystemID: RemoteSystem] = [:]
-        let found = try await self.watch { event -> RemoteSystem? in
+        let (found, reason) = try await self.watch { event -> RemoteSystem? in
             switch event {
             case .added(let system), .updated(let system):
                 guard self.names(system) else { return nil }
@@ -56,7 +56,7 @@ struct SystemFinder: Sendable {
         }
         if let found { return found }
         // The one with the least id, so that the same situation is told in the same words.
-        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound
+        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason)
     }
 
     /// The system of that name with everything that is known of it once the watcher has told what is there.
@@ -65,7 +65,7 @@ struct SystemFinder: Sendable {
     func findWhole() async throws -> RemoteSystem {
         if let system = try await self.addressed() { return system }
         var named: [SystemID: RemoteSystem] = [:]
-        let whole = try await self.watch { event -> [RemoteSystem]? in
+        let (whole, reason) = try await self.watch { event -> [RemoteSystem]? in
             switch event {
             case .added(let system), .updated(let system):
                 if self.names(system) { named[system.id] = system }
@@ -80,7 +80,7 @@ struct SystemFinder: Sendable {
             }
         }
         let systems = (whole ?? Array(named.values)).sorted { $0.id < $1.id }
-        guard let system = systems.first else { throw self.notFound }
+        guard let system = systems.first else { throw self.notFound(reason) }
         guard systems.count == 1 || self.text == nil else { throw self.ambiguous(systems) }
         return system
     }
@@ -100,8 +100,10 @@ struct SystemFinder: Sendable {
         )
     }
 
-    /// What `pick` makes of the first event of which it makes anything; nil when the time is over.
-    private func watch<Picked>(_ pick: (RemoteSystemEvent) -> Picked?) async throws -> Picked? {
+    /// What `pick` makes of the first event of which it makes anything; when the time is over, nil and what is known of the reason.
+    private func watch<Picked>(
+        _ pick: (RemoteSystemEvent) -> Picked?
+    ) async throws -> (picked: Picked?, reason: DiagnosisFinding?) {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = min(options.enumerationTime, self.wait)
         let filters: [RemoteSystemFilter] = self.isAnonymous ? [.authorizationKind(.anonymous)] : []
@@ -110,14 +112,16 @@ struct SystemFinder: Sendable {
         try await watcher.start()
         let stop = Task {
             try await Task.sleep(for: self.wait)
+            let reason = await RemoteSystemsDiagnosis.likelyReason(whyUnlisted: watcher)
             await watcher.stop()
+            return reason
         }
         defer { stop.cancel() }
         for await event in events {
-            if let picked = pick(event) { return picked }
+            if let picked = pick(event) { return (picked, nil) }
         }
         try Task.checkCancellation()
-        return nil
+        return (nil, try await stop.value)
     }
 
     private func names(_ system: RemoteSystem) -> Bool {
@@ -125,13 +129,21 @@ struct SystemFinder: Sendable {
         return system.displayName == text || text.count >= 4 && system.id.description.hasPrefix(text)
     }
 
-    private var notFound: Failure {
+    private func notFound(_ reason: DiagnosisFinding?) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
         guard !self.isAnonymous else {
             return Failure(
                 "unreachable",
                 "No system\(name) of another account that lets anyone nearby call was found in "
                     + "\(self.wait.components.seconds) s. 'remotesystems serve --anyone-nearby' does, on the same network.",
+                canRetry: true
+            )
+        }
+        if let reason {
+            return Failure(
+                "unreachable",
+                "No system\(name) of this account was found in \(self.wait.components.seconds) s. \(reason.what)"
+                    + (reason.advice.map { " \($0)" } ?? ""),
                 canRetry: true
             )
         }

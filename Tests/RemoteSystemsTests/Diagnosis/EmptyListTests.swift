@@ -53,6 +53,15 @@ import Testing
             $0.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
         }
         #expect(impostor.code == .systems && impostor.status == .problem)
+        // The same for a diagnosis, which listed nothing, or others: nobody's firewall is to blame.
+        var unlisted = RemoteSystemWatcher.Unlisted()
+        unlisted.unreachable = ["10.0.0.5:47474"]
+        unlisted.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
+        for hasOthers in [false, true] {
+            let finding = SightingsFindings(hasOthers: hasOthers, unlisted: unlisted, network: .all).systems
+            #expect(finding.status == .problem && finding.what.contains("Not it."))
+            #expect(finding.advice?.contains("firewall") == false)
+        }
     }
 
     @Test func `filters that exclude everything say so, and what they exclude`() async throws {

@@ -46,7 +46,7 @@ struct PeerFindings: Sendable {
                 return "\(listens), and that there is a route to its network."
             }
         case .peerNotTrusted, .refused:
-            return "Compare 'remotesystems account show' on both: they must be of one account, and both clocks right."
+            return SightingsFindings.trustAdvice
         case .incompatibleVersion: return "Bring both machines to the same version of RemoteSystems."
         default: return "Try again, and see what the log there says."
         }
