@@ -73,6 +73,18 @@ extension CommandTests {
             }
         }
 
+        @Test func `a state directory in the environment is an absolute path`() async throws {
+            try await Sandbox.with { sandbox in
+                let shown = try await sandbox.run(
+                    "account",
+                    "show",
+                    around: ["/usr/bin/env", "REMOTE_SYSTEMS_STATE=here"]
+                )
+                #expect(shown.status == 2)
+                #expect(shown.errors.contains("REMOTE_SYSTEMS_STATE"))
+            }
+        }
+
         @Test func `a damaged root key is told by show and doctor, a missing one too`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()

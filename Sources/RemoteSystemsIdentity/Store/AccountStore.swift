@@ -25,13 +25,24 @@ public struct AccountStore: Sendable {
     /// `~/.local/state/remote-systems` (XDG Base Directory Specification).
     ///
     /// - Parameter environment: The environment to read, by default the process's own.
-    /// - Throws: ``IdentityError/Code/noStateDirectory`` when none of these is set.
+    /// - Throws: ``IdentityError/Code/noStateDirectory`` when none of these is set to an absolute path, or the
+    ///   first is set to a relative one. A relative path in one of the others is passed over, as XDG demands.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(IdentityError) {
         func absolute(_ name: String) -> String? {
             guard let path = environment[name], path.hasPrefix("/") else { return nil }
             return path
         }
         if let directory = environment["REMOTE_SYSTEMS_STATE"], !directory.isEmpty {
+            // Passed over, it would be another identity than the one that was meant.
+            guard directory.hasPrefix("/") else {
+                throw IdentityError(
+                    .noStateDirectory,
+                    """
+                    REMOTE_SYSTEMS_STATE is a relative path, which is another directory, and so another identity, \
+                    wherever a program is started. Set it to an absolute one.
+                    """
+                )
+            }
             self.init(directory: directory)
         } else if let state = absolute("XDG_STATE_HOME") {
             self.init(directory: state + "/remote-systems")

@@ -38,8 +38,6 @@ struct AccountShowCommand: Subcommand {
                 directory: directory
             )
         )
-        let end = identity.certificateValidity.upperBound
-        let days = Int((end.timeIntervalSinceNow / 86_400).rounded(.down))
         try output.line("account      \(identity.accountID)")
         try output.line("system       \(identity.systemID)")
         let role =
@@ -49,7 +47,7 @@ struct AccountShowCommand: Subcommand {
                 ? "member: the account's key was here and is missing (see 'doctor')"
                 : "member: the account's key is on another machine"
         try output.line("role         \(role)")
-        try output.line("certificate  until \(end.formatted(.iso8601)) (\(days) days), renewed by itself")
+        try output.line("certificate  \(Self.certificate(of: identity, canRenew: !lacksKey, at: .now))")
         if identity.isAuthority {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
             for system in joined { try output.line("             \(system)") }
@@ -60,6 +58,14 @@ struct AccountShowCommand: Subcommand {
         }
         try output.line("kept in      \(directory.printable)")
         return true
+    }
+
+    private static func certificate(of identity: SystemIdentity, canRenew: Bool, at now: Date) -> String {
+        let (begin, end) = (identity.certificateValidity.lowerBound, identity.certificateValidity.upperBound)
+        let days = Int((end.timeIntervalSince(now) / 86_400).rounded(.down))
+        if now < begin { return "begins \(begin.formatted(.iso8601)): 'remotesystems doctor' says what to do" }
+        if now >= end { return "ended \(end.formatted(.iso8601)): 'remotesystems doctor' says what to do" }
+        return "until \(end.formatted(.iso8601)) (\(days) days)\(canRenew ? ", renewed by itself" : "")"
     }
 }
 
