@@ -339,8 +339,7 @@ public final class AppServiceConnection: Sendable {
     }
 
     /// Calls back once when the connection has ended; at once if it has. It is called on the connection's event loop, which
-    /// it must not block, or, when it has ended already or was never open, by whoever registers it or closes it. Never on the main
-    /// thread unless that is who.
+    /// it must not block, or, when it has ended already or was never open, by whoever registers it or closes it.
     @discardableResult
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
         let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in

@@ -99,8 +99,10 @@ final class ServingConnection: Sendable {
         }
     }
 
-    @concurrent
     private func respondOnThreadPool(to request: AppServiceRequest) async -> Reply {
-        await self.respond(to: request)
+        // A task of its own: this one began on the event loop's thread without a switch (`Task.immediate`), which the runtime
+        // takes for one of the pool's ever after, so that it stays there in a '@concurrent' function too.
+        async let reply = self.respond(to: request)
+        return await reply
     }
 }

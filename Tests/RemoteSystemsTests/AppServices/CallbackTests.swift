@@ -1,19 +1,21 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-import RemoteSystems
+import Foundation
+import RemoteSystemsTransport
 import Synchronization
 import Testing
+
+@testable import RemoteSystems
 
 /// On which threads a service and its caller are called back.
 @Suite struct CallbackTests {
     /// Notes the thread of every callback.
     private final class Provider: AppServiceProvider {
-        let threads = Mutex<[String: [pid_t]]>([:])
+        let threads = Mutex<[String: [pthread_t]]>([:])
 
         func note(_ callback: String) {
-            let thread = gettid()
+            let thread = pthread_self()
             self.threads.withLock { $0[callback, default: []].append(thread) }
         }
 
@@ -44,24 +46,28 @@ import Testing
         #expect(threads["closed"] == [eventLoop])
         #expect(threads["request"]?.count == 20)
         #expect(threads["request"]?.allSatisfy { ($0 == eventLoop) == (execution == .onEventLoop) } == true)
-        // The main thread's id is the process's.
-        #expect(!threads.values.joined().contains(getpid()))
     }
 
-    @Test func `a caller's listener is called off the main thread, and gets to the main actor by a task (R-43)`()
+    @Test func `a caller's listener is called on the event loop, or by whoever registers it too late (R-43)`()
         async throws
     {
-        let threads = Mutex<[pid_t]>([])
-        let shown = Mutex<pid_t?>(nil)
+        let notes = Provider()
         try await Loopback.talk(Loopback.echo) { connection in
-            connection.onClosed { _ in
-                threads.withLock { $0.append(gettid()) }
-                Task { @MainActor in shown.withLock { $0 = gettid() } }
+            let eventLoop = try #require(connection.taskExecutor)
+            await Task(executorPreference: eventLoop) { notes.note("event loop") }.value
+            connection.onClosed { _ in notes.note("listener") }
+            await connection.close()
+            _ = try await connection.waitUntilClosed()
+            func registerLate() {
+                notes.note("late")
+                connection.onClosed { _ in notes.note("late") }
             }
+            registerLate()
         }
-        try await until { shown.withLock { $0 } != nil }
-        #expect(threads.withLock { $0.count } == 1)
-        #expect(!threads.withLock { $0.contains(getpid()) })
-        #expect(shown.withLock { $0 } == getpid())
+        let threads = notes.threads.withLock { $0 }
+        #expect(threads["listener"]?.count == 1)
+        #expect(threads["listener"] == threads["event loop"])
+        #expect(threads["late"]?.count == 2)
+        #expect(threads["late"]?.first == threads["late"]?.last)
     }
 }
