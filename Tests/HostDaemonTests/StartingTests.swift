@@ -87,6 +87,41 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a daemon that ends while a caller waits is told as that, and not as no host at all`() async throws {
+            try await Daemon.with { daemon in
+                let program = try daemon.script("slow", "touch '\(daemon.directory)/began'; exec sleep 3")
+                try daemon.install("test.slow", start: #"{"exec": ["\#(program)"]}"#)
+                try await daemon.whileRunning { process, port in
+                    async let call = daemon.call("test.slow", port: port)
+                    _ = try await eventually("the start", within: .seconds(10)) {
+                        FileManager.default.fileExists(atPath: "\(daemon.directory)/began") ? true : nil
+                    }
+                    process.send(SIGKILL)
+                    let (_, error, _) = try await call
+                    #expect(error?.message.contains("ended, before the connection was open") == true, "\(error.debugDescription)")
+                    #expect(error?.canRetry == true)
+                }
+            }
+        }
+
+        @Test func `a manifest that names a scheme which its program does not open is what the launcher hears of (X-20)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.install("test.player", start: try daemon.exec("test.player"))
+                try await daemon.whileRunning { _, _ in
+                    let system = try await daemon.system {
+                        $0.application("test.player") != nil && $0.application("remote-systems.host") != nil
+                    }
+                    let result = try await RemoteLauncher().launchURI("test:x", with: .system(system))
+                    #expect(result.status == .protocolUnavailable)
+                    let message = result.error?.message ?? ""
+                    #expect(message.contains("test.player there opens no URIs"), "\(message)")
+                    #expect(message.contains("manifest"), "\(message)")
+                }
+            }
+        }
+
         @Test func `without a service manager its units are not started, and callers are told`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.unit", start: #"{"systemd": "test.service"}"#)

@@ -77,7 +77,7 @@ struct LaunchRun {
                 }
             )
         } catch let error as TransportError {
-            return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme)
+            return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme, application: package)
         }
         let reply: Reply
         do {
@@ -142,7 +142,9 @@ extension RemoteLaunchURIResult {
     }
 
     /// The connection was not opened: for certain nothing else was.
-    init(opening error: TransportError, scheme: String) {
+    ///
+    /// - Parameter application: who was asked, if anybody by name.
+    init(opening error: TransportError, scheme: String, application: String?) {
         var failure = RemoteSystemError(error)
         let status: RemoteLaunchURIStatus =
             switch (error.code, error.openStatus) {
@@ -156,7 +158,12 @@ extension RemoteLaunchURIResult {
             }
         if status == .protocolUnavailable {
             failure.message =
-                "The application there opens no URIs, and so no \(scheme): URI. Is 'remotesystems host' running there?"
+                if let application {
+                    "The application \(application) there opens no URIs, and so no \(scheme): URI. If its manifest names the scheme, "
+                        + "its author has to correct one of the two: a RemoteSystemHost opens URIs with a LaunchURIProvider."
+                } else {
+                    "The application there opens no URIs, and so no \(scheme): URI. Is 'remotesystems host' running there?"
+                }
         }
         self.init(status: status, error: failure)
     }

@@ -58,6 +58,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var timeout: Scheduled<Void>?
     private var isDone = false
     private var hasLeft = false
+    private var isSecured = false
 
     init(
         role: Role,
@@ -110,6 +111,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted(let alpn) = event as? TLSUserEvent {
+            self.isSecured = true
             self.secured(alpn: alpn, context: context)
         }
         context.fireUserInboundEventTriggered(event)
@@ -329,24 +331,29 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.fail(
-            TransportError(
-                .unreachable,
-                "The other side closed the connection before it was open.",
-                side: .network,
-                canRetry: true
-            ),
-            context: context
-        )
+        self.fail(.closedWhileOpening(), context: context)
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.fail(.whileSecuring(error), context: context)
+        // Of a host that has proved who it is, and whose process ends, TLS hears no goodbye.
+        var isEnd = error is IOError
+        if case .uncleanShutdown? = error as? NIOSSLError { isEnd = true }
+        self.fail(self.isSecured && isEnd ? .closedWhileOpening(error) : .whileSecuring(error), context: context)
     }
 }
 
 extension TransportError {
+    fileprivate static func closedWhileOpening(_ error: (any Error)? = nil) -> TransportError {
+        TransportError(
+            .unreachable,
+            "The other side closed the connection, or ended, before the connection was open.",
+            side: .network,
+            canRetry: true,
+            cause: error
+        )
+    }
+
     static func whileSecuring(_ error: any Error) -> TransportError {
         TransportError(
             .unreachable,
