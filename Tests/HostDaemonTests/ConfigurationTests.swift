@@ -28,6 +28,10 @@ extension HostDaemonTests {
             ("{\n\"askTimeout\": 0\n}", 2, "'askTimeout' takes seconds"),
             ("{\n\"password\": \"x\"\n}", 2, "'password' is not known here."),
             ("{\n\"port\": 1,\n}", 3, "not JSON"),
+            ("{\n\n\"port\": 12abc\n}", 3, "not JSON"), ("{\n\n\"announce\": tru\n}", 3, "not JSON"),
+            ("{\n\n\"displayName\": \"\\x\"\n}", 3, "not JSON"),
+            ("{\n\n\"port\": 47474.5\n}", 3, "'port' must be a whole number"),
+            ("{\n\n\"port\": 99999999999999999999\n}", 3, "'port' must be a whole number"),
         ])
         func `what is wrong in the file is told with its line`(text: String, line: Int, message: String) async throws {
             try await Daemon.with { daemon in

@@ -80,6 +80,23 @@ import Testing
         ("{\n\"id\": \"com.example.player\",\n", 3, "not JSON"),
         ("[1,\n2,,]", 2, "not JSON"),
         ("[]", 1, "must be an object"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": tru}", 3, "not JSON"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": 12abc}", 3, "not JSON"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": 012}", 3, "not JSON"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not JSON"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not JSON"),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\":\n{\"nonsense\": 1}}]}",
+            3, "'nonsense' is not known here"
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"answers\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
+            3, "'type' is one of any, array"
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\": {\"fields\": {\"x\": {\"required\": 1}}}}]}",
+            2, "'schema' is no schema: 'fields.x.required' is a integer and must be a bool."
+        ),
         ("", 1, "not JSON"),
         (
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"services\": [\n{\"name\": \"a\"},\n{\"name\": \"b\", \"callers\": 7}]}",

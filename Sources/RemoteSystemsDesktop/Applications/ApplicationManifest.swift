@@ -132,10 +132,22 @@ private struct ServiceEntry: Decodable {
     ) throws -> AllowedValueSchema? {
         guard container.contains(key) else { return nil }
         let set = try container.decode(ValueSet.self, forKey: key)
-        do {
-            return try AllowedValueSchema(set)
-        } catch {
-            throw container.invalid(key, "is no schema: \(error)")
+        func flaw(_ path: [String], _ text: String) -> DecodingError {
+            let path = container.codingPath + [key] + path.map { FileKey(stringValue: $0) }
+            return .dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: text))
         }
+        let schema: AllowedValueSchema
+        do {
+            schema = try AllowedValueSchema(set)
+        } catch {
+            let what = "'\(error.keyPath)' is a \(error.found ?? "value") and must be a \(error.allowed ?? "part of a schema")."
+            throw flaw([], "'\(key.stringValue)' is no schema: \(what)")
+        }
+        do throws(SchemaFlaw) {
+            try SchemaFlaw.check(set)
+        } catch {
+            throw flaw(error.path, error.text)
+        }
+        return schema
     }
 }

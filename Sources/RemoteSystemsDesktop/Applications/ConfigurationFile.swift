@@ -112,7 +112,7 @@ package struct ConfigurationFile: Sendable {
 // MARK: - For types that are decoded from such files
 
 /// A key as it stands in the file.
-private struct AnyKey: CodingKey {
+struct FileKey: CodingKey {
     var stringValue: String
     var intValue: Int? { nil }
     init(stringValue: String) { self.stringValue = stringValue }
@@ -125,7 +125,7 @@ extension Decoder {
         keyedBy type: Key.Type
     ) throws -> KeyedDecodingContainer<Key> {
         let known = Key.allCases.map(\.stringValue)
-        for key in try self.container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
+        for key in try self.container(keyedBy: FileKey.self).allKeys where !known.contains(key.stringValue) {
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
                     codingPath: self.codingPath + [key],
@@ -146,6 +146,14 @@ extension KeyedDecodingContainer {
             throw self.invalid(key, "takes \(bytes.lowerBound) to \(bytes.upperBound) bytes")
         }
         return text
+    }
+
+    /// A whole number. Of one that is not, JSONDecoder would say neither where it stands nor what is wrong with it.
+    package func wholeNumber(_ key: Key) throws -> Int {
+        guard let number = Int(exactly: try self.decode(Double.self, forKey: key)) else {
+            throw self.invalid(key, "must be a whole number")
+        }
+        return number
     }
 
     /// A string of so many bytes, if the key is there.

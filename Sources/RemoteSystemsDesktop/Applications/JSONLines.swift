@@ -62,7 +62,7 @@ package struct JSONLines {
         default:
             let start = self.position
             while let byte = self.peek, Self.isPartOfWord(byte) { self.position += 1 }
-            guard self.position > start else { throw Broken() }
+            guard Self.isScalar(String(decoding: self.bytes[start..<self.position], as: UTF8.self)) else { throw Broken() }
         }
     }
 
@@ -87,11 +87,35 @@ package struct JSONLines {
         let start = self.position
         while let byte = self.peek, byte != UInt8(ascii: "\"") {
             guard byte >= 0x20 else { throw Broken() }
-            self.position += byte == UInt8(ascii: "\\") ? 2 : 1
+            self.position += 1
+            if byte == UInt8(ascii: "\\") { try self.escape() }
         }
         let end = min(self.position, self.bytes.count)
         try self.take(UInt8(ascii: "\""))
         return String(decoding: self.bytes[start..<end], as: UTF8.self)
+    }
+
+    private mutating func escape() throws(Broken) {
+        guard let byte = self.peek else { throw Broken() }
+        self.position += 1
+        if byte == UInt8(ascii: "u") {
+            let digits = self.bytes[self.position...].prefix(4)
+            guard digits.count == 4, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }) else { throw Broken() }
+            self.position += 4
+        } else if !"\"\\/bfnrt".utf8.contains(byte) {
+            throw Broken()
+        }
+    }
+
+    /// RFC 8259, sections 3 and 6, as far as it can be read: no number is beyond a `Double`.
+    private static func isScalar(_ word: String) -> Bool {
+        if ["true", "false", "null"].contains(word) { return true }
+        let digits = word.hasPrefix("-") ? word.dropFirst() : word[...]
+        guard let first = digits.first, first.isNumber, Double(word)?.isFinite == true else { return false }
+        let second = digits.dropFirst().first
+        let isPadded = first == "0" && second?.isNumber == true
+        let isOpen = digits.last == "." || digits.contains(".e") || digits.contains(".E")
+        return !isPadded && !isOpen && second != "x"
     }
 
     private var peek: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }

@@ -42,7 +42,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
     /// As the file has it; a key of the wrong type is told with its line.
     func decode(_ container: KeyedDecodingContainer<HostSetting>) throws -> Value {
         switch self.kind {
-        case .int: .int(try container.decode(Int.self, forKey: self))
+        case .int: .int(try container.wholeNumber(self))
         case .double: .double(try container.decode(Double.self, forKey: self))
         case .bool: .bool(try container.decode(Bool.self, forKey: self))
         case .string: .string(try container.decode(String.self, forKey: self))
