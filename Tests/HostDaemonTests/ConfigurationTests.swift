@@ -13,6 +13,37 @@ extension HostDaemonTests {
                 .first { $0["event"] as? String == "failed" }?["message"] as? String ?? "\(lines)"
         }
 
+        @Test func `check tells that the program which asks cannot be run, and of a manifest that is a link to nothing`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.configure(#"{"uriPolicy": ["*=ask"], "askProgram": ["/nonexistent"]}"#)
+                let (status, lines) = try await daemon.finish(["host", "check"])
+                #expect(status == 1)
+                #expect(lines.contains { $0.hasPrefix("/nonexistent: ") && $0.contains("askProgram") }, "\(lines)")
+                try daemon.configure(#"{"uriPolicy": ["*=ask"], "askProgram": ["/bin/true"]}"#)
+                let fine = try await daemon.finish(["host", "check"])
+                #expect(fine.0 == 0)
+                let path = "\(daemon.directory)/data/remote-systems/applications/test.link.json"
+                try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/nonexistent/file")
+                let (linked, told) = try await daemon.finish(["host", "check"])
+                #expect(linked == 1)
+                #expect(told.contains { $0.hasPrefix("\(path): ") && $0.contains("link") }, "\(told)")
+            }
+        }
+
+        @Test func `an option that makes no sense, and a place that cannot be, are told by their names`() async throws {
+            try await Daemon.with { daemon in
+                let (status, lines) = try await daemon.finish(["host", "check", "--uri-policy", "foo"])
+                #expect(status == 64)
+                #expect(lines.contains { $0.contains("--uri-policy") && $0.contains("foo") }, "\(lines)")
+                let (install, told) = try await daemon.finish(["host", "install", "--directory", "/proc/nope"])
+                #expect(install == 2)
+                #expect(told.contains { $0.contains("/proc/nope") && $0.contains("No such file") }, "\(told)")
+                #expect(!told.contains { $0.contains("NSCocoa") }, "\(told)")
+            }
+        }
+
         @Test(arguments: [
             ("{\n\"port\": \"high\"\n}", 2, "'port' must be a number."),
             ("{\n\n\"port\": 70000\n}", 3, "'port' takes a port from 0 to 65535."),

@@ -36,7 +36,7 @@ public struct LaunchURI: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether a text is a scheme, in lower or upper case (RFC 3986, section 3.1).
-    static func isScheme(_ text: some StringProtocol) -> Bool {
+    package static func isScheme(_ text: some StringProtocol) -> Bool {
         guard let first = text.utf8.first, isLetter(first), text.utf8.count <= Self.mostSchemeBytes else {
             return false
         }

@@ -59,7 +59,7 @@ extension ApplicationManifest: Decodable {
         application.uriSchemes = Set(
             (try container.decodeIfPresent([String].self, forKey: .schemes) ?? []).map { $0.lowercased() }
         ).sorted()
-        guard application.uriSchemes.count <= 256, application.uriSchemes.allSatisfy(Self.isScheme) else {
+        guard application.uriSchemes.count <= 256, application.uriSchemes.allSatisfy({ LaunchURI.isScheme($0) }) else {
             throw container.invalid(.schemes, "takes 256 URI schemes such as \"player\", without a colon")
         }
         self.application = application
@@ -73,14 +73,6 @@ extension ApplicationManifest: Decodable {
         }
         guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 128 else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
-    }
-
-    /// RFC 3986, section 3.1.
-    private static func isScheme(_ text: String) -> Bool {
-        guard let first = text.utf8.first, (0x61...0x7A).contains(first), text.utf8.count <= 64 else { return false }
-        return text.utf8.allSatisfy {
-            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
-        }
     }
 }
 

@@ -27,7 +27,12 @@ struct HostCheckCommand: Subcommand {
         logger.logLevel = .critical
         let registry = ApplicationRegistry(stateDirectory: settings.stateDirectory, logger: logger)
         let applications = await registry.applications()
-        let problems = registry.problems
+        var problems = registry.problems
+        if let program = settings.askProgram?.first, !FileManager.default.isExecutableFile(atPath: program) {
+            problems.append(
+                ConfigurationFileError(path: program, "This is 'askProgram', and cannot be run: whatever is asked is a no.")
+            )
+        }
         for application in applications {
             try output.json(HostApplicationOutput(application))
             try output.line("\(application.id.printable)  \(application.displayName.printable)")

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import RemoteSystems
 import RemoteSystemsDesktop
 
@@ -166,7 +167,12 @@ extension Error {
         case .fileWriteNoPermission?, .fileReadNoPermission?: "this user may not. For --system, run it as root."
         case .fileWriteOutOfSpace?: "the disk is full."
         case .fileWriteVolumeReadOnly?: "the file system is read-only."
-        default: "\(self)"
+        default:
+            if let error = unsafe (self as? CocoaError)?.userInfo["NSUnderlyingError"] as? POSIXError {
+                unsafe String(cString: strerror(error.code.rawValue)) + "."
+            } else {
+                "the system does not say why."
+            }
         }
     }
 }

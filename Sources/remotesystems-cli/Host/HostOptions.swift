@@ -43,6 +43,9 @@ struct HostOptions: ParsableArguments {
 
     func validate() throws {
         guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port is 0 to 65535.") }
+        for text in self.uriPolicy where HostSettings.rule(text) == nil {
+            throw ValidationError("--uri-policy takes scheme=allow, scheme=ask or scheme=deny, which '\(text)' is not.")
+        }
         guard self.config == nil || self.configIfPresent == nil else {
             throw ValidationError("--config and --config-if-present exclude each other.")
         }

@@ -171,21 +171,20 @@ struct HostSettings: Sendable, Hashable {
     private static func policy(_ rules: [String]) throws(NotTaken) -> [String: URISchemePolicy.Rule] {
         var policy: [String: URISchemePolicy.Rule] = [:]
         for (index, text) in rules.enumerated() {
-            let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 2, parts[0] == "*" || Self.isScheme(parts[0]),
-                let rule = URISchemePolicy.Rule(rawValue: parts[1]),
-                policy.updateValue(rule, forKey: parts[0].lowercased()) == nil
-            else { throw NotTaken(at: index) }
+            guard let (scheme, rule) = Self.rule(text), policy.updateValue(rule, forKey: scheme) == nil else {
+                throw NotTaken(at: index)
+            }
         }
         return policy
     }
 
-    /// RFC 3986, section 3.1.
-    private static func isScheme(_ text: String) -> Bool {
-        guard let first = text.utf8.first, (1...64).contains(text.utf8.count) else { return false }
-        func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte & 0xDF) }
-        return isLetter(first)
-            && text.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }
+    /// `scheme=rule`; `nil` when it is not.
+    static func rule(_ text: String) -> (scheme: String, rule: URISchemePolicy.Rule)? {
+        let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, parts[0] == "*" || LaunchURI.isScheme(parts[0]),
+            let rule = URISchemePolicy.Rule(rawValue: parts[1])
+        else { return nil }
+        return (parts[0].lowercased(), rule)
     }
 }
 
