@@ -131,7 +131,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what it starts gets the stated environment and the state directory, and leaves no zombie`() async throws {
+        @Test func `what it starts gets the stated environment, and leaves no zombie`() async throws {
             try await Desktop.with { desktop in
                 let output = "\(desktop.directory)/one.record"
                 try desktop.install(

@@ -26,7 +26,8 @@ extension HostDaemonTests {
                 }
                 try daemon.install("test.player", start: try daemon.exec("test.player"))
                 try daemon.installHandler("test")
-                try "[Default Applications]\nx-scheme-handler/test=handler.desktop\nx-scheme-handler/tel=\(ids[0]).desktop\n"
+                let handlers = "x-scheme-handler/test=handler.desktop\nx-scheme-handler/tel=\(ids[0]).desktop"
+                try "[Default Applications]\n\(handlers)\n"
                     .write(toFile: "\(daemon.directory)/config/mimeapps.list", atomically: true, encoding: .utf8)
                 try daemon.configure(#"{"startTimeout": 1, "uriPolicy": ["test=allow"]}"#)
                 let bus = try ChildProcess(["python3", "-c", Self.bus, "\(daemon.directory)/bus", silence.rawValue])

@@ -98,13 +98,14 @@ extension HostDaemonTests {
                     }
                     process.send(SIGKILL)
                     let (_, error, _) = try await call
-                    #expect(error?.message.contains("ended, before the connection was open") == true, "\(error.debugDescription)")
+                    let message = error?.message ?? ""
+                    #expect(message.contains("ended, before the connection was open"), "\(message)")
                     #expect(error?.canRetry == true)
                 }
             }
         }
 
-        @Test func `a manifest that names a scheme which its program does not open is what the launcher hears of (X-20)`()
+        @Test func `a manifest whose program does not open its scheme is what the launcher hears of (X-20)`()
             async throws
         {
             try await Daemon.with { daemon in

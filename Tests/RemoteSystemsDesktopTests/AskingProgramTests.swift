@@ -22,8 +22,7 @@ import Testing
         )
     }
 
-    @Test func `questions are asked in the order in which they came, and one that has left is passed over`() async throws
-    {
+    @Test func `questions are asked in the order of their coming, and one that left is passed over`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ask-\(UUID())").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }

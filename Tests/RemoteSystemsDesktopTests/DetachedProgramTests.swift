@@ -13,7 +13,9 @@ import Testing
         (["/bin/true", "a\0b"], EINVAL),
     ])
     func `what cannot be started is an error with its number`(arguments: [String], number: Int32) {
-        #expect(throws: DetachedProgram.StartError(number: number)) { try DetachedProgram(arguments, environment: [:]).start() }
+        #expect(throws: DetachedProgram.StartError(number: number)) {
+            try DetachedProgram(arguments, environment: [:]).start()
+        }
     }
 
     @Test func `a directory that is not there is an error`() {

@@ -132,7 +132,8 @@ private struct ServiceEntry: Decodable {
         do {
             schema = try AllowedValueSchema(set)
         } catch {
-            let what = "'\(error.keyPath)' is a \(error.found ?? "value") and must be a \(error.allowed ?? "part of a schema")."
+            let (found, allowed) = (error.found ?? "value", error.allowed ?? "part of a schema")
+            let what = "'\(error.keyPath)' is a \(found) and must be a \(allowed)."
             throw flaw([], "'\(key.stringValue)' is no schema: \(what)")
         }
         do throws(SchemaFlaw) {

@@ -93,7 +93,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                     }
                     guard let file = try ConfigurationFile(path: path, limit: ApplicationManifest.largestFile) else {
                         // It may have gone this moment; a link stays.
-                        guard (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil else { continue }
+                        guard (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil else {
+                            continue
+                        }
                         throw ConfigurationFileError(path: path, "This is a link to a file that is not there.")
                     }
                     let manifest = try ApplicationManifest(file)

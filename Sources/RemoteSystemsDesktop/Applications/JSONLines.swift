@@ -62,7 +62,8 @@ package struct JSONLines {
         default:
             let start = self.position
             while let byte = self.peek, Self.isPartOfWord(byte) { self.position += 1 }
-            guard Self.isScalar(String(decoding: self.bytes[start..<self.position], as: UTF8.self)) else { throw Broken() }
+            let word = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+            guard Self.isScalar(word) else { throw Broken() }
         }
     }
 
@@ -100,7 +101,9 @@ package struct JSONLines {
         self.position += 1
         if byte == UInt8(ascii: "u") {
             let digits = self.bytes[self.position...].prefix(4)
-            guard digits.count == 4, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }) else { throw Broken() }
+            guard digits.count == 4, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }) else {
+                throw Broken()
+            }
             self.position += 4
         } else if !"\"\\/bfnrt".utf8.contains(byte) {
             throw Broken()

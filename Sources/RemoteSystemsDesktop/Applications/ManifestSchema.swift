@@ -19,7 +19,8 @@ struct SchemaFlaw: Error, Hashable {
     static func check(_ schema: ValueSet) throws(SchemaFlaw) {
         try Self.check(schema, knowing: ["base"], at: [])
         if let base = schema["base"]?.string, !Self.profiles.contains(base) {
-            throw SchemaFlaw(path: ["base"], text: "'base' is one of \(Self.profiles.sorted().joined(separator: ", ")).")
+            let known = Self.profiles.sorted().joined(separator: ", ")
+            throw SchemaFlaw(path: ["base"], text: "'base' is one of \(known).")
         }
     }
 
@@ -33,7 +34,8 @@ struct SchemaFlaw: Error, Hashable {
     private static func check(_ descriptor: ValueSet, isField: Bool, at path: [String]) throws(SchemaFlaw) {
         let type = descriptor["type"]?.string ?? "any"
         guard Self.types.contains(type) else {
-            throw SchemaFlaw(path: path + ["type"], text: "'type' is one of \(Self.types.sorted().joined(separator: ", ")).")
+            let known = Self.types.sorted().joined(separator: ", ")
+            throw SchemaFlaw(path: path + ["type"], text: "'type' is one of \(known).")
         }
         let common: Set<String> = isField ? ["type", "required"] : ["type"]
         switch type {

@@ -30,7 +30,7 @@ struct HostCheckCommand: Subcommand {
         var problems = registry.problems
         if let program = settings.askProgram?.first, !FileManager.default.isExecutableFile(atPath: program) {
             problems.append(
-                ConfigurationFileError(path: program, "This is 'askProgram', and cannot be run: whatever is asked is a no.")
+                ConfigurationFileError(path: program, "'askProgram' cannot be run: whatever is asked is a no.")
             )
         }
         for application in applications {
