@@ -226,8 +226,8 @@ extension CommandTests {
             try await Self.with { sandbox, address in
                 let info = try await sandbox.run("info", address, "--loopback")
                 #expect(info.status == 0, "\(info.errors)")
-                #expect(info.lines.first == "name:         atlas (this one)")
-                #expect(info.lines.contains("capabilities: appService"))
+                #expect(info.lines.first == "name:          atlas (this one)")
+                #expect(info.lines.contains("capabilities:  appService"))
                 #expect(info.lines.allSatisfy { $0.count <= 80 })
                 let json = try await sandbox.run("info", address, "--loopback", "--json")
                 let system = try #require(json.event("system"))
