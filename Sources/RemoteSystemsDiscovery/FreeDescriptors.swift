@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+// Whichever of the two a build reads first is where `pollfd` is from.
+import CRemoteSystemsAvahi
 import Glibc
 
 /// The files and sockets that this process may open. Libraries that are given none end the process, so it is asked before.
