@@ -125,6 +125,11 @@ import ValueSets
         (#"{"x":{"a":[1,1e309]}}"#, .notRepresentable, 13, "x.a[1]"), ("-1e400", .notRepresentable, 0, ""),
         ("[1e99999999999999999999]", .notRepresentable, 1, "[0]"), ("1e-400", .notRepresentable, 0, ""),
         ("[0.1e-99999999999999999999]", .notRepresentable, 1, "[0]"),
+        // Exponents at the ends of what an integer holds.
+        ("[1.5e-9223372036854775808]", .notRepresentable, 1, "[0]"),
+        ("[1.5e-9223372036854775807]", .notRepresentable, 1, "[0]"),
+        ("[10e9223372036854775807]", .notRepresentable, 1, "[0]"),
+        ("[1.0e-9223372036854775808]", .notRepresentable, 1, "[0]"),
         (#"{"$double":1e400}"#, .notRepresentable, 11, ""),
         (#"{"a":18446744073709551616}"#, .notRepresentable, 5, "a"), ("[1e20]", .notRepresentable, 1, "[0]"),
         (#"{"a":{"$uuid":"1"}}"#, .invalidJSON, 14, "a"), (#"{"a":[{"$when":1}]}"#, .invalidJSON, 7, "a[0]"),

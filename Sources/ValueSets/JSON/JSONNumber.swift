@@ -49,9 +49,11 @@ struct JSONNumber {
         guard !self.fraction.isEmpty || !self.exponent.isEmpty else { return self.whole }
         guard !self.isZero else { return [UInt8(ascii: "0")] }
         let written = String(decoding: self.exponent, as: UTF8.self)
-        let exponent = written.isEmpty ? 0 : Int(written) ?? (written.hasPrefix("-") ? .min : .max) / 2
+        // Beyond this no text is long enough to make up for it, and nothing below overflows.
+        let most = 1 << 40
+        let exponent = written.isEmpty ? 0 : Int(written) ?? (written.hasPrefix("-") ? -most : most)
         var digits = self.whole + self.fraction
-        var places = self.fraction.count - exponent
+        var places = self.fraction.count - min(max(exponent, -most), most)
         while digits.last == UInt8(ascii: "0") {
             digits.removeLast()
             places -= 1
