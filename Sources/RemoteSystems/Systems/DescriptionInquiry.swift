@@ -23,6 +23,14 @@ struct DescriptionInquiry: Sendable {
         var isProximal: Bool
     }
 
+    /// Asks the process there, and what else it says to run on its machine.
+    func askAll() async throws -> (Answer, running: [SystemDescription.Application]) {
+        let answer = try await self.ask()
+        let running = await self.ask(answer.description.running, of: answer.systemID)
+        try Task.checkCancellation()
+        return (answer, running)
+    }
+
     /// Asks the process there, or the application of its system with that id, to whose port it sends the connection.
     func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Answer {
         let connector = try self.origin.connector()

@@ -36,26 +36,16 @@ extension RemoteSystem {
         }
         let origin = LocalSystem(configuration)
         let endpoint = Endpoint(host: host, port: port)
-        let inquiry = DescriptionInquiry(origin: origin, endpoint: endpoint)
-        let answer = try await inquiry.ask()
-        let running = await inquiry.ask(answer.description.running, of: answer.systemID)
-        try Task.checkCancellation()
-        return RemoteSystem(
-            answer,
-            running: running,
-            own: try origin.security().systemID,
-            endpoint: endpoint,
-            origin: origin
-        )
+        let (answer, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()
+        return try RemoteSystem(answer, running: running, endpoint: endpoint, origin: origin)
     }
 
     private init(
         _ answer: DescriptionInquiry.Answer,
         running: [SystemDescription.Application],
-        own: SystemID,
         endpoint: Endpoint,
         origin: LocalSystem
-    ) {
+    ) throws {
         let description = answer.description
         let id = answer.systemID
         var applications: [RemoteSystemApplication] = []
@@ -80,7 +70,7 @@ extension RemoteSystem {
             modelDisplayName: description.model,
             discoveryType: answer.isProximal ? .proximal : .cloud,
             authorizationKind: .sameUser,
-            isLocal: id == own,
+            isLocal: try id == origin.security().systemID,
             applications: applications.sorted { $0.id < $1.id },
             origin: origin
         )
