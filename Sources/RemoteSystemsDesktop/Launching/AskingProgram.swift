@@ -114,6 +114,7 @@ package actor AskingProgram {
         await withTaskGroup(of: Result?.self) { group in
             group.addTask { await body() }
             group.addTask {
+                // A person's time, and a process's: no clock of a test moves either.
                 try? await Task.sleep(until: deadline, clock: .continuous)
                 return nil
             }

@@ -5,6 +5,8 @@ import FoundationEssentials
 import ValueSets
 
 /// Whatever the bytes, every reader must refuse them with an error or keep the rules of what it gives; never crash.
+///
+/// Ending the process is how libFuzzer is told that a rule was broken.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = [UInt8](UnsafeBufferPointer(start: start, count: count))
