@@ -22,13 +22,27 @@ public final class AppServiceConnection: Sendable {
         case closed(AppServiceClosedStatus)
     }
 
-    /// What sending needs to know.
-    private struct Open {
-        var connection: Connection
-        var requestSchema: AllowedValueSchema
-        var responseSchema: AllowedValueSchema
-        var requestTimeout: TimeAmount
-        var info: RemoteSystemConnectionInfo
+    /// What sending needs to know. Shared: handed from hand to hand for each message, a structure would be retained field by field.
+    private final class Open: Sendable {
+        let connection: Connection
+        let requestSchema: AllowedValueSchema
+        let responseSchema: AllowedValueSchema
+        let requestTimeout: TimeAmount
+        let info: RemoteSystemConnectionInfo
+
+        init(
+            connection: Connection,
+            requestSchema: AllowedValueSchema,
+            responseSchema: AllowedValueSchema,
+            requestTimeout: TimeAmount,
+            info: RemoteSystemConnectionInfo
+        ) {
+            self.connection = connection
+            self.requestSchema = requestSchema
+            self.responseSchema = responseSchema
+            self.requestTimeout = requestTimeout
+            self.info = info
+        }
     }
 
     private struct Guarded {
@@ -82,7 +96,7 @@ public final class AppServiceConnection: Sendable {
     /// A connection that nobody holds any more is given up.
     deinit {
         guard case .open(let open) = self.guarded.withLock({ $0.state }) else { return }
-        Task { [connection = open.connection] in await connection.abort() }
+        open.connection.abort()
     }
 
     /// Runs tasks on the connection's event loop; `nil` unless it is open.
@@ -156,7 +170,7 @@ public final class AppServiceConnection: Sendable {
             handler: self.handler(own: own)
         )
         guard let schema = self.publishedSchema(of: connection, route) else {
-            await connection.abort()
+            connection.abort()
             throw TransportError(
                 .protocolViolation,
                 "The schema that the service publishes cannot be read.",
@@ -176,7 +190,7 @@ public final class AppServiceConnection: Sendable {
             return true
         }
         guard isStillWanted else {
-            await connection.abort()
+            connection.abort()
             throw RemoteSystemError(.connectionClosed, "It was closed while it was being opened.", side: .local)
         }
         self.isOpen.succeed(())
@@ -332,7 +346,7 @@ public final class AppServiceConnection: Sendable {
     /// Gives the connection up at once. What is under way ends with ``AppServiceResponseStatus/unknown``.
     public func cancel() async {
         switch self.guarded.withLock({ $0.state }) {
-        case .open(let open): await open.connection.abort()
+        case .open(let open): open.connection.abort()
         case .idle, .opening: self.ended(.cancelled)
         case .closed: break
         }

@@ -24,35 +24,70 @@ extension AppServiceRequest {
 
 extension Reply {
     /// What a handler makes of a request, as it goes on the wire. Whatever the handler throws becomes an answer.
+    ///
+    /// - Parameter noteUnknown: is told of an error that nobody explains to the caller.
     static func from(
         _ request: AppServiceRequest,
         checking schema: AllowedValueSchema,
         responseSchema: AllowedValueSchema,
+        onUnknownError noteUnknown: (any Error) -> Void = { _ in },
         _ handler: (AppServiceRequest) async throws -> ValueSet
     ) async -> Reply {
+        if let objection = Reply(objectingTo: request.message, schema) { return objection }
         do {
-            try schema.validate(request.message)
+            return Reply(try await handler(request), responseSchema)
         } catch {
-            return Reply(status: .failure, failure: WireFailure("The message is not allowed here: \(error)"))
+            return Reply(error, onUnknownError: noteUnknown)
         }
-        let answer: ValueSet
+    }
+
+    /// The same of a handler that awaits nothing.
+    static func from(
+        _ request: AppServiceRequest,
+        checking schema: AllowedValueSchema,
+        responseSchema: AllowedValueSchema,
+        onUnknownError noteUnknown: (any Error) -> Void,
+        _ handler: (AppServiceRequest) throws -> ValueSet
+    ) -> Reply {
+        if let objection = Reply(objectingTo: request.message, schema) { return objection }
         do {
-            answer = try await handler(request)
-        } catch let failure as AppServiceFailure {
-            return Reply(
+            return Reply(try handler(request), responseSchema)
+        } catch {
+            return Reply(error, onUnknownError: noteUnknown)
+        }
+    }
+
+    /// `nil` for a message that the schema allows.
+    private init?(objectingTo message: ValueSet, _ schema: AllowedValueSchema) {
+        do {
+            try schema.validate(message)
+            return nil
+        } catch {
+            self.init(status: .failure, failure: WireFailure("The message is not allowed here: \(error)"))
+        }
+    }
+
+    private init(_ answer: ValueSet, _ schema: AllowedValueSchema) {
+        do {
+            try schema.validate(answer)
+            self.init(message: answer)
+        } catch {
+            self.init(status: .failure, failure: WireFailure("The service's answer is not allowed: \(error)"))
+        }
+    }
+
+    private init(_ error: any Error, onUnknownError noteUnknown: (any Error) -> Void) {
+        switch error {
+        case let failure as AppServiceFailure:
+            self.init(
                 status: ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue)),
                 failure: WireFailure(failure.message, canRetry: failure.canRetry)
             )
-        } catch is CancellationError {
-            return Reply(status: .failure, failure: WireFailure("The request was cancelled.", canRetry: true))
-        } catch {
-            return Reply(status: .failure, failure: WireFailure("The service failed to handle the request."))
+        case is CancellationError:
+            self.init(status: .failure, failure: WireFailure("The request was cancelled.", canRetry: true))
+        default:
+            noteUnknown(error)
+            self.init(status: .failure, failure: WireFailure("The service failed to handle the request."))
         }
-        do {
-            try responseSchema.validate(answer)
-        } catch {
-            return Reply(status: .failure, failure: WireFailure("The service's answer is not allowed: \(error)"))
-        }
-        return Reply(message: answer)
     }
 }

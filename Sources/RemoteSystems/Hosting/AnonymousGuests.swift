@@ -66,7 +66,7 @@ extension AcceptedConnection {
         var accepted = self
         accepted.opened = { [opened = self.opened] connection in
             guard guests.enter(connection) else {
-                return connection.assumeIsolated { $0.abort(.resourceLimitsExceeded) }
+                return connection.abort(.resourceLimitsExceeded)
             }
             opened(connection)
         }

@@ -57,7 +57,7 @@ final class HostConnections: Sendable {
             return true
         }
         guard isIn else {
-            connection.assumeIsolated { $0.abort(.resourceLimitsExceeded) }
+            connection.abort(.resourceLimitsExceeded)
             return false
         }
         connection.onClose { _ in self.state.withLock { $0.open[id] = nil } }

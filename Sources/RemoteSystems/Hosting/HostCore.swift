@@ -166,10 +166,11 @@ actor HostCore {
                 schema: service.schema.valueSet
             ),
             limits: limits,
-            handler: { request, connection in await serving.respond(to: request, on: connection) },
+            immediateHandler: serving.respondAtOnce,
+            handler: serving.respond,
             opened: { connection in
                 guard self.connections.enter(connection) else { return }
-                connection.assumeIsolated { serving.opened($0) }
+                serving.opened(connection)
             }
         )
     }
@@ -195,15 +196,13 @@ actor HostCore {
                 await withDiscardingTaskGroup { group in
                     for connection in open {
                         group.addTask {
-                            if Task.isCancelled { await connection.abort() } else { await connection.close() }
+                            if Task.isCancelled { connection.abort() } else { await connection.close() }
                         }
                     }
                 }
             }
         } onCancel: {
-            for connection in self.connections.all {
-                Task { await connection.abort() }
-            }
+            for connection in self.connections.all { connection.abort() }
         }
         self.answers.stop()
     }

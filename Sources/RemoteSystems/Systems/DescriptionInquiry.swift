@@ -64,7 +64,7 @@ struct DescriptionInquiry: Sendable {
             await connection.close()
             return Answer(description: description, systemID: connection.peer.systemID, isProximal: isProximal)
         } catch {
-            await connection.abort()
+            connection.abort()
             throw error
         }
     }

@@ -110,7 +110,7 @@ actor WatcherRun {
         case .expectDescription(let connection, let instance, let attempt):
             try? await self.time.sleep(for: Self.descriptionTime)
             guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
-            await connection.abort()
+            connection.abort()
         case .followAccount:
             await self.local.followAccount { self.tellOfExpulsions() }
         case .exchangeExpulsions(let connection):
@@ -121,10 +121,6 @@ actor WatcherRun {
                 for connection in self.connections { self.renewIfDue(over: connection) }
             }
         }
-    }
-
-    private nonisolated func start(_ work: @escaping @Sendable () async -> Void) {
-        Task(executorPreference: self.local.environment.taskExecutor) { await work() }
     }
 
     // MARK: Discovery
@@ -217,7 +213,7 @@ actor WatcherRun {
                 self.addJob.yield(.presence(instance: instance, attempt: self.nextAttempt, endpoints: endpoints))
             case .disconnect(let instance):
                 if let connection = self.attempts.removeValue(forKey: instance)?.connection {
-                    self.start { await connection.abort() }
+                    connection.abort()
                 }
             case .doubt(let instance):
                 self.attempts[instance]?.connection?.doubt(within: Self.answerTime)
@@ -259,13 +255,13 @@ actor WatcherRun {
             self.forgetIfGone(instance)
             return
         }
-        guard self.attempts[instance]?.number == attempt else { return await connection.abort(.completed) }
+        guard self.attempts[instance]?.number == attempt else { return connection.abort(.completed) }
         self.noteConnected(connection, instance: instance)
         self.addJob.yield(.expectDescription(connection, instance: instance, attempt: attempt))
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
         } onCancel: {
-            self.start { await connection.abort(.completed) }
+            connection.abort(.completed)
         }
         guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
         self.obey(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))

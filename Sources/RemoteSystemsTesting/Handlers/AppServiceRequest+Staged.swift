@@ -72,7 +72,7 @@ extension AppService {
     ///   allowed.
     public func respond(to request: AppServiceRequest) async throws -> ValueSet {
         try Self.check(request.message, self.schema)
-        let answer = try await self.provider.respond(to: request)
+        let answer = try await self.answer(to: request)
         try Self.check(answer, self.responseSchema)
         return answer
     }

@@ -41,15 +41,21 @@ package final class EventLoopTaskExecutor: TaskExecutor {
 
     /// Runs what has been enqueued, on the event loop. What is enqueued by that gets a turn of its own, so that I/O comes in between.
     func runJobs() {
-        let jobs = self.jobs.withLock { jobs in
+        var taken = self.jobs.withLock { jobs in
             jobs.isTurnDue = false
             var taken: [UnownedJob] = []
             swap(&taken, &jobs.waiting)
             return taken
         }
-        for job in jobs {
+        guard !taken.isEmpty else { return }
+        for job in taken {
             // Isolated to no actor: most of what runs here is not either, and would be enqueued again to get away from one.
             unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
         }
+        // The next ones need not ask for memory.
+        taken.removeAll(keepingCapacity: taken.count <= Self.mostKept)
+        self.jobs.withLock { if $0.waiting.isEmpty { swap(&taken, &$0.waiting) } }
     }
+
+    private static var mostKept: Int { 256 }
 }

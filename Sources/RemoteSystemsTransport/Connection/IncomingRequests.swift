@@ -85,8 +85,6 @@ struct IncomingRequests<Request> {
         return .answerCancelled(removed.request)
     }
 
-    func isRunning(id: UInt64) -> Bool { self.running[id] != nil }
-
     mutating func finished(id: UInt64) -> Bool {
         guard let finished = self.running.removeValue(forKey: id) else { return false }
         self.bytes -= finished.bytes
@@ -94,7 +92,7 @@ struct IncomingRequests<Request> {
     }
 
     mutating func nextRequest() -> (UInt64, Request)? {
-        guard self.mayStart, let next = self.queued.popFirst() else { return nil }
+        guard !self.queued.isEmpty, self.mayStart, let next = self.queued.popFirst() else { return nil }
         self.running[next.id] = next.running
         // Its deadline may have passed in the queue, where nobody looks at it.
         self.earliestDeadline = min(self.earliestDeadline, next.running.deadline)

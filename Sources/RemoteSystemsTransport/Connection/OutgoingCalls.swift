@@ -143,7 +143,7 @@ struct OutgoingCalls<Call> {
             self.pendingBytes += bytes
             return .writeHeld
         }
-        guard self.hasRoom, let next = self.waiting.popFirst() else { return .nothing }
+        guard !self.waiting.isEmpty, self.hasRoom, let next = self.waiting.popFirst() else { return .nothing }
         self.encoding = (next.id, Pending(call: next.call, deadline: next.deadline, bytes: 0))
         return .encode(id: next.id, next.call)
     }

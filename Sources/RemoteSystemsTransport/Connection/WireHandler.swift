@@ -3,37 +3,37 @@
 
 internal import NIOCore
 
-/// Tells a ``Connection`` what happens to its channel. Decides nothing.
+/// Tells a ``ConnectionDriver`` what happens to its channel. Decides nothing.
 final class WireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    private let connection: Connection
+    private let driver: ConnectionDriver
 
-    init(connection: Connection) {
-        self.connection = connection
+    init(driver: ConnectionDriver) {
+        self.driver = driver
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
-        self.connection.assumeIsolated { $0.received(bytes) }
+        self.driver.received(bytes)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        self.connection.assumeIsolated { $0.readCompleted() }
+        self.driver.readCompleted()
         context.fireChannelReadComplete()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        self.connection.assumeIsolated { $0.writabilityChanged() }
+        self.driver.writabilityChanged()
         context.fireChannelWritabilityChanged()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.connection.assumeIsolated { $0.channelInactive() }
+        self.driver.channelInactive()
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.connection.assumeIsolated { $0.channelFailed(error) }
+        self.driver.channelFailed(error)
     }
 }

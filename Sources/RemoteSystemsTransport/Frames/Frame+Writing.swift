@@ -13,95 +13,66 @@ extension ByteBuffer {
         key: [UInt8]? = nil,
         limit: Int
     ) throws(TransportError) {
-        try self.writeFrame(.request, elements: key == nil ? 4 : 5, limit: limit) { writer throws(ValueSetError) in
-            writer.writeUnsigned(id)
-            writer.writeUnsigned(timeoutMilliseconds)
-            try writer.write(message)
-            if let key { writer.writeBytes(key) }
-        }
+        try self.writeFrame(
+            CBORArray(Frame.Kind.request.rawValue, id, timeoutMilliseconds, message, last: key.map { .bytes($0) }),
+            limit: limit
+        )
     }
 
     mutating func writeResponse(id: UInt64, _ reply: Reply, limit: Int) throws(TransportError) {
-        try self.writeFrame(.response, elements: reply.failure == nil ? 4 : 5, limit: limit) {
-            writer throws(ValueSetError) in
-            writer.writeUnsigned(id)
-            writer.writeUnsigned(reply.status.rawValue)
-            try writer.write(reply.message)
-            if let failure = reply.failure { try writer.write(failure.valueSet) }
-        }
+        let failure = reply.failure.map { CBORArray.Last.set($0.valueSet) }
+        try self.writeFrame(
+            CBORArray(Frame.Kind.response.rawValue, id, reply.status.rawValue, reply.message, last: failure),
+            limit: limit
+        )
     }
 
     mutating func writeFrame(_ frame: Frame, limit: Int) throws(TransportError) {
         switch frame {
         case .hello(let hello):
-            try self.writeFrame(.hello, elements: 2, limit: limit) { writer throws(ValueSetError) in
-                try writer.write(hello.valueSet)
-            }
+            try self.writeFrame(CBORArray(Frame.Kind.hello.rawValue, nil, nil, hello.valueSet), limit: limit)
         case .accept(let acceptance):
-            try self.writeFrame(.accept, elements: 2, limit: limit) { writer throws(ValueSetError) in
-                try writer.write(acceptance.valueSet)
-            }
+            try self.writeFrame(CBORArray(Frame.Kind.accept.rawValue, nil, nil, acceptance.valueSet), limit: limit)
         case .refuse(let status, let failure):
-            try self.writeFrame(.refuse, elements: 3, limit: limit) { writer throws(ValueSetError) in
-                writer.writeUnsigned(status.rawValue)
-                try writer.write(failure.valueSet)
-            }
+            try self.writeFrame(
+                CBORArray(Frame.Kind.refuse.rawValue, status.rawValue, nil, failure.valueSet),
+                limit: limit
+            )
         case .request(let id, let timeout, let message, let key):
             try self.writeRequest(id: id, timeoutMilliseconds: timeout, message: message, key: key, limit: limit)
         case .response(let id, let status, let message, let failure):
             try self.writeResponse(id: id, Reply(status: status, message: message, failure: failure), limit: limit)
         case .cancel(let id):
-            try self.writeFrame(.cancel, id)
+            try self.writeFrame(CBORArray(Frame.Kind.cancel.rawValue, id), limit: limit)
         case .ping(let token):
-            try self.writeFrame(.ping, token)
+            try self.writeFrame(CBORArray(Frame.Kind.ping.rawValue, token), limit: limit)
         case .pong(let token):
-            try self.writeFrame(.pong, token)
+            try self.writeFrame(CBORArray(Frame.Kind.pong.rawValue, token), limit: limit)
         case .close(let status, let failure):
-            try self.writeFrame(.close, elements: failure == nil ? 2 : 3, limit: limit) {
-                writer throws(ValueSetError) in
-                writer.writeUnsigned(status.rawValue)
-                if let failure { try writer.write(failure.valueSet) }
-            }
+            try self.writeFrame(
+                CBORArray(Frame.Kind.close.rawValue, status.rawValue, nil, failure?.valueSet),
+                limit: limit
+            )
         case .malformed, .unknown:
             // Names for what was received; nothing is ever sent as such.
             break
         }
     }
 
-    private mutating func writeFrame(_ kind: Frame.Kind, _ number: UInt64) throws(TransportError) {
-        try self.writeFrame(kind, elements: 2, limit: .max) { writer throws(ValueSetError) in
-            writer.writeUnsigned(number)
-        }
-    }
-
-    @inline(__always)
-    private mutating func writeFrame(
-        _ kind: Frame.Kind,
-        elements: Int,
-        limit: Int,
-        _ body: (inout CBORWriter) throws(ValueSetError) -> Void
-    ) throws(TransportError) {
-        let start = self.writerIndex
-        self.writeInteger(0, as: UInt32.self)
+    private mutating func writeFrame(_ frame: CBORArray, limit: Int) throws(TransportError) {
+        let size: Int
         do throws(ValueSetError) {
-            try self.writeCBOR { writer throws(ValueSetError) in
-                writer.writeArrayHead(count: elements)
-                writer.writeUnsigned(kind.rawValue)
-                try body(&writer)
-            }
+            size = try frame.size()
         } catch {
-            self.moveWriterIndex(to: start)
             throw TransportError(.invalidMessage, "The message cannot be sent: \(error)", side: .local, cause: error)
         }
-        let length = self.writerIndex - start - FrameDecoder.lengthBytes
-        guard length <= limit else {
-            self.moveWriterIndex(to: start)
+        guard size <= limit else {
             throw TransportError(
                 .messageTooLarge,
-                "The message takes \(length) bytes; the other side takes at most \(limit). Send less, or in parts.",
+                "The message takes \(size) bytes; the other side takes at most \(limit). Send less, or in parts.",
                 side: .local
             )
         }
-        self.setInteger(UInt32(length), at: start)
+        self.writeLengthPrefixed(frame, size: size)
     }
 }

@@ -44,15 +44,9 @@ enum JoinMessage: Sendable, Hashable {
     // MARK: Writing
 
     func write(to buffer: inout ByteBuffer) throws(ValueSetError) {
-        let start = buffer.writerIndex
-        buffer.writeInteger(0, as: UInt32.self)
         let (kind, map) = self.parts
-        try buffer.writeCBOR { writer throws(ValueSetError) in
-            writer.writeArrayHead(count: 2)
-            writer.writeUnsigned(kind.rawValue)
-            try writer.write(map)
-        }
-        buffer.setInteger(UInt32(buffer.writerIndex - start - FrameDecoder.lengthBytes), at: start)
+        let frame = CBORArray(kind.rawValue, nil, nil, map)
+        buffer.writeLengthPrefixed(frame, size: try frame.size())
     }
 
     private var parts: (Kind, ValueSet) {

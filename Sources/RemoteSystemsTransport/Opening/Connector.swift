@@ -99,7 +99,7 @@ package struct Connector: Sendable {
                 case .success(let connection):
                     group.cancelAll()
                     // One that made it at the same moment is not needed.
-                    for try await case .success(let spare)? in group { await spare.abort() }
+                    for try await case .success(let spare)? in group { spare.abort() }
                     return connection
                 case .failure(let error):
                     running -= 1

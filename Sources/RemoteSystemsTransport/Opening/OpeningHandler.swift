@@ -17,6 +17,8 @@ package enum Admission: Sendable {
 package struct AcceptedConnection: Sendable {
     package var acceptance: Acceptance
     package var limits: ConnectionLimits
+    /// Answers what can be answered without a task; asked first.
+    package var immediateHandler: ImmediateHandler?
     package var handler: RequestHandler
     /// Called once, when the connection is open.
     package var opened: @Sendable (Connection) -> Void
@@ -24,11 +26,13 @@ package struct AcceptedConnection: Sendable {
     package init(
         acceptance: Acceptance,
         limits: ConnectionLimits,
+        immediateHandler: ImmediateHandler? = nil,
         handler: @escaping RequestHandler,
         opened: @escaping @Sendable (Connection) -> Void
     ) {
         self.acceptance = acceptance
         self.limits = limits
+        self.immediateHandler = immediateHandler
         self.handler = handler
         self.opened = opened
     }
@@ -252,19 +256,19 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
             limits: accepted.limits,
             decoder: self.decoder,
             logger: self.logger,
+            immediateHandler: accepted.immediateHandler,
             handler: accepted.handler
         )
+        let driver = connection.driver.value
         do {
-            try context.pipeline.syncOperations.addHandler(WireHandler(connection: connection), position: .after(self))
+            try context.pipeline.syncOperations.addHandler(WireHandler(driver: driver), position: .after(self))
             self.finish()
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(connection)
             done(connection)
             // What came along with the opening's last frame belongs to the open connection.
-            connection.assumeIsolated {
-                $0.handleFrames()
-                $0.readCompleted()
-            }
+            driver.handleFrames()
+            driver.readCompleted()
         } catch {
             self.fail(
                 TransportError(.unreachable, "The connection broke.", side: .network, cause: error),

@@ -36,6 +36,11 @@ struct CBORSink {
     }
 
     @inline(__always)
+    mutating func write(bigEndian integer: UInt32) {
+        unsafe claim(MemoryLayout<UInt32>.size).storeBytes(of: integer.bigEndian, as: UInt32.self)
+    }
+
+    @inline(__always)
     mutating func write<Integer: FixedWidthInteger>(_ initial: UInt8, _ integer: Integer) {
         let start = unsafe claim(1 + MemoryLayout<Integer>.size)
         unsafe start.storeBytes(of: initial, as: UInt8.self)

@@ -47,7 +47,7 @@ import ValueSets
             hello: local.hello(service: DiagnosisService.name, package: nil, limits: connector.limits)
         ) { _, _ in Reply() }
         try await body(connection)
-        await connection.abort(.completed)
+        connection.abort(.completed)
     }
 
     @Test func `two that see and reach each other find nothing wrong`() async throws {

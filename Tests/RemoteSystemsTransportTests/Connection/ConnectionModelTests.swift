@@ -33,7 +33,7 @@ private struct World {
         case close(CloseStatus)
     }
 
-    struct Side {
+    final class Side {
         var machine: ConnectionStateMachine<UInt64, UInt64>
         var limits: ConnectionLimits
         /// On its way to this side.
@@ -49,6 +49,11 @@ private struct World {
         /// Cancelled before they were started.
         var skipped: Set<UInt64> = []
         var isFinished = false
+
+        init(machine: consuming ConnectionStateMachine<UInt64, UInt64>, limits: ConnectionLimits) {
+            self.machine = machine
+            self.limits = limits
+        }
     }
 
     struct Broken: Error { var what: String }

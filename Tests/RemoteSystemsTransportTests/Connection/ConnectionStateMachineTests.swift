@@ -8,14 +8,14 @@ import Testing
 
 typealias TestMachine = ConnectionStateMachine<String, String>
 
-@Suite struct ConnectionStateMachineTests {
+@Suite final class ConnectionStateMachineTests {
     private var machine = TestMachine(
         limits: ConnectionLimits(),
         peer: PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024),
         now: .at(0)
     )
 
-    private mutating func send(_ call: String) -> UInt64 {
+    private func send(_ call: String) -> UInt64 {
         let id = self.machine.reserveID()
         if case .encode = self.machine.submit(id: id, call, deadline: .distantFuture) {
             _ = self.machine.encoded(id: id, bytes: 10)
@@ -23,11 +23,11 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         return id
     }
 
-    private mutating func receive(_ id: UInt64) -> OnRequest<String> {
+    private func receive(_ id: UInt64) -> OnRequest<String> {
         self.machine.receivedRequest(id: id, bytes: 10, deadline: .distantFuture, request: "request")
     }
 
-    private mutating func steps() -> [String] {
+    private func steps() -> [String] {
         var steps: [String] = []
         while steps.count < 100 {
             switch self.machine.nextStep() {
@@ -47,7 +47,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
 
     // MARK: Graceful close
 
-    @Test mutating func `an idle connection closes when both sides have said so`() {
+    @Test func `an idle connection closes when both sides have said so`() {
         self.machine.close(.completed, until: .at(5_000))
         #expect(self.steps() == ["close 0"])
         #expect(self.machine.receivedClose(.completed, until: .at(5_000)).isEmpty)
@@ -55,12 +55,12 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == [])
     }
 
-    @Test mutating func `the side that is told answers with its own close`() {
+    @Test func `the side that is told answers with its own close`() {
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
         #expect(self.steps() == ["close 0", "finish 0"])
     }
 
-    @Test mutating func `a close waits for what is under way in both directions`() {
+    @Test func `a close waits for what is under way in both directions`() {
         let call = self.send("call")
         _ = self.receive(1)
         self.machine.close(.completed, until: .at(5_000))
@@ -72,7 +72,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == ["finish 0"])
     }
 
-    @Test mutating func `calls that wait for room are sent before a close`() {
+    @Test func `calls that wait for room are sent before a close`() {
         let first = self.send("first")
         _ = self.send("second")
         self.machine.close(.completed, until: .at(5_000))
@@ -81,7 +81,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == ["send second", "close 0"])
     }
 
-    @Test mutating func `calls that wait for room fail unsent when the peer closes`() {
+    @Test func `calls that wait for room fail unsent when the peer closes`() {
         let first = self.send("first")
         _ = self.send("second")
         #expect(self.machine.receivedClose(.completed, until: .at(5_000)) == ["second"])
@@ -90,7 +90,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == ["finish 0"])
     }
 
-    @Test mutating func `no call is taken once the connection closes`() {
+    @Test func `no call is taken once the connection closes`() {
         self.machine.close(.completed, until: .at(5_000))
         let id = self.machine.reserveID()
         guard case .reject("late", .completed) = self.machine.submit(id: id, "late", deadline: .distantFuture) else {
@@ -99,7 +99,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         }
     }
 
-    @Test mutating func `requests are taken until the peer says that no more come`() {
+    @Test func `requests are taken until the peer says that no more come`() {
         self.machine.close(.completed, until: .at(5_000))
         guard case .dispatch = self.receive(1) else {
             Issue.record("it may have been on its way")
@@ -112,7 +112,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         }
     }
 
-    @Test mutating func `draining ends when its time is over`() {
+    @Test func `draining ends when its time is over`() {
         _ = self.send("call")
         self.machine.close(.completed, until: .at(2_000))
         #expect(self.machine.nextWakeUp == .at(2_000))
@@ -120,7 +120,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.machine.tick(now: .at(2_000)).isDrainOver)
     }
 
-    @Test mutating func `closing twice does not make it longer`() {
+    @Test func `closing twice does not make it longer`() {
         self.machine.close(.completed, until: .at(2_000))
         self.machine.close(.cancelled, until: .at(9_000))
         #expect(self.machine.nextWakeUp == .at(2_000))
@@ -129,7 +129,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
 
     // MARK: Loss
 
-    @Test mutating func `a connection that is lost without a word ends with the given status`() {
+    @Test func `a connection that is lost without a word ends with the given status`() {
         _ = self.send("sent")
         _ = self.send("waiting")
         let lost = self.machine.lost(.unknown)
@@ -138,7 +138,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(lost.unsent == ["waiting"])
     }
 
-    @Test mutating func `it is lost once`() {
+    @Test func `it is lost once`() {
         _ = self.send("sent")
         _ = self.machine.lost(.unknown)
         let again = self.machine.lost(.cancelled)
@@ -146,13 +146,13 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(again.sent.isEmpty)
     }
 
-    @Test mutating func `the peer's reason for closing outlives the loss`() {
+    @Test func `the peer's reason for closing outlives the loss`() {
         _ = self.send("sent")
         _ = self.machine.receivedClose(.resourceLimitsExceeded, until: .at(5_000))
         #expect(self.machine.lost(.unknown).status == .resourceLimitsExceeded)
     }
 
-    @Test mutating func `a loss in the middle of draining is not completed`() {
+    @Test func `a loss in the middle of draining is not completed`() {
         _ = self.send("sent")
         self.machine.close(.completed, until: .at(5_000))
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
@@ -160,14 +160,14 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.machine.lost(.unknown).status == .unknown)
     }
 
-    @Test mutating func `a loss when both were done is completed`() {
+    @Test func `a loss when both were done is completed`() {
         self.machine.close(.completed, until: .at(5_000))
         _ = self.steps()
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
         #expect(self.machine.lost(.unknown).status == .completed)
     }
 
-    @Test mutating func `nobody gets the answers of handlers that outlive the connection`() {
+    @Test func `nobody gets the answers of handlers that outlive the connection`() {
         _ = self.receive(1)
         #expect(self.machine.lost(.unknown).running == [1])
         #expect(self.machine.handlerFinished(id: 1) == false)
@@ -175,7 +175,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
 
     // MARK: Time
 
-    @Test mutating func `everything that is due is told together`() {
+    @Test func `everything that is due is told together`() {
         let id = self.machine.reserveID()
         _ = self.machine.submit(id: id, "call", deadline: .at(5_000))
         _ = self.machine.encoded(id: id, bytes: 10)
@@ -188,7 +188,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(!due.isPeerDead)
     }
 
-    @Test mutating func `hearing from the peer puts off its death`() {
+    @Test func `hearing from the peer puts off its death`() {
         for time in [5_000, 10_000] as [Int64] { _ = self.machine.tick(now: .at(time)) }
         self.machine.heardFromPeer(now: .at(14_000))
         for time in [15_000, 19_000, 24_000] as [Int64] {

@@ -41,14 +41,8 @@ import ValueSets
     }
 
     private static func frame(_ kind: UInt64, _ map: ValueSet, extra: Int = 0) throws -> ByteBuffer {
-        var buffer = ByteBuffer()
-        try buffer.writeCBOR { writer throws(ValueSetError) in
-            writer.writeArrayHead(count: 2 + extra)
-            writer.writeUnsigned(kind)
-            try writer.write(map)
-            for _ in 0..<extra { writer.writeNull() }
-        }
-        return buffer
+        let head: [UInt8] = [0x82 + UInt8(extra), UInt8(kind)]
+        return ByteBuffer(bytes: head + (try map.encoded()) + Array(repeating: 0xf6, count: extra))
     }
 
     private static func data(_ count: Int) -> Value { .data(Data(repeating: 1, count: count)) }

@@ -351,7 +351,7 @@ import ValueSets
             peer.send(Array(requests.readableBytesView))
             try peer.send(.ping(token: 7))
             let hosts = try await host.connections.first()
-            try await eventually("a full socket") { await hosts.hasRequestsIn }
+            try await eventually("a full socket") { try await hosts.hasRequestsIn }
             try await peer.channel.setOption(.autoRead, value: true).get()
             var answered: [UInt64] = []
             var ponged = false
@@ -453,7 +453,7 @@ extension LoopbackHost {
     func isServing() async throws -> Bool {
         do {
             let connection = try await self.connect()
-            defer { Task { await connection.abort() } }
+            defer { connection.abort() }
             return try await connection.send(["a": 1], timeout: .seconds(20)).status == .success
         } catch let error as TransportError where error.code == .unreachable {
             return false

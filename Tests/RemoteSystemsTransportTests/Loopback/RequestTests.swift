@@ -228,7 +228,7 @@ import ValueSets
         } _: { host in
             let connection = try await host.connect()
             let first = Task { try await connection.send([:], timeout: .seconds(30)) }
-            try await eventually("the first request") { await connection.hasCallsOut }
+            try await eventually("the first request") { try await connection.hasCallsOut }
             let error = await #expect(throws: TransportError.self) {
                 try await connection.send([:], timeout: .milliseconds(20))
             }
@@ -236,7 +236,7 @@ import ValueSets
             #expect(error?.wasSent == false)
             first.cancel()
             await #expect(throws: CancellationError.self) { try await first.value }
-            await connection.abort()
+            connection.abort()
         }
     }
 
@@ -254,7 +254,7 @@ import ValueSets
             await #expect(throws: CancellationError.self) { try await call.value }
             try await eventually("cancellation of the handler") { state.withLock { $0 } == "cancelled" }
             // The place in the window comes back with the late answer.
-            try await eventually("the late answer") { await !connection.hasCallsOut }
+            try await eventually("the late answer") { try await !connection.hasCallsOut }
             await connection.close()
         }
     }
@@ -292,7 +292,7 @@ import ValueSets
                 try await connection.send(["forever": true], timeout: .milliseconds(50))
             }
             #expect(try await connection.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
-            await connection.abort()
+            connection.abort()
         }
     }
 }

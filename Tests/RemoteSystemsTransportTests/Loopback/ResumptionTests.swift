@@ -135,7 +135,7 @@ private struct OpenSSL {
         // The command ends when the host closes the connection, which a host that has accepted it does not do by itself.
         let ending = Task { [connections = self.host.connections] in
             while ending, !Task.isCancelled {
-                for connection in connections.all { await connection.abort() }
+                for connection in connections.all { connection.abort() }
                 try await Task.sleep(for: .milliseconds(5))
             }
         }

@@ -73,7 +73,7 @@ struct LoopbackHost: Sendable {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(host)) } catch { outcome = .failure(error) }
         await listener.stop()
-        for connection in connections.all { await connection.abort() }
+        for connection in connections.all { connection.abort() }
         try outcome.get()
     }
 

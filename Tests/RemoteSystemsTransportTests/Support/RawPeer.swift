@@ -147,6 +147,12 @@ func eventually(_ what: String, that condition: () async throws -> Bool) async t
 }
 
 extension Connection {
-    var hasCallsOut: Bool { !self.machine.outgoing.isEmpty }
-    var hasRequestsIn: Bool { !self.machine.incoming.isEmpty }
+    var hasCallsOut: Bool { get async throws { try await self.ask { !$0.machine.outgoing.isEmpty } } }
+    var hasRequestsIn: Bool { get async throws { try await self.ask { !$0.machine.incoming.isEmpty } } }
+    /// How many handlers are at work.
+    var handlers: Int { get async throws { try await self.ask { $0.handlerTasks.count } } }
+
+    private func ask<Answer: Sendable>(_ question: @escaping @Sendable (ConnectionDriver) -> Answer) async throws -> Answer {
+        try await self.channel.eventLoop.submit { question(self.driver.value) }.get()
+    }
 }

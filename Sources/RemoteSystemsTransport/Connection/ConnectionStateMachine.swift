@@ -5,13 +5,13 @@ internal import NIOCore
 
 /// The rules of one open connection: which request may go out, which may be handled, when to ping and when to give up.
 ///
-/// A value without I/O or a clock: the driver (``Connection``) tells what happened and when, and does what it is told.
+/// A value without I/O or a clock: the driver (``ConnectionDriver``) tells what happened and when, and does what it is told.
 /// `Call` is whatever the driver needs to finish an outgoing request; `Request` whatever it needs to handle an
 /// incoming one. Tests use strings for both.
 ///
 /// Two halves share the connection and nothing else: calls that we make live in ``OutgoingCalls``, requests that the
 /// peer makes in ``IncomingRequests``. This type adds what concerns both: closing and keep-alive.
-struct ConnectionStateMachine<Call, Request> {
+struct ConnectionStateMachine<Call, Request>: ~Copyable {
     private(set) var outgoing: OutgoingCalls<Call>
     private(set) var incoming: IncomingRequests<Request>
     private var keepAlive: KeepAlive
@@ -89,10 +89,6 @@ struct ConnectionStateMachine<Call, Request> {
 
     mutating func receivedCancel(id: UInt64) -> OnPeerCancel<Request> {
         self.incoming.receivedCancel(id: id)
-    }
-
-    func isRunning(id: UInt64) -> Bool {
-        self.incoming.isRunning(id: id)
     }
 
     /// A handler came to its end. Returns whether its answer is still wanted.

@@ -4,8 +4,8 @@
 internal import ValueSets
 
 /// How calls end that get no answer.
-extension Connection {
-    static func closedError(_ status: CloseStatus, cause: TransportError?) -> TransportError {
+extension TransportError {
+    static func closed(_ status: CloseStatus, cause: TransportError?) -> TransportError {
         TransportError(
             .connectionClosed,
             "The connection is closed; nothing was sent. Open a new one.",
@@ -16,7 +16,7 @@ extension Connection {
         )
     }
 
-    static func lostError(_ status: CloseStatus, cause: TransportError?) -> TransportError {
+    static func lost(_ status: CloseStatus, cause: TransportError?) -> TransportError {
         TransportError(
             .connectionLost,
             "The connection was lost while the answer was awaited: whether the request was carried out is unknown.",
@@ -28,7 +28,7 @@ extension Connection {
         )
     }
 
-    static func overflowError() -> TransportError {
+    static func overflow() -> TransportError {
         TransportError(
             .localResources,
             "\(OutgoingCalls<OutgoingCall>.mostWaiting) requests wait already for room at the other system; this one was not "
@@ -38,7 +38,7 @@ extension Connection {
         )
     }
 
-    static func deadlineError(wasSent: Bool) -> TransportError {
+    static func deadlineExceeded(wasSent: Bool) -> TransportError {
         TransportError(
             .deadlineExceeded,
             wasSent

@@ -6,7 +6,7 @@ internal import NIOCore
 internal import ValueSets
 
 /// What comes from the network. Called by ``WireHandler``, on the event loop.
-extension Connection {
+extension ConnectionDriver {
     func received(_ bytes: ByteBuffer) {
         self.decoder.append(bytes)
         self.handleFrames()
@@ -40,9 +40,9 @@ extension Connection {
     private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
-            try self.complete(id, .success(Reply(status: status, message: message, failure: failure)))
+            try self.answered(id)?.succeed(Reply(status: status, message: message, failure: failure))
         case .malformed(.response, let id, let error):
-            try self.complete(id, .failure(Self.unreadableAnswer(error)))
+            try self.answered(id)?.fail(TransportError.unreadableAnswer(error))
         case .request(let id, let timeout, let message, let key):
             let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
             let request = IncomingRequest(message: message, deadline: deadline, key: key)
@@ -72,10 +72,11 @@ extension Connection {
     /// A day; nobody waits longer, and it keeps the arithmetic in range whatever the peer says.
     private static var mostTimeout: UInt64 { 86_400_000 }
 
-    private func complete(_ id: UInt64, _ result: Result<Reply, any Error>) throws(TransportError) {
+    /// Whoever waits for the answer to this request, if somebody still does.
+    private func answered(_ id: UInt64) throws(TransportError) -> OutgoingCall? {
         switch self.machine.receivedResponse(id: id) {
-        case .complete(let call): call.continuation.resume(with: result)
-        case .ignore: break
+        case .complete(let call): return call
+        case .ignore: return nil
         case .violation(let what): throw .violation(what)
         }
     }
@@ -101,7 +102,7 @@ extension Connection {
         }
         let unsent = self.machine.receivedClose(status, until: self.surroundings.now + self.limits.drainTime)
         for call in unsent {
-            call.continuation.resume(throwing: Self.closedError(status, cause: nil))
+            call.fail(TransportError.closed(status, cause: nil))
         }
     }
 
@@ -146,34 +147,20 @@ extension Connection {
     func dispatch(_ call: IncomingCall) {
         switch call.work {
         case .handle(let request):
-            let task = self.start(request, id: call.id)
-            if self.machine.isRunning(id: call.id) {
-                self.handlerTasks[call.id] = task
-            }
+            guard let connection = self.connection else { return }
+            if let reply = connection.answerAtOnce(request) { return self.finish(id: call.id, reply) }
+            let task = connection.handle(request, id: call.id)
+            if self.lastFinished != call.id { self.handlerTasks[call.id] = task }
         case .answer(let reply):
             self.finish(id: call.id, reply)
         }
     }
 
-    /// Not isolated, for an immediate task starts at once only if it need not be on a certain executor: Swift does not
-    /// know in a callback of the event loop that it runs there.
-    private nonisolated func start(_ request: IncomingRequest, id: UInt64) -> Task<Void, Never> {
-        Task.immediate(executorPreference: self.surroundings.taskExecutor) {
-            self.hand(back: await self.handler(request, self), id: id)
-        }
-    }
-
-    private nonisolated func hand(back reply: Reply, id: UInt64) {
-        if self.channel.eventLoop.inEventLoop {
-            self.assumeIsolated { $0.handled(id: id, reply) }
-        } else {
-            self.channel.eventLoop.execute { self.assumeIsolated { $0.handled(id: id, reply) } }
-        }
-    }
-
-    private func handled(id: UInt64, _ reply: Reply) {
-        self.handlerTasks[id] = nil
+    func handled(id: UInt64, _ reply: Reply) {
+        if !self.handlerTasks.isEmpty { self.handlerTasks[id] = nil }
         self.finish(id: id, reply)
+        // Last: the handlers of further requests may have come to their ends meanwhile.
+        self.lastFinished = id
     }
 
     private func finish(id: UInt64, _ reply: Reply) {
@@ -193,6 +180,17 @@ extension Connection {
             self.write(.response(id: id, status: status, message: [:], failure: WireFailure(error.message)))
         }
     }
+}
+
+struct IncomingCall {
+    enum Work {
+        case handle(IncomingRequest)
+        /// No handler is needed to know the answer.
+        case answer(Reply)
+    }
+
+    var id: UInt64
+    var work: Work
 }
 
 extension Reply {

@@ -1,0 +1,326 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+internal import ValueSets
+
+/// Drives an open connection: does what ``ConnectionStateMachine`` says, and decides nothing itself.
+///
+/// It lives on its channel's event loop, where what comes from the network is handled as it arrives; ``Connection`` is what everybody
+/// else holds. No actor, though it could be one on the event loop's executor: proving to Swift at each message that
+/// this is where we are cost a tenth of the message (`Docs/decisions/0007-no-thread-switch.md`). Incoming frames are in
+/// `ConnectionDriver+Receiving.swift`.
+final class ConnectionDriver {
+    /// Whom requests are handled for. It holds itself while it is open.
+    var connection: Connection?
+    let channel: any Channel
+    let taskExecutor: EventLoopTaskExecutor
+    let surroundings: LoopSurroundings
+    let remote: PeerLimits
+    let limits: ConnectionLimits
+    let logger: Logger
+
+    var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
+    var decoder: FrameDecoder
+    /// True while bytes from the network are being handled; what is written meanwhile leaves in one go at the end.
+    var isReading = false
+    /// Handlers that have not come to their end, by request number.
+    var handlerTasks: [UInt64: Task<Void, Never>] = [:]
+    /// The request whose handler has come to its end last: one that answered at once has no task to be remembered.
+    var lastFinished: UInt64 = 0
+    /// The newest ping that could not be answered yet because the peer does not read.
+    var owedPong: UInt64?
+    /// Why the peer closes the connection, if it said so.
+    var peerReason: TransportError?
+    /// True while ``flush()`` hands over what is to leave.
+    private(set) var isFlushing = false
+    /// The channel became writable again in the middle of a flush.
+    var isResumeDue = false
+
+    private let loop: NIOIsolatedEventLoop
+    private var outbound: ByteBuffer
+    private var held: (id: UInt64, frame: ByteBuffer)?
+    private var isFlushScheduled = false
+    private var isStepping = false
+    private var timer: Scheduled<Void>?
+    /// When ``timer`` is due.
+    private var timerDeadline = NIODeadline.distantFuture
+    private var ending: (status: CloseStatus, cause: TransportError?)?
+    private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
+
+    /// What is to leave is handed on at the latest when it is this much, so that a peer that does not read is noticed
+    /// by the channel's writability before more is written for it.
+    private static var mostUnflushedBytes: Int { 1 << 16 }
+
+    /// - Parameter trusted: how much longer the peer's certificate holds.
+    init(
+        channel: any Channel,
+        surroundings: LoopSurroundings,
+        taskExecutor: EventLoopTaskExecutor,
+        remote: PeerLimits,
+        limits: ConnectionLimits,
+        trusted: TimeAmount,
+        decoder: FrameDecoder,
+        logger: Logger
+    ) {
+        self.channel = channel
+        self.loop = channel.eventLoop.assumeIsolated()
+        self.surroundings = surroundings
+        self.taskExecutor = taskExecutor
+        self.remote = remote
+        self.limits = limits
+        self.decoder = decoder
+        self.decoder.limit = limits.messageBytes
+        self.logger = logger
+        self.outbound = channel.allocator.buffer(capacity: 1024)
+        let now = surroundings.now
+        self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
+    }
+
+    // MARK: Calls
+
+    func start(_ call: OutgoingCall, _ continuation: CheckedContinuation<Reply, any Error>) {
+        let id = self.machine.reserveID()
+        guard call.start(id: id, continuation) else { return }
+        switch self.machine.submit(id: id, call, deadline: call.deadline) {
+        case .encode(let call):
+            self.transmit(id: id, call, timeLeft: call.timeout)
+            self.scheduleFlush()
+            self.armTimer()
+        case .wait:
+            self.armTimer()
+        case .overflow(let call):
+            call.fail(TransportError.overflow())
+        case .reject(let call, let status):
+            call.fail(TransportError.closed(status, cause: self.ending?.cause))
+        }
+    }
+
+    /// Encodes a call's frame behind what already waits to leave.
+    private func transmit(id: UInt64, _ call: OutgoingCall, timeLeft: TimeAmount) {
+        let start = self.outbound.writerIndex
+        do throws(TransportError) {
+            try self.outbound.writeRequest(
+                id: id,
+                timeoutMilliseconds: Self.milliseconds(timeLeft),
+                message: call.message,
+                key: call.key,
+                limit: self.remote.messageBytes
+            )
+        } catch {
+            _ = self.machine.encodingFailed(id: id)
+            return call.fail(error)
+        }
+        guard !self.machine.encoded(id: id, bytes: self.outbound.writerIndex - start - FrameDecoder.lengthBytes) else {
+            return
+        }
+        if let frame = self.outbound.getSlice(at: start, length: self.outbound.writerIndex - start) {
+            self.held = (id, frame)
+        }
+        self.outbound.moveWriterIndex(to: start)
+    }
+
+    func cancel(id: UInt64) {
+        switch self.machine.cancel(id: id) {
+        case .sendCancel(let call):
+            self.write(.cancel(id: id))
+            call.fail(CancellationError())
+        case .drop(let call):
+            self.dropHeld(id: id)
+            call.fail(CancellationError())
+        case .nothing:
+            return
+        }
+        self.doNextSteps()
+    }
+
+    private func dropHeld(id: UInt64) {
+        if self.held?.id == id { self.held = nil }
+    }
+
+    // MARK: Doing what the machine says
+
+    func doNextSteps() {
+        // A handler that answers at once comes back here in the middle of a step; the loop below goes on with it.
+        guard !self.isStepping else { return }
+        self.isStepping = true
+        defer { self.isStepping = false }
+        while true {
+            switch self.machine.nextStep() {
+            case .nothing:
+                self.armTimer()
+                return
+            case .encode(let id, let call):
+                self.transmit(id: id, call, timeLeft: call.deadline - self.surroundings.now)
+                self.scheduleFlush()
+            case .writeHeld:
+                if var frame = self.held.take()?.frame {
+                    self.outbound.writeBuffer(&frame)
+                    self.scheduleFlush()
+                }
+            case .dispatch(_, let request):
+                self.dispatch(request)
+            case .sendClose(let status):
+                self.write(.close(status, nil))
+            case .finish(let status):
+                self.flush()
+                self.end(status, cause: self.peerReason)
+                return
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes a frame other than a request. It cannot be too large for the wire: only messages can.
+    func write(_ frame: Frame) {
+        do throws(TransportError) {
+            try self.outbound.writeFrame(frame, limit: ConnectionLimits.mostMessageBytes)
+            self.scheduleFlush()
+        } catch {
+            self.logger.error("A frame could not be written", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    func writeResponse(id: UInt64, _ reply: Reply) throws(TransportError) {
+        try self.outbound.writeResponse(id: id, reply, limit: self.remote.messageBytes)
+        self.scheduleFlush()
+    }
+
+    /// Several frames that are written in one turn of the event loop leave as one TLS record and one system call.
+    func scheduleFlush() {
+        guard self.outbound.readableBytes < Self.mostUnflushedBytes else { return self.flush() }
+        guard !self.isReading, !self.isFlushScheduled else { return }
+        self.isFlushScheduled = true
+        self.loop.execute {
+            self.isFlushScheduled = false
+            self.flush()
+        }
+    }
+
+    func flush() {
+        guard self.outbound.readableBytes > 0, !self.isFlushing else { return }
+        self.isFlushing = true
+        self.channel.writeAndFlush(self.outbound, promise: nil)
+        // TLS has copied the bytes out by now, so the storage is ours alone again, as a rule; a large one is let go.
+        if self.outbound.capacity > 1 << 17 {
+            self.outbound = self.channel.allocator.buffer(capacity: 1024)
+        } else {
+            self.outbound.clear()
+        }
+        self.isFlushing = false
+        if self.isResumeDue {
+            self.isResumeDue = false
+            self.writabilityChanged()
+        }
+    }
+
+    // MARK: Time
+
+    func armTimer() {
+        let next = self.machine.nextWakeUp
+        guard next < self.timerDeadline, self.ending == nil else { return }
+        self.timer?.cancel()
+        self.timer = self.loop.scheduleTask(deadline: next) { self.tick() }
+        self.timerDeadline = next
+    }
+
+    private func stopTimer() {
+        self.timer?.cancel()
+        self.timer = nil
+        self.timerDeadline = .distantFuture
+    }
+
+    func doubt(within time: TimeAmount) {
+        self.machine.doubt(within: time, now: self.surroundings.now)
+        self.armTimer()
+    }
+
+    private func tick() {
+        self.stopTimer()
+        guard self.ending == nil else { return }
+        let due = self.machine.tick(now: self.surroundings.now)
+        for (id, call, wasSent) in due.expired {
+            if wasSent { self.write(.cancel(id: id)) } else { self.dropHeld(id: id) }
+            call.fail(TransportError.deadlineExceeded(wasSent: wasSent))
+        }
+        for id in due.overdue {
+            self.handlerTasks[id]?.cancel()
+        }
+        if due.isPeerDead {
+            let seconds = Double(self.limits.deadPeerTime.nanoseconds) / 1e9
+            let silent = TransportError(
+                .connectionLost,
+                "The connection was lost: the other system has been silent for \(seconds) s.",
+                side: .network,
+                canRetry: true
+            )
+            self.end(.unknown, cause: silent)
+        } else if due.isTrustOver {
+            let expired = TransportError(
+                .peerNotTrusted,
+                "The other system's certificate has expired. It has to renew it; connect again after that.",
+                side: .remote,
+                canRetry: true
+            )
+            self.abort(.unknown, reason: expired)
+        } else if due.isDrainOver {
+            self.end(.cancelled, cause: nil)
+        } else {
+            if let token = due.ping { self.write(.ping(token: token)) }
+            self.doNextSteps()
+        }
+    }
+
+    /// Rounded up, so that a caller never waits longer than its peer works.
+    private static func milliseconds(_ left: TimeAmount) -> UInt64 {
+        left.nanoseconds > 0 ? UInt64((left.nanoseconds - 1) / 1_000_000 + 1) : 0
+    }
+
+    // MARK: Ending
+
+    var hasEnded: Bool { self.ending != nil }
+
+    func close(_ status: CloseStatus) {
+        self.machine.close(status, until: self.surroundings.now + self.limits.drainTime)
+        self.doNextSteps()
+    }
+
+    func abort(_ status: CloseStatus, reason: TransportError?) {
+        guard self.ending == nil else { return }
+        self.write(.close(status, reason.map { WireFailure($0.message, canRetry: $0.canRetry) }))
+        self.flush()
+        self.end(status, cause: reason)
+    }
+
+    func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
+        if let ending = self.ending {
+            listener(ending.status)
+        } else {
+            self.closeListeners.append(listener)
+        }
+    }
+
+    /// Ends the connection, whoever asked for it; what is still under way is failed exactly once.
+    func end(_ status: CloseStatus, cause: TransportError?) {
+        guard self.ending == nil else { return }
+        let lost = self.machine.lost(status)
+        self.ending = (lost.status, cause)
+        self.stopTimer()
+        self.held = nil
+        for call in lost.sent {
+            call.fail(TransportError.lost(lost.status, cause: cause))
+        }
+        for call in lost.unsent {
+            call.fail(TransportError.closed(lost.status, cause: cause))
+        }
+        for task in self.handlerTasks.values { task.cancel() }
+        self.handlerTasks.removeAll()
+        self.channel.close(promise: nil)
+        let listeners = self.closeListeners
+        self.closeListeners = []
+        for listener in listeners { listener(lost.status) }
+        self.connection = nil
+    }
+}

@@ -1,0 +1,94 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import NIOCore
+
+/// An array of one to three integers, then a dictionary, then one item more, each of which may be missing from the end on: what
+/// every frame is.
+///
+/// Measured first, so that a frame that is too long is refused before room is made for it, and then written in one run.
+package struct CBORArray {
+    /// What may stand at the end.
+    package enum Last {
+        case set(ValueSet)
+        case bytes([UInt8])
+    }
+
+    private let first: UInt64
+    private let second: UInt64?
+    private let third: UInt64?
+    private let set: ValueSet?
+    private let last: Last?
+
+    package init(
+        _ first: UInt64,
+        _ second: UInt64? = nil,
+        _ third: UInt64? = nil,
+        _ set: ValueSet? = nil,
+        last: Last? = nil
+    ) {
+        self.first = first
+        self.second = second
+        self.third = third
+        self.set = set
+        self.last = last
+    }
+
+    private var count: UInt64 {
+        var count: UInt64 = 1
+        if second != nil { count += 1 }
+        if third != nil { count += 1 }
+        if set != nil { count += 1 }
+        if last != nil { count += 1 }
+        return count
+    }
+
+    /// How many bytes it takes.
+    ///
+    /// - Throws: ``ValueSetError`` if a dictionary is over the limits or not representable.
+    package func size(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> Int {
+        var size = 1 + CBORMeasure.headCount(first)
+        if let second { size += CBORMeasure.headCount(second) }
+        if let third { size += CBORMeasure.headCount(third) }
+        if let set { size += try CBORMeasure.size(of: set, limits: limits) }
+        switch last {
+        case .set(let set): size += try CBORMeasure.size(of: set, limits: limits)
+        case .bytes(let bytes): size += CBORMeasure.headCount(UInt64(bytes.count)) + bytes.count
+        case nil: break
+        }
+        return size
+    }
+
+    fileprivate func write(to sink: inout CBORSink) {
+        sink.writeHead(CBORMajor.array, count)
+        sink.writeHead(CBORMajor.unsigned, first)
+        if let second { sink.writeHead(CBORMajor.unsigned, second) }
+        if let third { sink.writeHead(CBORMajor.unsigned, third) }
+        if let set { sink.write(set) }
+        switch last {
+        case .set(let set):
+            sink.write(set)
+        case .bytes(let bytes):
+            sink.writeHead(CBORMajor.bytes, UInt64(bytes.count))
+            unsafe bytes.withUnsafeBytes { bytes in unsafe sink.write(bytes: bytes) }
+        case nil:
+            break
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// Appends four bytes of length, most significant first, and the array.
+    ///
+    /// - Parameter size: what ``CBORArray/size(limits:)`` has found.
+    package mutating func writeLengthPrefixed(_ array: CBORArray, size: Int) {
+        let prefix = MemoryLayout<UInt32>.size
+        unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: prefix + size) { memory in
+            guard let start = memory.baseAddress else { return 0 }
+            var sink = unsafe CBORSink(memory, at: start)
+            sink.write(bigEndian: UInt32(truncatingIfNeeded: size))
+            array.write(to: &sink)
+            return memory.count - sink.remaining
+        }
+    }
+}
