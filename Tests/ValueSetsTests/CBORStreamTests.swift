@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import NIOCore
 import Testing
 
@@ -61,6 +62,46 @@ import Testing
         let after = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
         #expect(unsafe before == after)
         #expect(buffer.capacity == 256)
+    }
+
+    @Test func `large data shares the memory it came in, and keeps it`() throws {
+        let sent = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0) })
+        var buffer: ByteBuffer? = ByteBuffer(bytes: try ValueSet(dictionaryLiteral: ("Data", .data(sent))).encoded())
+        var data = Data()
+        if let buffer {
+            let set = try CBORReader.read(buffer) { reader throws(ValueSetError) in try reader.readValueSet() }
+            data = try #require(set["Data"]?.data)
+            #expect(Self.shares(data, buffer))
+        }
+        // What is written next would take the memory if nobody kept it.
+        buffer = nil
+        let others = (0..<100).map { Data(repeating: UInt8($0), count: 20_100) }
+        #expect(data == sent)
+        #expect(others.count == 100)
+        data[0] = 7
+        #expect(data.dropFirst() == sent.dropFirst())
+    }
+
+    @Test func `data that is small, or a small part of a message, is copied and keeps nothing`() throws {
+        let small = Data(repeating: 1, count: 1000)
+        let part = Data(repeating: 2, count: 20_000)
+        let set: ValueSet = ["A": .data(small), "B": .data(part), "C": .data(Data(repeating: 3, count: 50_000))]
+        let buffer = ByteBuffer(bytes: try set.encoded())
+        let read = try CBORReader.read(buffer) { reader throws(ValueSetError) in try reader.readValueSet() }
+        #expect(read == set)
+        for (key, isShared) in ["A": false, "B": false, "C": true] {
+            let data = try #require(read[key]?.data)
+            #expect(Self.shares(data, buffer) == isShared, "\(key)")
+        }
+    }
+
+    private static func shares(_ data: Data, _ buffer: ByteBuffer) -> Bool {
+        unsafe buffer.withUnsafeReadableBytes { bytes in
+            unsafe data.withUnsafeBytes { part in
+                guard let whole = bytes.baseAddress, let start = part.baseAddress else { return false }
+                return unsafe start >= whole && start < whole + bytes.count
+            }
+        }
     }
 
     @Test(arguments: UInt64(0)..<100)

@@ -115,10 +115,14 @@ final class ConnectionDriver {
         guard !self.machine.encoded(id: id, bytes: self.outbound.writerIndex - start - FrameDecoder.lengthBytes) else {
             return
         }
-        if let frame = self.outbound.getSlice(at: start, length: self.outbound.writerIndex - start) {
+        if start == self.outbound.readerIndex {
+            // Nothing waits before it: the whole buffer is the frame's.
+            self.held = (id, self.outbound)
+            self.outbound = self.channel.allocator.buffer(capacity: 1024)
+        } else if let frame = self.outbound.getSlice(at: start, length: self.outbound.writerIndex - start) {
             self.held = (id, frame)
+            self.outbound.moveWriterIndex(to: start)
         }
-        self.outbound.moveWriterIndex(to: start)
     }
 
     func cancel(id: UInt64) {
@@ -156,7 +160,13 @@ final class ConnectionDriver {
                 self.scheduleFlush()
             case .writeHeld:
                 if var frame = self.held.take()?.frame {
-                    self.outbound.writeBuffer(&frame)
+                    // It is large, as a rule, so it is not copied behind what waits already if that can leave.
+                    self.flush()
+                    if self.outbound.readableBytes == 0 {
+                        self.outbound = frame
+                    } else {
+                        self.outbound.writeBuffer(&frame)
+                    }
                     self.scheduleFlush()
                 }
             case .dispatch(_, let request):

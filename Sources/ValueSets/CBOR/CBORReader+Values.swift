@@ -36,7 +36,7 @@ extension CBORReader {
             return .array(try readArray(initial, depth: depth))
         case CBORMajor.bytes:
             let length = try readCount(initial, bytesEach: 1)
-            return unsafe .data(Data(bytes: take(length), count: length))
+            return .data(takeData(length))
         case CBORMajor.tag:
             return try readTagged(initial, depth: depth)
         default:

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 package import NIOCore
 
 /// Reads CBOR items one after another, straight from memory, accepting the one canonical form only.
@@ -25,25 +26,32 @@ package struct CBORReader: ~Copyable {
     let limits: ValueSetLimits
     private let base: UnsafeRawPointer
     private let count: Int
+    /// What keeps the bytes in memory, where that can be shared.
+    private let owner: Unmanaged<AnyObject>?
     /// How many bytes have been read.
     package private(set) var offset = 0
     private var items = 0
 
-    private init(_ bytes: UnsafeRawBufferPointer, limits: ValueSetLimits) {
+    private init(_ bytes: UnsafeRawBufferPointer, owner: Unmanaged<AnyObject>?, limits: ValueSetLimits) {
         self.limits = limits
+        unsafe self.owner = owner
         // Memory of no bytes may have no address; any address does then, as it is never read.
         unsafe base = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
         count = bytes.count
     }
 
-    /// Reads from the buffer's readable bytes; the buffer's indices stay where they are.
+    /// Reads from the buffer's readable bytes; the buffer's indices stay where they are. Large data in it is not copied: it shares
+    /// the buffer's storage.
     @inline(__always)
     package static func read<Result, Failure: Error>(
         _ buffer: ByteBuffer,
         limits: ValueSetLimits = .defaults,
         _ body: (inout CBORReader) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try read(buffer.readableBytesSpan, limits: limits, body)
+        try unsafe buffer.withUnsafeReadableBytesWithStorageManagement { bytes, owner throws(Failure) in
+            var reader = unsafe CBORReader(bytes, owner: owner, limits: limits)
+            return try body(&reader)
+        }
     }
 
     /// Reads from the bytes.
@@ -54,7 +62,7 @@ package struct CBORReader: ~Copyable {
         _ body: (inout CBORReader) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe bytes.withUnsafeBytes { bytes throws(Failure) in
-            var reader = unsafe CBORReader(bytes, limits: limits)
+            var reader = unsafe CBORReader(bytes, owner: nil, limits: limits)
             return try body(&reader)
         }
     }
@@ -259,6 +267,22 @@ package struct CBORReader: ~Copyable {
     func pointer(at offset: Int) -> UnsafeRawPointer {
         unsafe base + offset
     }
+
+    /// The next `length` bytes, which the caller has checked to be there.
+    mutating func takeData(_ length: Int) -> Data {
+        // Sharing keeps all the bytes in memory that were read from, so they must be worth it.
+        guard let owner = unsafe owner, length >= Self.leastSharedBytes, length >= count / 2 else {
+            return unsafe Data(bytes: take(length), count: length)
+        }
+        let kept = unsafe owner.takeUnretainedValue()
+        return unsafe Data(
+            bytesNoCopy: UnsafeMutableRawPointer(mutating: take(length)),
+            count: length,
+            deallocator: .custom { _, _ in withExtendedLifetime(kept) {} }
+        )
+    }
+
+    private static var leastSharedBytes: Int { 16 << 10 }
 
     @inline(__always)
     mutating func readText(_ initial: UInt8) throws(ValueSetError) -> String {

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import NIOCore
 import RemoteSystemsIdentity
 import Synchronization
@@ -192,6 +193,32 @@ import ValueSets
                         let text = String(repeating: "x", count: 3000 + number)
                         let reply = try await connection.send(["a": .string(text)], timeout: .seconds(30))
                         #expect(reply.message["count"] == .integer(Int64(text.utf8.count)))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            await connection.close()
+            #expect(await connection.waitUntilClosed() == .completed)
+        }
+    }
+
+    @Test func `large and small messages beyond the window's bytes arrive whole`() async throws {
+        let limits = ConnectionLimits.patient {
+            $0.messageBytes = 300_000
+            $0.windowBytes = 300_000
+        }
+        try await LoopbackHost.with(limits: limits) { request, _ in
+            await Task.yield()
+            return Reply(message: request.message)
+        } _: { host in
+            let connection = try await host.connect()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<60 {
+                    group.addTask {
+                        let count = number.isMultiple(of: 3) ? 200_000 : number
+                        let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* number) })
+                        let reply = try await connection.send(["Data": .data(data)], timeout: .seconds(30))
+                        #expect(reply.message["Data"] == .data(data), "\(number)")
                     }
                 }
                 try await group.waitForAll()
