@@ -71,7 +71,9 @@ import Testing
             try await Loopback.talk(service, schema: .full) { connection in
                 for what in ["fail", "cancel", "break", "babble", "it"] {
                     let response = try await connection.send(["Do": .string(what)])
-                    answers[index].append("\(what): \(response.status) \(response.error?.message ?? "") \(response.message)")
+                    answers[index].append(
+                        "\(what): \(response.status) \(response.error?.message ?? "") \(response.message)"
+                    )
                 }
             }
         }
@@ -83,7 +85,15 @@ import Testing
     @Test func `with a key it is carried out once`() async throws {
         let count = Mutex(0)
         let service = AppService("test.once") { _ in
-            ["n": .integer(Int64(count.withLock { value in value += 1; return value }))]
+            [
+                "n": .integer(
+                    Int64(
+                        count.withLock { value in
+                            value += 1; return value
+                        }
+                    )
+                )
+            ]
         }
         try await Loopback.talk(service) { connection in
             let key = IdempotencyKey()
