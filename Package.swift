@@ -163,7 +163,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RemoteSystemsDesktopTests",
-            dependencies: ["RemoteSystemsDesktop", "RemoteSystems"],
+            dependencies: ["RemoteSystemsDesktop", "RemoteSystems", "IntegrationSupport"],
             swiftSettings: settings
         ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.

@@ -67,6 +67,64 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a program that hangs is ended with all that it has started, and then started again (R-26)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.configure(#"{"startTimeout": 1}"#)
+                // It and its child do not listen to SIGTERM. Once there is a file it is another program.
+                let well = "\(daemon.directory)/well"
+                let program = try daemon.script(
+                    "hung",
+                    """
+                    if test -e '\(well)'; then exec \(try daemon.program("test.hung")); fi
+                    trap '' TERM
+                    sleep 600 &
+                    echo "$$ $!" >> '\(daemon.directory)/processes'
+                    sleep 600
+                    """
+                )
+                try daemon.install("test.hung", start: #"{"exec": ["\#(program)"]}"#)
+                try await daemon.whileRunning { process, port in
+                    let first = try await daemon.call("test.hung", port: port)
+                    #expect(first.0 == .appUnavailable)
+                    #expect(first.1?.message.contains("did not come up") == true, "\(first.1.debugDescription)")
+                    let text = try String(contentsOfFile: "\(daemon.directory)/processes", encoding: .utf8)
+                    let hung = text.split(whereSeparator: \.isWhitespace).compactMap { pid_t($0) }
+                    #expect(hung.count == 2)
+                    #expect(process.lines.contains { $0.contains("did not come up is ended") }, "\(process.lines)")
+
+                    // Whoever calls while it is being ended has it started afterwards, and not beside it.
+                    _ = FileManager.default.createFile(atPath: well, contents: nil)
+                    let answer = try await eventually("the program", within: .seconds(20), every: .milliseconds(200)) {
+                        let again = try await daemon.call("test.hung", port: port)
+                        return again.0 == .success ? again.2 : nil
+                    }
+                    #expect(!hung.contains(where: isAlive))
+                    #expect(!hung.contains { $0 == answer })
+                    #expect(daemon.starts.count == 1)
+                }
+            }
+        }
+
+        @Test func `what a desktop entry starts is not ended: it may have a window (R-26)`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.configure(#"{"startTimeout": 0.5}"#)
+                let program = try daemon.script("window", "echo $$ > '\(daemon.directory)/pid'; exec sleep 600")
+                try daemon.installEntry("window", "Exec=\(program)", "X-RemoteSystems-NeedsDisplay=false")
+                try daemon.install("test.window", start: #"{"desktop": "window.desktop"}"#)
+                try await daemon.whileRunning { process, port in
+                    let call = try await daemon.call("test.window", port: port)
+                    #expect(call.1?.message.contains("did not come up") == true, "\(call.1.debugDescription)")
+                    let text = try String(contentsOfFile: "\(daemon.directory)/pid", encoding: .utf8)
+                    let pid = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+                    try await Task.sleep(for: .milliseconds(500))
+                    #expect(kill(pid, SIGKILL) == 0)
+                    #expect(!process.lines.contains { $0.contains("did not come up is ended") })
+                }
+            }
+        }
+
         @Test func `an application is started by the message bus (R-26)`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.player", start: #"{"dbus": "test.player.Service"}"#)

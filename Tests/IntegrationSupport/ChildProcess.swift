@@ -187,3 +187,9 @@ package func run(_ arguments: [String], environment: [String: String] = [:]) asy
     guard code == 0 else { throw IntegrationError("\(arguments.joined(separator: " ")): exit code \(code): \(text)") }
     return text
 }
+
+/// Whether a process, of whomever, lives: one that has ended and that nobody has buried yet does not.
+package func isAlive(_ process: Int32) -> Bool {
+    let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    return status.map { !$0.contains(") Z ") } ?? false
+}

@@ -1,7 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
+import IntegrationSupport
 import Testing
 
 @testable import RemoteSystemsDesktop
@@ -58,5 +60,41 @@ import Testing
         #expect(program.ended == nil)
         program.signal(SIGKILL)
         #expect(await program.end()?.description == "it was ended by signal 9")
+    }
+
+    @Test(arguments: [("", "signal 15"), ("trap '' TERM; ", "signal 9")])
+    func `one that is not wanted is asked to end, killed if it does not, and leaves nothing of its group (R-26)`(
+        trap: String,
+        end: String
+    ) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "children-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        // The child never listens to SIGTERM.
+        let child = "(trap '' TERM; exec sleep 600) &"
+        let script = "\(child) \(trap)echo $! > \(file).new; mv \(file).new \(file); wait; sleep 600"
+        let program = try DetachedProgram(["/bin/sh", "-c", script], environment: [:]).start()
+        let text = try await eventually("the child") { try? String(contentsOfFile: file, encoding: .utf8) }
+        #expect(await program.terminate(grace: .milliseconds(200))?.description == "it was ended by \(end)")
+        #expect(program.isUnwanted)
+        let number = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        // Nobody may have buried it yet.
+        _ = try await eventually("the child's end") { isAlive(number) ? nil : true }
+    }
+
+    @Test func `one that is not our child is never signalled: its number may be another's (R-26)`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "stranger-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        // A process of our child's, which is a group of its own.
+        let script = "echo $$ > \(file).new; mv \(file).new \(file); exec sleep 600"
+        let parent = try DetachedProgram(["/bin/sh", "-c", "setsid sh -c '\(script)'; true"], environment: [:]).start()
+        let text = try await eventually("the process") { try? String(contentsOfFile: file, encoding: .utf8) }
+        let number = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        let ending = Task { await StartedProgram(id: number).terminate(grace: .milliseconds(50)) }
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(isAlive(number))
+        ending.cancel()
+        #expect(await ending.value == nil)
+        kill(number, SIGKILL)
+        parent.signal(SIGKILL)
     }
 }

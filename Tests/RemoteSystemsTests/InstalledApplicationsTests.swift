@@ -15,6 +15,7 @@ import Testing
         private let installed: [InstalledApplication]
         private let onStart: @Sendable (String) async throws -> Void
         let starts = Mutex<[String]>([])
+        let late = Mutex<[String]>([])
 
         init(_ installed: [InstalledApplication], start: @escaping @Sendable (String) async throws -> Void) {
             self.installed = installed
@@ -28,6 +29,8 @@ import Testing
             self.starts.withLock { $0.append(id) }
             try await self.onStart(id)
         }
+
+        func didNotComeUp(_ id: String) async { self.late.withLock { $0.append(id) } }
     }
 
     static func player(supportsRemote: Bool = true, callers: AppServiceCallers = .account) -> InstalledApplication {
@@ -148,17 +151,21 @@ import Testing
                 }
                 // The second caller came while the failure was fresh.
                 #expect(installation.starts.withLock { $0.count } == 1)
+                #expect(installation.late.withLock { $0 } == [])
             }
         }
     }
 
-    @Test func `an application that never comes up is given up at the deadline`() async throws {
+    @Test func `an application that never comes up is given up at the deadline, and who started it is told (R-26)`()
+        async throws
+    {
         try await Household.with { household in
             let installation = Installation([Self.player()]) { _ in }
             try await self.withMachine(household, installation, startTimeout: .milliseconds(200)) { host in
                 let (status, error) = try await self.call(household, port: try await host.port)
                 #expect(status == .appUnavailable)
                 #expect(error?.message.contains("did not come up within") == true)
+                #expect(installation.late.withLock { $0 } == ["test.player"])
             }
         }
     }

@@ -85,7 +85,20 @@ actor ApplicationStarter {
         defer { self.starts[id] = nil }
         let began = self.time.now
         self.logger.debug("Starting an application", metadata: ["application": "\(id)"])
-        let outcome = await self.race(id)
+        let timeout = self.timeout
+        let outcome: Outcome
+        if let first = await self.race(id, until: began + timeout) {
+            outcome = first
+        } else if let port = self.running.port(of: id) {
+            // At the last moment.
+            outcome = .running(port: port)
+        } else {
+            await self.installed.didNotComeUp(id)
+            outcome = .failed(
+                "The application \(id) was started and did not come up within \(timeout / .seconds(1)) s. "
+                    + "Does it run a RemoteSystemHost with that id and the same state directory?"
+            )
+        }
         switch outcome {
         case .running:
             self.logger.debug(
@@ -102,37 +115,44 @@ actor ApplicationStarter {
         return outcome
     }
 
-    /// What comes first: the application's note, the failure of its start, or the deadline.
-    private func race(_ id: String) async -> Outcome {
-        let (installed, running, time, timeout) = (self.installed, self.running, self.time, self.timeout)
-        return await withTaskGroup(of: Outcome?.self) { group in
+    /// What comes first: the application's note, the failure of its start, or the deadline, for which it gives `nil`.
+    private func race(_ id: String, until deadline: ContinuousClock.Instant) async -> Outcome? {
+        let (installed, running, time) = (self.installed, self.running, self.time)
+        return await withTaskGroup(of: First.self) { group in
             group.addTask {
                 do {
                     try await installed.start(id)
-                    return nil
+                    return .nothing
                 } catch is CancellationError {
-                    return nil
+                    return .nothing
                 } catch {
                     let reason = (error as? RemoteSystemError)?.message ?? "\(error)"
-                    return .failed("The application \(id) could not be started: \(reason)")
+                    return .outcome(.failed("The application \(id) could not be started: \(reason)"))
                 }
             }
             group.addTask {
-                let deadline = time.now + timeout
                 while time.now < deadline {
-                    if let port = running.port(of: id) { return .running(port: port) }
-                    guard (try? await time.sleep(for: Self.interval)) != nil else { return nil }
+                    if let port = running.port(of: id) { return .outcome(.running(port: port)) }
+                    guard (try? await time.sleep(for: Self.interval)) != nil else { return .nothing }
                 }
-                return .failed(
-                    "The application \(id) was started and did not come up within \(timeout / .seconds(1)) s. "
-                        + "Does it run a RemoteSystemHost with that id and the same state directory?"
-                )
+                return .deadline
             }
             defer { group.cancelAll() }
-            for await outcome in group {
-                if let outcome { return outcome }
+            for await first in group {
+                switch first {
+                case .outcome(let outcome): return outcome
+                case .deadline: return nil
+                case .nothing: continue
+                }
             }
             return .failed(Self.stopped)
         }
+    }
+
+    private enum First: Sendable {
+        case outcome(Outcome)
+        case deadline
+        /// The start was made, or is not waited for any more.
+        case nothing
     }
 }

@@ -65,4 +65,13 @@ public protocol InstalledApplications: Sendable {
     ///
     /// - Throws: an error whose description says, in a sentence, why the application does not start. Callers read it.
     func start(_ id: String) async throws
+
+    /// Called when an application could not be reached in time after ``start(_:)``, which was cancelled. Whoever runs programs ends what it
+    /// has started for it: nobody can talk to that, and the next start is to begin anew. Does nothing unless implemented.
+    func didNotComeUp(_ id: String) async
+}
+
+extension InstalledApplications {
+    /// Nothing.
+    public func didNotComeUp(_ id: String) async {}
 }

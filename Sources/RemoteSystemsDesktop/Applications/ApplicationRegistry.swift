@@ -21,8 +21,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var stamp: [FileStamp] = []
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
         var nextListener: UInt64 = 0
-        /// The program of each application that was started from here last.
-        var programs: [String: StartedProgram] = [:]
+        /// The program of each application that was started from here last, and whether a manifest names it.
+        var programs: [String: (program: StartedProgram, isNamed: Bool)] = [:]
     }
 
     /// Where manifests are looked for, the first first.
@@ -38,6 +38,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     private static let interval = Duration.seconds(2)
     /// The session bus has this long to let us in.
     private static let mostBusTime = Duration.seconds(5)
+    /// A program that did not come up has this long to end when it is asked to.
+    private static let grace = Duration.seconds(5)
 
     /// A registry of the manifests that are there now.
     ///
@@ -175,7 +177,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         switch manifest.start {
         case .dbus(let name): try await bus.activate(name)
         case .systemd(let unit): try await bus.startUnit(unit)
-        case .exec(let arguments): try await self.run(arguments, in: "/", of: id)
+        case .exec(let arguments): try await self.run(arguments, in: "/", of: id, isNamed: true)
         case .desktop(let entryID):
             guard let way = try await self.way(toEntry: entryID) else {
                 throw StartFailure("There is no desktop entry \(entryID), or what it runs is not installed.")
@@ -201,16 +203,30 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     }
 
     /// Runs a program, and watches it for as long as the host waits: one that fails is told at once.
-    private func run(_ arguments: [String], in directory: String, of id: String) async throws {
-        let program = try self.program(arguments, in: directory, of: id)
+    private func run(
+        _ arguments: [String],
+        in directory: String,
+        of id: String,
+        isNamed: Bool = false
+    ) async throws {
+        let program = try await self.program(arguments, in: directory, of: id, isNamed: isNamed)
         // One that puts itself into the background ends well, and may still come up.
         guard let end = await program.end(), !end.isSuccess else { return }
         throw StartFailure("\(arguments[0]): \(end) before it could be reached.")
     }
 
-    /// One that was started before, and takes its time, is waited for again and not started a second time.
-    private func program(_ arguments: [String], in directory: String, of id: String) throws -> StartedProgram {
-        if let last = self.state.withLock({ $0.programs[id] }), last.ended == nil { return last }
+    /// One that was started before, and still may come up, is waited for again and not started a second time.
+    private func program(
+        _ arguments: [String],
+        in directory: String,
+        of id: String,
+        isNamed: Bool
+    ) async throws -> StartedProgram {
+        if let last = self.state.withLock({ $0.programs[id] })?.program, last.ended == nil {
+            guard last.isUnwanted else { return last }
+            _ = await last.end()
+            try Task.checkCancellation()
+        }
         var program = DetachedProgram(arguments, environment: self.programEnvironment, directory: directory)
         program.keepsOutput = self.environment["JOURNAL_STREAM"] != nil
         let started: StartedProgram
@@ -219,8 +235,27 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         } catch {
             throw StartFailure("\(arguments[0]) cannot be run: \(error).")
         }
-        self.state.withLock { $0.programs[id] = started }
+        self.state.withLock { $0.programs[id] = (started, isNamed) }
         return started
+    }
+
+    /// Ends the program that was started for the application and hangs, without waiting for its end; the next start does.
+    ///
+    /// Only what a manifest names itself, and was started from here: what a desktop entry starts may have a window with somebody's work
+    /// in it, and what D-Bus or systemd has started is theirs.
+    public func didNotComeUp(_ id: String) async {
+        guard let (program, isNamed) = self.state.withLock({ $0.programs[id] }), isNamed, program.ended == nil,
+            !program.isUnwanted
+        else { return }
+        let metadata: Logger.Metadata = ["application": "\(id)", "process": "\(program.id)"]
+        self.logger.warning("A program that was started and did not come up is ended", metadata: metadata)
+        Task {
+            let end = await program.terminate(grace: Self.grace)
+            self.logger.notice(
+                "A program that did not come up is gone",
+                metadata: metadata.merging(["how": "\(end?.description ?? "")"]) { $1 }
+            )
+        }
     }
 
     private var programEnvironment: [String: String] {

@@ -39,6 +39,8 @@ package final class StartedProgram: Sendable {
         var end: End?
         var waiting: [UInt64: AsyncStream<Void>.Continuation] = [:]
         var nextWaiting: UInt64 = 0
+        /// Somebody wants it to end.
+        var isUnwanted = false
     }
 
     /// Its process id; another process's once it has ended.
@@ -77,8 +79,38 @@ package final class StartedProgram: Sendable {
     package func signal(_ signal: Int32) {
         // Under the lock: it is buried under it, and its number another's only afterwards.
         self.state.withLock { state in
-            if state.end == nil { _ = kill(-self.id, signal) }
+            if state.end == nil { self.sendToGroup(signal) }
         }
+    }
+
+    /// Whether somebody has asked it to end.
+    package var isUnwanted: Bool { self.state.withLock { $0.isUnwanted } }
+
+    /// Asks it to end (SIGTERM), and kills it after a time of grace. What it has left in its process group when it ends is killed, too: a
+    /// script's hanging child is no better than the script.
+    ///
+    /// - Returns: how it has ended; `nil` when the task is cancelled first, or when somebody else ends it already.
+    package func terminate(grace: Duration) async -> End? {
+        let isFirst = self.state.withLock { state in
+            guard state.end == nil, !state.isUnwanted else { return false }
+            state.isUnwanted = true
+            self.sendToGroup(SIGTERM)
+            return true
+        }
+        guard isFirst else { return self.ended }
+        let killing = Task {
+            guard (try? await Task.sleep(for: grace)) != nil else { return }
+            self.signal(SIGKILL)
+        }
+        defer { killing.cancel() }
+        return await self.end()
+    }
+
+    /// To be called under the lock, before it is buried: its number, and its group's, is kept for it until then. Where nobody has to bury
+    /// it, because this process ignores SIGCHLD, it may be another's, which is not ours to signal.
+    private func sendToGroup(_ signal: Int32) {
+        guard waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT | WNOHANG) == 0 else { return }
+        _ = kill(-self.id, signal)
     }
 
     // MARK: The end of it
@@ -108,6 +140,7 @@ package final class StartedProgram: Sendable {
 
     private func bury() {
         let waiting = self.state.withLock { state in
+            if state.isUnwanted { self.sendToGroup(SIGKILL) }
             var status: Int32 = 0
             var buried: pid_t
             repeat { buried = unsafe waitpid(self.id, &status, 0) } while buried < 0 && errno == EINTR
