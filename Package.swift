@@ -184,7 +184,8 @@ let package = Package(
         .testTarget(
             name: "HostDaemonTests",
             dependencies: [
-                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "remotesystems", "installed-application",
+                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTesting", "remotesystems",
+                "installed-application",
             ],
             swiftSettings: settings
         ),

@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import IntegrationSupport
 import RemoteSystems
+import RemoteSystemsTesting
 import Testing
 
 extension HostDaemonTests {
@@ -129,14 +130,18 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `another port applies on reload, and calls under way go on (X-34)`() async throws {
+        @Test func `another port applies on reload, calls under way go on, and watchers see it move (X-34)`()
+            async throws
+        {
             try await Daemon.with { daemon in
                 let ports = [try freePort(), try freePort()]
-                try daemon.configure(#"{"port": \#(ports[0])}"#)
+                try daemon.configure(#"{"displayName": "Attic", "port": \#(ports[0])}"#)
+                try daemon.install("test.player", start: try daemon.exec("test.player"))
                 try await daemon.whileRunning([]) { process, port in
                     #expect(port == ports[0])
                     let connection = try await daemon.openPing(port: port)
                     let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
+                    let recorder = EventRecorder(watcher)
                     try await watcher.start()
                     /// Whether the system can be called where the watcher says that it is.
                     func canBeCalled() async throws -> Bool? {
@@ -147,10 +152,16 @@ extension HostDaemonTests {
                         return true
                     }
                     _ = try await eventually("the system", within: .seconds(10)) { try await canBeCalled() }
+                    // An application beside it, which knows only the machine's own name.
+                    _ = try await daemon.call("test.player", port: port)
+                    _ = try await eventually("the player", within: .seconds(10)) {
+                        watcher.systems.first?.application("test.player")?.isRunning == true ? true : nil
+                    }
+                    let before = recorder.story.count
 
                     func reload(port: Int) async throws -> [String: Any] {
                         let place = process.lines.count
-                        try daemon.configure(#"{"port": \#(port)}"#)
+                        try daemon.configure(#"{"displayName": "Attic", "port": \#(port)}"#)
                         process.send(SIGHUP)
                         return try await process.event("reloaded", from: place)
                     }
@@ -164,6 +175,10 @@ extension HostDaemonTests {
                     await #expect(throws: IntegrationError.self) { try await daemon.openPing(port: ports[0]) }
                     // Nobody listens at the old one any more.
                     _ = try await eventually("the new address", within: .seconds(10)) { try await canBeCalled() }
+                    // Until the daemon has sent watchers on that were connected to the old one.
+                    try await Task.sleep(for: .seconds(12))
+                    let story = recorder.story.dropFirst(before).filter { $0 != "enumeration completed" }
+                    #expect(story == ["updated Attic"])
                     await watcher.stop()
 
                     // One that is taken is told, and the old one stays.

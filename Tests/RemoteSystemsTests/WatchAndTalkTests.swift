@@ -51,6 +51,37 @@ import Testing
         }
     }
 
+    @Test func `a host that moves to another port is updated once, and found there by its next callers (X-34)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
+            let recorder = stage.record(watcher)
+            try await watcher.start()
+            let host = RemoteSystemHost(stage.configuration(applicationID: "test.mine"), services: [Self.echo])
+            async let running: Void = host.run()
+            let name = try await recorder.added().displayName
+            let application = try #require(watcher.systems.first?.application("test.mine"))
+            let early = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+            #expect(try await early.open(.application(application)) == .success)
+
+            for port in [4711, 4712] { try await host.update(port: port) }
+            // Longer than watchers may take to hear of it.
+            try await stage.advance(by: .seconds(30))
+            let story = recorder.story.filter { $0 != "enumeration completed" }
+            #expect(story == ["added \(name)", "updated \(name)"])
+            #expect(try await early.send([:]).get() == ["echo": [:]])
+            await early.close()
+            let moved = try #require(watcher.systems.first?.application("test.mine"))
+            let late = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+            #expect(try await late.open(.application(moved)) == .success)
+            await late.close()
+            await watcher.stop()
+            await stage.stop()
+            _ = try? await running
+        }
+    }
+
     static let excessive: [[String: String]] = [
         Dictionary((0...256).map { ("\($0)", "") }) { $1 },
         ["long": String(repeating: "é", count: 513)], [String(repeating: "é", count: 513): "long"],

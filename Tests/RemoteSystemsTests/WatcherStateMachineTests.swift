@@ -67,11 +67,45 @@ import Testing
         _ = machine.connected("a", to: try #require(Self.speaker))
         _ = machine.described("a", Self.description())
         #expect(machine.seen("a", endpoints: [Self.endpoint, Self.other], by: .proximal).texts == [])
-        #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
-        #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == ["doubt a"])
+        let moved = ["doubt a", "updated Living room [com.example.player]"]
+        #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == moved)
+        #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == moved)
         #expect(machine.unseen("a").texts == ["doubt a"])
         #expect(machine.lost("a", orderly: false, now: Self.start).texts == ["connect a to 10.0.0.2:4000"])
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
+    }
+
+    @Test func `one that moves is told once as updated, with where it is now (X-34)`() throws {
+        var machine = try Self.connected()
+        var texts = machine.unseen("a").texts
+        texts += machine.seen("a", endpoints: [Self.other], by: .proximal).texts
+        // Its old connection ends later, and it is come back to where it is now.
+        texts += machine.lost("a", orderly: false, now: Self.start).texts
+        texts += machine.connected("a", to: try #require(Self.speaker)).texts
+        texts += machine.described("a", Self.description()).texts
+        #expect(
+            texts == [
+                "doubt a", "doubt a", "updated Living room [com.example.player]", "connect a to 10.0.0.3:4001",
+            ]
+        )
+    }
+
+    @Test func `what a system is called does not depend on the random names of its processes (X-34)`() throws {
+        for names in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
+            var machine = try Self.machine()
+            let speaker = try #require(Self.speaker)
+            for (instance, (name, application)) in zip(
+                names,
+                [("host", "a.first"), ("Attic", RemoteSystemHost.machineApplicationID), ("host", "z.last")]
+            ) {
+                _ = machine.seen(instance, endpoints: [Self.endpoint], by: .proximal)
+                _ = machine.connected(instance, to: speaker)
+                _ = machine.described(instance, Self.description(name, application: application))
+            }
+            let fewer = machine.lost(names[2], orderly: true, now: Self.start).texts
+            #expect(fewer == ["updated Attic [a.first, remote-systems.host]"])
+            #expect(machine.lost(names[1], orderly: true, now: Self.start).texts == ["updated host [a.first]"])
+        }
     }
 
     @Test func `two systems of one name are two systems (R-15)`() throws {

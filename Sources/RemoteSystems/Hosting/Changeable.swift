@@ -4,7 +4,7 @@
 internal import Synchronization
 
 /// A value that may change while somebody acts on it.
-final class Changeable<Value: Sendable & Equatable>: Sendable {
+final class Changeable<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
@@ -25,8 +25,8 @@ final class Changeable<Value: Sendable & Equatable>: Sendable {
         for listener in listeners { listener.yield() }
     }
 
-    /// Returns once it is something else than this, or when the task is cancelled.
-    func differs(from value: Value) async {
+    /// Returns once it is as wanted, or when the task is cancelled.
+    func becomes(_ isWanted: (Value) -> Bool) async {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = self.state.withLock { state in
             defer { state.nextListener += 1 }
@@ -35,6 +35,6 @@ final class Changeable<Value: Sendable & Equatable>: Sendable {
         }
         defer { self.state.withLock { state in _ = state.listeners.removeValue(forKey: number) } }
         continuation.yield()
-        for await _ in changes where self.value != value { return }
+        for await _ in changes where isWanted(self.value) { return }
     }
 }

@@ -251,10 +251,10 @@ actor HostCore {
         self.watchers[id] = nil
     }
 
-    /// Ends the connections of watchers gracefully: where they are connected to nobody is to be found any more.
-    func closeWatchers() async {
+    /// Ends the connections of watchers, not as one who goes: they look for the host where it is said to be now, and list it meanwhile.
+    func sendWatchersOn() async {
         await withDiscardingTaskGroup { group in
-            for watcher in self.watchers.values { group.addTask { await watcher.close() } }
+            for watcher in self.watchers.values { group.addTask { await watcher.close(.cancelled) } }
         }
     }
 

@@ -13,15 +13,18 @@ extension RemoteSystemHost {
         var port = 0
     }
 
-    /// Until cancelled. Withdraws what is not wanted any more, or not true.
+    /// Watchers have heard of another port after so long.
+    private static let hearingTime = Duration.seconds(10)
+
+    /// Until cancelled. Withdraws what is not wanted any more.
     func announceWhenWanted() async throws {
         while !Task.isCancelled {
-            let announcing = self.announcing.value
+            let isWanted = self.announcing.value.isWanted
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for source in announcing.isWanted ? self.local.sources : [] {
-                    group.addTask { try await self.announce(port: announcing.port, through: source) }
+                for source in isWanted ? self.local.sources : [] {
+                    group.addTask { try await self.announce(through: source) }
                 }
-                group.addTask { await self.announcing.differs(from: announcing) }
+                group.addTask { await self.announcing.becomes { $0.isWanted != isWanted } }
                 try await group.next()
                 group.cancelAll()
             }
@@ -30,23 +33,55 @@ extension RemoteSystemHost {
 
     /// Announces under a name that changes once a day, so that nobody can follow this machine by it. The new name is
     /// announced before the old one is withdrawn.
-    private func announce(port: Int, through source: any DiscoverySource) async throws {
+    private func announce(through source: any DiscoverySource) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while true {
-                let announcement = try self.announcement(port: port)
+                var random = SystemRandomNumberGenerator()
+                let instance = (0..<2).map { _ in String(random.next() as UInt64, radix: 36) }.joined()
                 group.addTask {
-                    self.announced.insert(announcement.instance)
-                    defer { self.announced.remove(announcement.instance) }
+                    self.announced.insert(instance)
+                    defer { self.announced.remove(instance) }
                     try await self.limited(to: .seconds(24 * 3600 + 60)) {
-                        do {
-                            try await source.announce(announcement)
-                        } catch let error as DiscoveryError {
-                            throw RemoteSystemError(.discovery, error.message, side: .local, cause: error)
-                        }
+                        try await self.announce(instance, through: source)
                     }
                 }
                 try await self.local.environment.time.sleep(for: .seconds(24 * 3600))
             }
+        }
+    }
+
+    /// The same name wherever the host listens: who watches sees it move, and not one go and another come.
+    private func announce(_ instance: String, through source: any DiscoverySource) async throws {
+        while !Task.isCancelled {
+            let port = self.announcing.value.port
+            let announcement = try self.announcement(instance, port: port)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    do {
+                        try await source.announce(announcement)
+                    } catch let error as DiscoveryError {
+                        throw RemoteSystemError(.discovery, error.message, side: .local, cause: error)
+                    }
+                }
+                group.addTask { await self.announcing.becomes { $0.port != port } }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
+    }
+
+    /// Until cancelled. Watchers that are connected to where the host does not listen any more keep it in their lists; those who have
+    /// not heard of the new port by then could not reach it. The others come back before anybody misses it.
+    func sendWatchersOn() async {
+        var port = self.announcing.value.port
+        while true {
+            await self.announcing.becomes { [port] in $0.port != port }
+            repeat {
+                port = self.announcing.value.port
+                // A host that ends says so to its watchers, and sends them nowhere.
+                guard (try? await self.local.environment.time.sleep(for: Self.hearingTime)) != nil else { return }
+            } while port != self.announcing.value.port
+            await self.core.sendWatchersOn()
         }
     }
 
@@ -62,9 +97,7 @@ extension RemoteSystemHost {
         }
     }
 
-    private func announcement(port: Int) throws -> DiscoveryAnnouncement {
-        var random = SystemRandomNumberGenerator()
-        let instance = (0..<2).map { _ in String(random.next() as UInt64, radix: 36) }.joined()
+    private func announcement(_ instance: String, port: Int) throws -> DiscoveryAnnouncement {
         let identity = try self.local.security().identity
         var properties = [
             Presence.versionProperty: Array(Presence.version.utf8),

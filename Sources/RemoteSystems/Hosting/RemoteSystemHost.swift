@@ -66,7 +66,7 @@ public final class RemoteSystemHost: Service {
     private let configuration: RemoteSystemsConfiguration
     let options: Options
     let local: LocalSystem
-    private let core: HostCore
+    let core: HostCore
     private let running: RunningApplications?
     private let launching: LaunchService?
     private let listening = HostListening()
@@ -158,7 +158,7 @@ public final class RemoteSystemHost: Service {
     }
 
     /// Takes connections at another port from now on; 0 for any free one. Nothing changes for a host that was given its socket, or that
-    /// does not listen yet. Open connections go on, but for those of watchers, who come back to the new address.
+    /// does not listen yet. Open connections go on, but for those of watchers, who come back to the new address a little later.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/cannotListen``: it goes on to listen where it did.
     package func update(port: Int) async throws(RemoteSystemError) {
@@ -167,7 +167,6 @@ public final class RemoteSystemHost: Service {
         let before = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
         self.announcing.change { $0.port = listener.port }
         await before?.stop()
-        await self.core.closeWatchers()
     }
 
     /// Changes what opens URIs, in a host that was made with something that does; watchers are told of its schemes at once.
@@ -299,6 +298,7 @@ public final class RemoteSystemHost: Service {
     private func announceAndRenew() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.announceWhenWanted() }
+            group.addTask { await self.sendWatchersOn() }
             group.addTask {
                 await self.local.followAccount {
                     // Not waited for: a watcher that does not answer must not keep the next change from being seen.

@@ -137,19 +137,26 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             return [.connect(instance: instance, endpoints: endpoints)]
         }
         let isNew = known.endpoints != endpoints || !known.isHinted
-        let isElsewhere = Set(known.endpoints).isDisjoint(with: endpoints)
+        let isElsewhere = Set(self.told(known)).isDisjoint(with: endpoints)
         known.endpoints = endpoints
         known.isHinted = true
         guard isNew, known.phase.isIdle else {
             self.instances[instance] = known
-            guard isElsewhere, case .connected = known.phase else { return [] }
-            return [.doubt(instance: instance)]
+            guard isElsewhere, case .connected(let system, _) = known.phase else { return [] }
+            return [.doubt(instance: instance)] + self.relist(system)
         }
         // It is elsewhere now: no reason to wait any longer.
         known.attempts = 0
         known.phase = .connecting
         self.instances[instance] = known
         return [.connect(instance: instance, endpoints: endpoints)]
+    }
+
+    /// Where our owner was told that it is. It may have moved from there in steps, by one interface after the other.
+    private func told(_ instance: Instance) -> [Endpoint] {
+        guard case .connected(let system, let description?) = instance.phase else { return instance.endpoints }
+        let view = self.listed[system] ?? self.excluded[system]
+        return view?.applications.first { $0.id == description.application.id }?.endpoints ?? instance.endpoints
     }
 
     /// Told once: what is left out must not be left out silently.
@@ -329,22 +336,36 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         }
     }
 
+    /// A process of a system that has told what it is.
+    private struct Part {
+        var name: String
+        var instance: Instance
+        var description: SystemDescription
+
+        var rank: (Int, String, String) {
+            let application = self.description.application.id
+            return (application == RemoteSystemHost.machineApplicationID ? 0 : 1, application, self.name)
+        }
+    }
+
     private func view(of id: SystemID) -> RemoteSystem? {
-        var parts: [(name: String, instance: Instance, description: SystemDescription)] = []
+        var parts: [Part] = []
         for (name, instance) in self.instances {
             switch instance.phase {
             case .connected(id, let description?), .reconnecting(id, let description?):
-                parts.append((name, instance, description))
+                parts.append(Part(name: name, instance: instance, description: description))
             default: break
             }
         }
         // What others say of a system that is ours as well does not count.
         if parts.contains(where: { !$0.instance.isAnonymous }) { parts.removeAll(where: \.instance.isAnonymous) }
-        parts.sort { $0.name < $1.name }
+        // What a system is called must not depend on the random names that its processes have for a day: whoever speaks for the machine
+        // says, else the application with the first id.
+        parts.sort { $0.rank < $1.rank }
         guard let first = parts.first else { return nil }
         var applications: [String: RemoteSystemApplication] = [:]
-        for (_, instance, description) in parts {
-            let application = description.application
+        for part in parts {
+            let (instance, application) = (part.instance, part.description.application)
             if applications[application.id] == nil {
                 applications[application.id] = RemoteSystemApplication(
                     application,
@@ -360,15 +381,15 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             }
         }
         // What is installed and does not run is to be had from whoever starts it.
-        for (_, instance, description) in parts {
-            for installed in description.installed where applications[installed.id] == nil {
+        for part in parts {
+            for installed in part.description.installed where applications[installed.id] == nil {
                 applications[installed.id] = RemoteSystemApplication(
                     installed,
                     isRunning: false,
                     on: id,
-                    endpoints: instance.endpoints,
+                    endpoints: part.instance.endpoints,
                     origin: self.origin,
-                    isAnonymous: instance.isAnonymous
+                    isAnonymous: part.instance.isAnonymous
                 )
             }
         }
