@@ -68,7 +68,7 @@ extension HostDaemonTests {
             try await Daemon.with { daemon in
                 try daemon.configure(text)
                 let (status, lines) = try await daemon.finish(["host", "check", "--json"])
-                #expect(status == 2)
+                #expect(status == 78)
                 let found = self.message(lines)
                 #expect(found.hasPrefix("\(daemon.configurationFile):\(line): "), "\(found)")
                 #expect(found.contains(message), "\(found)")
@@ -88,13 +88,13 @@ extension HostDaemonTests {
                 let found4 = try await daemon.finish(["host", "check", "--port", "0"], environment: bad).0
                 #expect(found4 == 0)
                 let (status, lines) = try await daemon.finish(["host", "check", "--json"], environment: bad)
-                #expect(status == 2)
+                #expect(status == 78)
                 #expect(self.message(lines).contains("The variable REMOTE_SYSTEMS_HOST_PORT takes a port"))
                 let unknown = try await daemon.finish(
                     ["host", "check", "--port", "0", "--json"],
                     environment: ["REMOTE_SYSTEMS_HOST_PROT": "1"]
                 )
-                #expect(unknown.0 == 2)
+                #expect(unknown.0 == 78)
                 #expect(self.message(unknown.1).contains("REMOTE_SYSTEMS_HOST_PROT is not known"))
             }
         }
@@ -106,10 +106,10 @@ extension HostDaemonTests {
                 #expect(taken == 0)
                 let twice = ["--uri-policy", "https=deny", "--uri-policy", "https=allow"]
                 let refused = try await daemon.finish(["host", "check", "--json"] + twice)
-                #expect(refused.0 == 2)
+                #expect(refused.0 == 78)
                 #expect(self.message(refused.1).contains("The option for 'uriPolicy' takes"))
                 for (rules, status) in [
-                    ("https=deny,player=allow", Int32(0)), ("https=deny,player", 2), ("https=ask", 2),
+                    ("https=deny,player=allow", Int32(0)), ("https=deny,player", 78), ("https=ask", 78),
                 ] {
                     let found = try await daemon.finish(
                         ["host", "check", "--json"],
@@ -134,7 +134,7 @@ extension HostDaemonTests {
                 // In a file it would be nowhere in particular.
                 try daemon.configure("{\n\"stateDirectory\": \"here\"\n}")
                 let refused = try await daemon.finish(["host", "check", "--json"])
-                #expect(refused.0 == 2)
+                #expect(refused.0 == 78)
                 #expect(self.message(refused.1).contains("'stateDirectory' takes the absolute path"))
             }
         }
@@ -142,7 +142,7 @@ extension HostDaemonTests {
         @Test func `a file that was named must be there`() async throws {
             try await Daemon.with { daemon in
                 let found5 = try await daemon.finish(["host", "check", "--config", "/no/such/file"]).0
-                #expect(found5 == 2)
+                #expect(found5 == 78)
                 let found6 = try await daemon.finish(["host", "check", "--config-if-present", "/no/such/file"]).0
                 #expect(found6 == 0)
             }

@@ -54,7 +54,7 @@ import Testing
                     #expect(file.text.contains("NoNewPrivileges=true\n"))
                     let parts = file.text.split(separator: "[Service]")
                     #expect(parts.first?.contains("\nStartLimitIntervalSec=300\nStartLimitBurst=10\n") == true)
-                    #expect(parts.last?.contains("\nRestartPreventExitStatus=2 64\n") == true)
+                    #expect(parts.last?.contains("\nRestartPreventExitStatus=2 64 78\n") == true)
                 }
             }
         }

@@ -67,8 +67,9 @@ package struct HostUnits: Sendable {
         WatchdogSec=30
         Restart=on-failure
         RestartSec=2
-        # What it says no to, a configuration that is not understood above all, another try does not change.
-        RestartPreventExitStatus=2 64
+        # What it says no to, another try does not change: a configuration that is not understood (78), arguments that make no sense (64),
+        # a port or an account that it cannot have (2).
+        RestartPreventExitStatus=2 64 78
         TimeoutStopSec=15
         # Applications that it has started as programs outlive it; they are no part of it.
         KillMode=process

@@ -8,7 +8,9 @@ import RemoteSystemsDesktop
 /// Why a subcommand could not do its work, as it is told.
 struct Failure: Error, Encodable {
     /// The exit status of whatever could not be done.
-    static let exitStatus: Int32 = 2
+    static let usualExitStatus: Int32 = 2
+    /// The `error` of a configuration that is not understood, which another try does not change.
+    static let misconfigured = "misconfigured"
 
     let event = "failed"
     let time = Date.now
@@ -20,6 +22,9 @@ struct Failure: Error, Encodable {
     var canRetry = false
     var byteOffset: Int?
     var keyPath: String?
+
+    /// The configuration's is EX_CONFIG of sysexits.h: a service manager can tell it from what may pass.
+    var exitStatus: Int32 { self.error == Self.misconfigured ? 78 : Self.usualExitStatus }
 
     init(_ error: String, _ message: String, canRetry: Bool = false) {
         self.error = error
@@ -44,7 +49,7 @@ struct Failure: Error, Encodable {
             self.byteOffset = error.byteOffset
             self.keyPath = error.keyPath.isEmpty ? nil : error.keyPath
         case let error as ConfigurationFileError:
-            self.init("misconfigured", "\(error)")
+            self.init(Self.misconfigured, "\(error)")
         case is CancellationError:
             self.init("cancelled", "It was stopped before it was done.", canRetry: true)
         default:

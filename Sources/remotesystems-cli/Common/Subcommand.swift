@@ -21,10 +21,11 @@ extension Subcommand {
             isYes = try await self.perform(output)
         } catch let error as OutputError {
             if let message = error.message { output.complain(message) }
-            throw ExitCode(Failure.exitStatus)
+            throw ExitCode(Failure.usualExitStatus)
         } catch {
-            try? Failure(error).tell(output)
-            throw ExitCode(Failure.exitStatus)
+            let failure = Failure(error)
+            try? failure.tell(output)
+            throw ExitCode(failure.exitStatus)
         }
         if !isYes { throw ExitCode(1) }
     }

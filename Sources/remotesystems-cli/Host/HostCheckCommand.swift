@@ -14,7 +14,7 @@ struct HostCheckCommand: Subcommand {
         abstract: "Read the host's configuration and the manifests, and say what is wrong with them.",
         usage: "remotesystems host check [<options>]",
         discussion: """
-            Starts nothing. Exits with 0 when everything is understood, 1 when a manifest is not, 2 when the configuration is not.
+            Starts nothing. Exits with 0 when everything is understood, 1 when a manifest is not, 78 when the configuration is not.
             """
     )
 

@@ -105,7 +105,7 @@ struct HostSettings: Sendable, Hashable {
         for name in environment.keys.sorted()
         where name.hasPrefix(HostSetting.variablePrefix) && !known.contains(name) {
             throw Failure(
-                "misconfigured",
+                Failure.misconfigured,
                 "The variable \(name) is not known. Known are: \(known.joined(separator: ", "))."
             )
         }
@@ -120,13 +120,15 @@ struct HostSettings: Sendable, Hashable {
         file: ConfigurationFile?
     ) -> any Error {
         let text = notTaken.text ?? "takes \(setting.takes)."
-        if flags[setting] != nil { return Failure("misconfigured", "The option for '\(setting.rawValue)' \(text)") }
+        if flags[setting] != nil {
+            return Failure(Failure.misconfigured, "The option for '\(setting.rawValue)' \(text)")
+        }
         if environment[setting.variable] != nil {
-            return Failure("misconfigured", "The variable \(setting.variable) \(text)")
+            return Failure(Failure.misconfigured, "The variable \(setting.variable) \(text)")
         }
         let place = [setting.rawValue] + (notTaken.index.map { ["\($0)"] } ?? [])
         return file?.error(at: place, "'\(setting.rawValue)' \(text)")
-            ?? Failure("misconfigured", "'\(setting.rawValue)' \(text)")
+            ?? Failure(Failure.misconfigured, "'\(setting.rawValue)' \(text)")
     }
 
     private mutating func set(_ setting: HostSetting, _ value: HostSetting.Value) throws(NotTaken) {
