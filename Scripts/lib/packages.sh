@@ -11,9 +11,9 @@
 readonly BUILD_PACKAGES=(libavahi-client-dev libavahi-core-dev libglib2.0-dev)
 
 # To test with real parts: daemon and its tools, a bus of our own, network namespaces, captures, a Python for the
-# independent decoder and responder, and a systemd to run under, inside namespaces.
+# independent decoder and responder, and a systemd to run under, inside namespaces, with a polkitd.
 # shellcheck disable=SC2034 # read by the scripts that source this file
-readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus iproute2 nftables tcpdump openssl python3 python3-venv systemd)
+readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd)
 
 # To check without building.
 # shellcheck disable=SC2034 # read by the scripts that source this file

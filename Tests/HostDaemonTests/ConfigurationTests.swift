@@ -172,6 +172,10 @@ extension HostDaemonTests {
                 #expect(elsewhere.0 == 0)
                 #expect(!elsewhere.1.contains { $0.contains("is in a build folder") })
 
+                #expect(!elsewhere.1.contains { $0.contains("systemd-sysusers") })
+                let machine = try await daemon.finish(["host", "install", "--system", "--dry-run"])
+                #expect(machine.1.contains { $0.contains("systemd-sysusers --inline 'u remotesystems-host - ") })
+
                 for _ in 0..<2 {
                     let (installed, _) = try await daemon.finish(["host", "install"])
                     #expect(installed == 0)

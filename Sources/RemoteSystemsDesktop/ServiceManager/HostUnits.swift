@@ -20,6 +20,8 @@ package struct HostUnits: Sendable {
     }
 
     package static let name = "remotesystems-host"
+    /// Makes the system service's user for good.
+    package static let makingUser = "systemd-sysusers --inline 'u \(name) - \"RemoteSystems host daemon\"'"
     /// The first line of what is written, by which it is known again.
     package static let mark = "# Written by 'remotesystems host install'."
 
@@ -104,8 +106,10 @@ package struct HostUnits: Sendable {
 
     private var systemIdentity: String {
         """
-        # A user of its own that owns nothing but its state.
+        # A user of its own that owns nothing but its state. One that was made for good is used if it is there: the system bus may not
+        # let others in (github.com/systemd/systemd/issues/22737).
         DynamicUser=true
+        User=\(Self.name)
         StateDirectory=remote-systems
         StateDirectoryMode=0700
         Environment=REMOTE_SYSTEMS_STATE=%S/remote-systems

@@ -80,6 +80,10 @@ struct HostInstallCommand: Subcommand {
             )
         }
         try output.line("To take them into use:")
+        if self.units.system {
+            // Without it the daemon runs, and the system bus may not let it in.
+            try output.line("    \(HostUnits.makingUser)")
+        }
         try output.line("    \(self.units.systemctl) daemon-reload")
         try output.line("    \(self.units.systemctl) enable --now \(HostUnits.name).socket \(HostUnits.name).service")
         if !self.units.system {

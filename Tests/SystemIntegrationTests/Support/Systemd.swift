@@ -30,11 +30,11 @@ struct Systemd {
     private static func start(on host: SimulatedHost, units: [String: String]) async throws -> Systemd {
         let directory = "\(host.directory)/units"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        for (name, text) in units {
-            try text.write(toFile: "\(directory)/\(name)", atomically: true, encoding: .utf8)
+        // What units ask for unless they say otherwise, empty.
+        let targets = ["idle", "sysinit", "basic", "sockets", "network", "shutdown"].map {
+            ("\($0).target", "[Unit]\nDefaultDependencies=no\n")
         }
-        let idle = "[Unit]\nDefaultDependencies=no\n"
-        try idle.write(toFile: "\(directory)/idle.target", atomically: true, encoding: .utf8)
+        for (name, text) in Array(units) + targets { try Self.write(name, text, in: directory) }
         // A control group of its own first: systemd takes over the one in which it starts.
         let group = host.namespace
         let outside = """
@@ -52,6 +52,18 @@ struct Systemd {
             readsErrors: true
         )
         return Systemd(process: process, host: host)
+    }
+
+    private static func write(_ name: String, _ text: String, in directory: String) throws {
+        let file = URL(filePath: "\(directory)/\(name)")
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    /// Writes a unit, or a part of one, and has it taken in.
+    func write(_ name: String, _ text: String) async throws {
+        try Self.write(name, text, in: "\(host.directory)/units")
+        try await control("daemon-reload")
     }
 
     /// Waits until it takes orders.
