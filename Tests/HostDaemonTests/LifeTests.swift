@@ -196,6 +196,30 @@ extension HostDaemonTests {
             }
         }
 
+        @Test(arguments: [#""network": "lo""#, #""stateDirectory": "/a""#])
+        func `what waits for the next start is named at each reload, and the rest applies (X-34)`(setting: String)
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.configure(#"{"network": "loopback"}"#)
+                try await daemon.whileRunning(network: []) { process, port in
+                    let name = setting.split(separator: "\"").first.map(String.init) ?? ""
+                    for _ in 0..<2 {
+                        let place = process.lines.count
+                        let network = name == "network" ? "" : #""network": "loopback", "#
+                        try daemon.configure("{\(network)\(setting), \"logLevel\": \"debug\"}")
+                        process.send(SIGHUP)
+                        let reloaded = try await process.event("reloaded", from: place)
+                        #expect(reloaded["needsRestart"] as? [String] == [name])
+                        let told = process.lines.dropFirst(place)
+                        #expect(told.contains { $0.contains("only when the host starts again") && $0.contains(name) })
+                    }
+                    _ = try await daemon.call("test.none", port: port)
+                    #expect(process.lines.contains { $0.contains(" debug ") })
+                }
+            }
+        }
+
         @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
             try await Daemon.with { daemon in
                 let port = try freePort()

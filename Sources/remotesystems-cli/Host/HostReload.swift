@@ -58,6 +58,9 @@ actor HostReload: Service {
     ///
     /// - Returns: what could not be taken on, and why.
     private func apply(_ new: HostSettings) async -> String? {
+        var new = new
+        // What handlers get is the state that is in use.
+        new.stateDirectory = self.settings.stateDirectory
         self.logLevel?.value = new.logLevel
         await self.host.update(systemDisplayName: new.displayName)
         await self.host.update(startTimeout: new.startTimeout)

@@ -100,13 +100,14 @@ struct Daemon {
     /// Runs the daemon while `body` runs, which gets its port. Stops what it has started, too.
     func whileRunning(
         _ arguments: [String] = ["--port", "0"],
+        network: [String] = ["--loopback"],
         environment: [String: String] = [:],
         around: [String] = [],
         afterStarting: () async throws -> Void = {},
         _ body: (ChildProcess, Int) async throws -> Void
     ) async throws {
         let process = try self.command(
-            ["host", "run", "--loopback", "--json"] + arguments,
+            ["host", "run", "--json"] + network + arguments,
             environment: environment,
             around: around
         )
