@@ -86,10 +86,6 @@ extension SystemTests {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
-                let idle = "[Unit]\nDefaultDependencies=no\n"
-                let units = Dictionary(
-                    uniqueKeysWithValues: ["sysinit", "basic", "sockets", "shutdown"].map { ("\($0).target", idle) }
-                )
                 let place = "\(a.host.directory)/units"
                 let program = try await a.host.programForEverybody()
                 // The unit has a /tmp of its own.
@@ -102,7 +98,7 @@ extension SystemTests {
                 try FileManager.default.createDirectory(atPath: more, withIntermediateDirectories: true)
                 try "[Service]\nEnvironment=LD_LIBRARY_PATH=/run/app/lib\n"
                     .write(toFile: "\(more)/place.conf", atomically: true, encoding: .utf8)
-                try await Systemd.with(on: a.host, units: units) { systemd in
+                try await Systemd.with(on: a.host, units: [:]) { systemd in
                     let prepare = """
                         mkdir -m 755 /run/app && cp -r "$0/remotesystems" "$0/lib" /run/app &&
                         mkdir -m 700 /var/lib/private && cp -a "$1" /var/lib/private/remote-systems
