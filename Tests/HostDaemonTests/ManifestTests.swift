@@ -95,7 +95,11 @@ import Testing
         ),
         (
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\": {\"fields\": {\"x\": {\"required\": 1}}}}]}",
-            2, "'schema' is no schema: 'fields.x.required' is a integer and must be a bool."
+            2, "'schema' is no schema: 'fields.x.required' is an integer and must be a bool."
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\": {\"fields\": [1]}}]}",
+            2, "'fields' is an array and must be a dictionary."
         ),
         ("", 1, "not JSON"),
         (

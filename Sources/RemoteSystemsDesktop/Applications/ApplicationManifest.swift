@@ -133,7 +133,7 @@ private struct ServiceEntry: Decodable {
             schema = try AllowedValueSchema(set)
         } catch {
             let (found, allowed) = (error.found ?? "value", error.allowed ?? "part of a schema")
-            let what = "'\(error.keyPath)' is a \(found) and must be a \(allowed)."
+            let what = "'\(error.keyPath)' is \(found.withArticle) and must be \(allowed.withArticle)."
             throw flaw([], "'\(key.stringValue)' is no schema: \(what)")
         }
         do throws(SchemaFlaw) {
@@ -143,4 +143,9 @@ private struct ServiceEntry: Decodable {
         }
         return schema
     }
+}
+
+extension String {
+    /// The name of a type of values in a sentence.
+    fileprivate var withArticle: String { "\(self.first.map { "aeio".contains($0) } == true ? "an" : "a") \(self)" }
 }
