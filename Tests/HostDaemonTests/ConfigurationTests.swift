@@ -107,7 +107,7 @@ extension HostDaemonTests {
                 let twice = ["--uri-policy", "https=deny", "--uri-policy", "https=allow"]
                 let refused = try await daemon.finish(["host", "check", "--json"] + twice)
                 #expect(refused.0 == 78)
-                #expect(self.message(refused.1).contains("The option for 'uriPolicy' takes"))
+                #expect(self.message(refused.1).contains("The option for 'uriPolicy' names the scheme 'https' twice."))
                 for (rules, status) in [
                     ("https=deny,player=allow", Int32(0)), ("https=deny,player", 78), ("https=ask", 78),
                 ] {

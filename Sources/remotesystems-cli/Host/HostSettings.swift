@@ -173,8 +173,9 @@ struct HostSettings: Sendable, Hashable {
     private static func policy(_ rules: [String]) throws(NotTaken) -> [String: URISchemePolicy.Rule] {
         var policy: [String: URISchemePolicy.Rule] = [:]
         for (index, text) in rules.enumerated() {
-            guard let (scheme, rule) = Self.rule(text), policy.updateValue(rule, forKey: scheme) == nil else {
-                throw NotTaken(at: index)
+            guard let (scheme, rule) = Self.rule(text) else { throw NotTaken(at: index) }
+            guard policy.updateValue(rule, forKey: scheme) == nil else {
+                throw NotTaken("names the scheme '\(scheme)' twice. Give each scheme one rule.", at: index)
             }
         }
         return policy
