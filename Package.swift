@@ -192,7 +192,7 @@ let package = Package(
         // The command, run as its users run it.
         .testTarget(
             name: "CommandTests",
-            dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems"],
+            dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems", "RemoteSystemsIdentity", crypto],
             swiftSettings: settings
         ),
         .executableTarget(

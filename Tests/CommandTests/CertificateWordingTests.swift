@@ -1,0 +1,45 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import IntegrationSupport
+import RemoteSystemsIdentity
+import Testing
+
+extension CommandTests.Account {
+    /// How `account show` tells of the certificate of a system that cannot make itself a new one.
+    @Test(
+        arguments: [
+            (-100.0, ["certificate  ended ", "'remotesystems doctor' says what to do"]),
+            (-89.5, ["certificate  until ", "(0 days), renewed by itself"]),
+            (-0.5, ["certificate  until ", "(89 days), renewed by itself"]),
+            (10, ["certificate  begins ", "'remotesystems doctor' says what to do"]),
+        ] as [(Double, [String])]
+    )
+    func `a certificate is told by when it was made`(days: Double, words: [String]) async throws {
+        try await Sandbox.with { sandbox in
+            let made = Date.now.addingTimeInterval(days * 86_400)
+            let authority = try AccountAuthority(creatingAt: made)
+            let key = P256.Signing.PrivateKey()
+            let identity = try SystemIdentity(
+                rootCertificate: authority.rootCertificate,
+                certificate: authority.issueCertificate(for: key.publicKey, now: made),
+                systemKey: key,
+                discoveryKey: DiscoveryKey(),
+                isAuthority: false
+            )
+            _ = try AccountStore(directory: sandbox.state()).adopt(identity, now: made)
+            let shown = try await sandbox.run("account", "show")
+            #expect(shown.status == 0, "\(shown.errors)")
+            let line = try #require(shown.lines.first { $0.hasPrefix("certificate") })
+            for word in words { #expect(line.contains(word), "\(line)") }
+            #expect(line.count <= 80)
+            if days == -100 { #expect(!line.contains("renewed")) }
+            let doctor = try await sandbox.run("doctor", "--loopback", "--json")
+            let isOver = days == -100 || days == 10
+            let finding = doctor.json.first { ($0["code"] as? String) == (days == 10 ? "clock" : "certificate") }
+            #expect((finding?["status"] as? String == "problem") == isOver, "\(finding ?? [:])")
+        }
+    }
+}
