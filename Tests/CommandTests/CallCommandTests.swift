@@ -37,7 +37,12 @@ extension CommandTests {
         ]
 
         /// Runs `body` with the host's address; other commands of the sandbox are on the same machine.
-        static func with(_ body: (Sandbox, String) async throws -> Void) async throws {
+        static func with(
+            _ services: [AppService] = Self.services,
+            named name: String = "atlas",
+            attributes: [String: String] = ["room": "attic"],
+            _ body: (Sandbox, String) async throws -> Void
+        ) async throws {
             try await Sandbox.with { sandbox in
                 var configuration = RemoteSystemsConfiguration(
                     applicationID: "test.player",
@@ -45,12 +50,12 @@ extension CommandTests {
                     discovery: [],
                     stateDirectory: sandbox.state()
                 )
-                configuration.systemDisplayName = "atlas"
+                configuration.systemDisplayName = name
                 configuration.helloTimeout = .seconds(10)
                 var options = RemoteSystemHost.Options()
-                options.attributes = ["room": "attic"]
+                options.attributes = attributes
                 options.displayName = "Player"
-                let host = RemoteSystemHost(configuration, services: Self.services, options: options)
+                let host = RemoteSystemHost(configuration, services: services, options: options)
                 let running = Task { try await host.run() }
                 do {
                     try await body(sandbox, "127.0.0.1:\(try await host.port)")

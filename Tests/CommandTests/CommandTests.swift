@@ -59,7 +59,7 @@ extension CommandTests {
         @Test(arguments: [
             ["ping", "--count"], ["ping", "--size"], ["ping", "--interval"], ["ping", "--wait"], ["serve", "--port"],
             ["doctor", "--port"], ["account", "invite", "--port"], ["host", "run", "--port"],
-            ["call", "somewhere", "x", "--timeout"],
+            ["call", "somewhere", "x", "--timeout"], ["ping", "--timeout"],
         ])
         func `a number below what is allowed is told with its range, in lines that fit`(arguments: [String])
             async throws

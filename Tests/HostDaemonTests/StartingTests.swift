@@ -125,6 +125,24 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `ping waits for an application to start as long as it is told`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.install("test.idle", start: #"{"exec": ["/bin/sleep", "5"]}"#)
+                try await daemon.whileRunning { _, port in
+                    let began = ContinuousClock.now
+                    let (status, lines) = try await daemon.finish(
+                        [
+                            "ping", "127.0.0.1:\(port)", "--loopback", "--service", "test.echo", "--timeout", "0.5",
+                            "--json",
+                        ]
+                    )
+                    #expect(status == 2, "\(lines)")
+                    #expect(lines.contains { $0.contains("deadlineExceeded") }, "\(lines)")
+                    #expect(ContinuousClock.now - began < .seconds(5))
+                }
+            }
+        }
+
         @Test func `an application is started by the message bus (R-26)`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.player", start: #"{"dbus": "test.player.Service"}"#)

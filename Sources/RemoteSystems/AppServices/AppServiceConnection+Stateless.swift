@@ -29,16 +29,8 @@ extension AppServiceConnection {
         let whole = timeout ?? request.origin.configuration.requestTimeout
         let deadline = time.now + whole
         let connection = AppServiceConnection(to: service)
-        guard let status = try await connection.open(request, within: whole, until: deadline) else {
-            return StatelessAppServiceResponse(
-                status: .remoteSystemUnavailable,
-                error: RemoteSystemError(
-                    .deadlineExceeded,
-                    "No connection was open by the deadline; nothing was sent.",
-                    side: .network,
-                    canRetry: true
-                )
-            )
+        guard let status = try await connection.open(request, within: whole) else {
+            return StatelessAppServiceResponse(status: .remoteSystemUnavailable, error: Self.notOpenInTime)
         }
         if let failed = StatelessAppServiceResponseStatus(status) {
             return StatelessAppServiceResponse(status: failed, error: connection.openError)
@@ -61,16 +53,30 @@ extension AppServiceConnection {
         }
     }
 
-    /// Opens the connection; gives up, with nil, at the deadline, which alone limits how long an application may take to start.
+    private static let notOpenInTime = RemoteSystemError(
+        .deadlineExceeded,
+        "No connection was open by the deadline; nothing was sent.",
+        side: .network,
+        canRetry: true
+    )
+
+    /// Opens the connection, or says why not; what is over first, this time or opening, decides.
+    package func open(_ request: RemoteSystemConnectionRequest, in time: Duration) async throws {
+        let status = try await self.open(request, within: time)
+        guard status != .success else { return }
+        throw status == nil
+            ? Self.notOpenInTime : self.openError ?? RemoteSystemError(.refused, "It was not opened.", side: .remote)
+    }
+
+    /// Opens the connection; gives up, with nil, after this time, which alone limits how long an application may take to start.
     private func open(
         _ request: RemoteSystemConnectionRequest,
-        within whole: Duration,
-        until deadline: ContinuousClock.Instant
+        within whole: Duration
     ) async throws -> AppServiceConnectionStatus? {
         try await withThrowingTaskGroup(of: AppServiceConnectionStatus?.self) { group in
             group.addTask { try await self.open(request, startTimeout: whole) }
             group.addTask {
-                try await request.origin.environment.time.sleep(until: deadline)
+                try await request.origin.environment.time.sleep(for: whole)
                 return nil
             }
             defer { group.cancelAll() }

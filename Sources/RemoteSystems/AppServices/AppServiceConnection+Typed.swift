@@ -98,12 +98,30 @@ extension AppServiceConnection {
             throw connection.openError
                 ?? RemoteSystemError(.refused, "The connection was not opened (\(status)).", side: .remote)
         }
+        return try await connection.use(body)
+    }
+
+    /// The same with a time in which the connection has to be open, an application's start over there included.
+    package static func with<Result: Sendable>(
+        _ service: AppServiceDescription,
+        _ request: RemoteSystemConnectionRequest,
+        openIn time: Duration,
+        _ body: @Sendable (AppServiceConnection) async throws -> Result
+    ) async throws -> Result {
+        let connection = AppServiceConnection(to: service)
+        try await connection.open(request, in: time)
+        return try await connection.use(body)
+    }
+
+    private func use<Result: Sendable>(
+        _ body: @Sendable (AppServiceConnection) async throws -> Result
+    ) async throws -> Result {
         do {
-            let result = try await withTaskExecutorPreference(connection.taskExecutor) { try await body(connection) }
-            await connection.close()
+            let result = try await withTaskExecutorPreference(self.taskExecutor) { try await body(self) }
+            await self.close()
             return result
         } catch {
-            await connection.cancel()
+            await self.cancel()
             throw error
         }
     }

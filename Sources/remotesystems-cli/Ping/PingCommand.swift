@@ -49,6 +49,15 @@ struct PingCommand: Subcommand {
     var interval = 0.2
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "How long to wait for the connection, an application's start there included (15 unless given), and then for each answer (5).",
+            valueName: "seconds"
+        )
+    )
+    var timeout: Double?
+
+    @Option(
         help: ArgumentHelp("The app service to ping.", valueName: "name"),
         completion: NetworkCompletion.services
     )
@@ -64,6 +73,9 @@ struct PingCommand: Subcommand {
         guard (0...3600).contains(self.interval) else { throw ValidationError("--interval is 0 to 3600.") }
         guard (1...256).contains(self.service.utf8.count) else {
             throw ValidationError("--service is 1 to 256 bytes.")
+        }
+        guard (0.001...86_400).contains(self.timeout ?? 1) else {
+            throw ValidationError("--timeout is 0.001 to 86400.")
         }
         try self.search.validate(system: self.system)
     }
@@ -83,6 +95,7 @@ struct PingCommand: Subcommand {
             count: self.count,
             size: self.size,
             interval: .seconds(self.interval),
+            timeout: self.timeout.map { .seconds($0) },
             output: output
         )
         let statistics = try await run.run()

@@ -13,16 +13,29 @@ final class PingRun: Sendable {
     private let count: Int
     private let size: Int
     private let interval: Duration
+    private let timeToOpen: Duration
+    private let timeToAnswer: Duration
     private let output: Output
     private let statistics = Mutex(PingStatistics())
 
-    init(system: RemoteSystem, service: String, count: Int, size: Int, interval: Duration, output: Output) {
+    /// - Parameter timeout: For opening the connection and for each answer.
+    init(
+        system: RemoteSystem,
+        service: String,
+        count: Int,
+        size: Int,
+        interval: Duration,
+        timeout: Duration?,
+        output: Output
+    ) {
         self.system = system
         self.name = system.displayName.printable
         self.service = service
         self.count = count
         self.size = size
         self.interval = interval
+        self.timeToOpen = timeout ?? .seconds(15)
+        self.timeToAnswer = timeout ?? .seconds(5)
         self.output = output
     }
 
@@ -30,10 +43,11 @@ final class PingRun: Sendable {
     func run() async throws -> PingStatistics {
         let description = AppServiceDescription(name: self.service, schema: .full)
         _ = try await untilInterrupted {
-            try await AppServiceConnection.with(description, RemoteSystemConnectionRequest(system: self.system)) {
-                connection in
-                try await self.exchange(connection)
-            }
+            try await AppServiceConnection.with(
+                description,
+                RemoteSystemConnectionRequest(system: self.system),
+                openIn: self.timeToOpen
+            ) { try await self.exchange($0) }
         }
         return self.statistics.withLock { $0 }
     }
@@ -56,7 +70,7 @@ final class PingRun: Sendable {
             ]
             let started = ContinuousClock.now
             self.statistics.withLock { $0.sent += 1 }
-            let response = try await connection.send(message, timeout: .seconds(5))
+            let response = try await connection.send(message, timeout: self.timeToAnswer)
             let time = ContinuousClock.now - started
             guard try self.tell(number, response, time) else { return }
             if number < self.count, self.interval > .zero { try await Task.sleep(for: self.interval) }

@@ -1,0 +1,37 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import Testing
+
+extension CommandTests.Calling {
+    /// A service that takes longer for an answer than anybody waits.
+    static let slow = AppService("test.slow", schema: .full, responseSchema: .full) { request in
+        try await Task.sleep(for: .seconds(60))
+        return request.message
+    }
+
+    @Test func `ping waits for each answer as long as it is told, and counts what did not come as lost`() async throws {
+        try await Self.with([Self.slow]) { sandbox, address in
+            let began = ContinuousClock.now
+            let finished = try await sandbox.run(
+                "ping",
+                address,
+                "--loopback",
+                "--service",
+                "test.slow",
+                "--timeout",
+                "0.3",
+                "-c",
+                "2",
+                "-i",
+                "0",
+                "--json"
+            )
+            #expect(ContinuousClock.now - began < .seconds(8))
+            #expect(finished.status == 1, "\(finished.errors)")
+            #expect(finished.json.count { $0["event"] as? String == "lost" } == 2)
+            #expect(finished.event("summary")?["lost"] as? Int == 2)
+        }
+    }
+}
