@@ -162,7 +162,8 @@ extension RemoteLaunchURIResult {
                     "The application \(application) there opens no URIs, and so no \(scheme): URI. If its manifest names the scheme, "
                         + "its author has to correct one of the two: a RemoteSystemHost opens URIs with a LaunchURIProvider."
                 } else {
-                    "The application there opens no URIs, and so no \(scheme): URI. Is 'remotesystems host' running there?"
+                    "What listens there opens no URIs, and so no \(scheme): URI. Launch to the port of an application that does, or of "
+                        + "the system's host daemon ('remotesystems host')."
                 }
         }
         self.init(status: status, error: failure)
@@ -200,8 +201,8 @@ extension RemoteLaunchURIResult {
             status: .protocolUnavailable,
             error: RemoteSystemError(
                 .refused,
-                "No application on that system opens \(scheme): URIs, and no host daemon runs there that would ask its "
-                    + "desktop ('remotesystems host').\(also)",
+                "No application that is known on that system opens \(scheme): URIs, and its host daemon ('remotesystems host'), which "
+                    + "would ask its desktop, is none of them.\(also)",
                 side: .remote,
                 canRetry: true
             )

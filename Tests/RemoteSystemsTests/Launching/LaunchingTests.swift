@@ -240,6 +240,20 @@ extension LaunchingTests {
             }
         }
 
+        @Test func `3: where nobody opens URIs at an address, it is told with whom to launch to instead (X-20)`()
+            async throws
+        {
+            try await Household.with { household in
+                try await household.withHost(launching: nil) { host in
+                    let result = try await LaunchingTests.launch("player:x", at: host, household)
+                    #expect(result.status == .protocolUnavailable)
+                    let message = result.error?.message ?? ""
+                    #expect(message.contains("Launch to the port of an application that does"), "\(message)")
+                    #expect(!message.contains("?"))
+                }
+            }
+        }
+
         @Test func `4: nobody is there (X-20)`() async throws {
             try await Household.with { household in
                 let gone = try await household.withHost(launching: nil) { try await $0.port }
