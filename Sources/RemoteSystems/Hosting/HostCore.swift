@@ -59,11 +59,11 @@ actor HostCore {
     /// What others would refuse or leave out is better refused here, where somebody can see it.
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
-        guard (1...256).contains(self.local.configuration.applicationID.utf8.count) else {
-            throw misuse("An application id takes 1 to 256 bytes.")
+        guard self.local.configuration.applicationID.isName else {
+            throw misuse("An application id takes 1 to 256 bytes, and no control characters.")
         }
         for (name, service) in self.services {
-            guard (1...256).contains(name.utf8.count) else { throw misuse("A service's name takes 1 to 256 bytes.") }
+            guard name.isName else { throw misuse("A service's name takes 1 to 256 bytes, and no control characters.") }
             let texts = [service.options.version, service.options.summary].compactMap(\.self)
             guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
                 throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")

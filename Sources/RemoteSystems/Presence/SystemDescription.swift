@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// What an application's process tells of itself and its machine to systems of its account
@@ -113,7 +114,7 @@ extension SystemDescription {
         self.installed = (message["Installed"]?.array ?? []).prefix(Self.mostInstalled)
             .compactMap { $0.dictionary.flatMap { Application($0) } }
         self.running = (message["Running"]?.array ?? []).prefix(Self.mostRunning)
-            .compactMap(\.string).filter { (1...256).contains($0.utf8.count) }
+            .compactMap(\.string).filter { $0.isName }
     }
 }
 
@@ -130,7 +131,7 @@ extension SystemDescription.Application {
     }
 
     fileprivate init?(_ map: ValueSet) {
-        guard let id = map["Id"]?.string, (1...256).contains(id.utf8.count) else { return nil }
+        guard let id = map["Id"]?.string, id.isName else { return nil }
         var attributes: [String: String] = [:]
         for (key, value) in (map["Attributes"]?.dictionary ?? [:]).prefix(SystemDescription.mostAttributes) {
             guard let value = value.string, value.utf8.count <= SystemDescription.mostTextBytes,
@@ -164,7 +165,7 @@ extension RemoteSystemApplication.Service {
     }
 
     fileprivate init?(_ map: ValueSet) {
-        guard let name = map.text("Name") else { return nil }
+        guard let name = map["Name"]?.string, name.isName else { return nil }
         self.init(
             name: name,
             schema: map["Schema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
@@ -177,12 +178,18 @@ extension RemoteSystemApplication.Service {
 }
 
 extension ValueSet {
+    /// A text for people, who may have it printed.
     fileprivate func text(_ key: String) -> String? {
         guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.mostTextBytes else {
             return nil
         }
-        return text
+        return text.withoutSteeringCharacters
     }
+}
+
+extension String {
+    /// Whether it can be the name of a service or the id of an application, as a hello takes them.
+    var isName: Bool { (1...256).contains(self.utf8.count) && !self.hasSteeringCharacters }
 }
 
 /// The built-in app service by which systems learn of each other.

@@ -74,22 +74,10 @@ package struct WireFailure: Sendable, Hashable {
     package static let mostTextBytes = 512
 
     package init(_ text: String, canRetry: Bool = false, port: Int? = nil) {
-        let printable = Self.printable(text)
+        let printable = text.withoutSteeringCharacters
         self.text = printable.utf8.count <= Self.mostTextBytes ? printable : Self.cut(printable)
         self.canRetry = canRetry
         self.port = port
-    }
-
-    /// The text ends up in logs and on terminals of the other side: nothing in it may steer those.
-    private static func printable(_ text: String) -> String {
-        func steers(_ scalar: Unicode.Scalar) -> Bool {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: true
-            default: false
-            }
-        }
-        guard text.unicodeScalars.contains(where: steers) else { return text }
-        return String(String.UnicodeScalarView(text.unicodeScalars.map { steers($0) ? " " : $0 }))
     }
 
     /// Counts bytes and not characters, of which one alone can be of any length.
@@ -163,11 +151,15 @@ extension Acceptance {
 }
 
 extension ValueSet {
-    /// The name of a service or an application; `nil` if there is none under the key.
+    /// The name of a service or an application; `nil` if there is none under the key. Names are compared, so one that is no
+    /// name is refused and not mended: what is mended could be another's.
     fileprivate func name(_ key: String) throws(ValueSetError) -> String? {
         guard let value = self[key] else { return nil }
-        guard let name = value.string, name.utf8.count <= 256 else {
-            throw ValueSetError(.typeMismatch, "'\(key)' is not a string of at most 256 bytes")
+        guard let name = value.string, name.utf8.count <= 256, !name.hasSteeringCharacters else {
+            throw ValueSetError(
+                .typeMismatch,
+                "'\(key)' is not a string of at most 256 bytes without control characters"
+            )
         }
         return name
     }

@@ -16,7 +16,9 @@ struct Output: Sendable {
 
     /// A line for scripts; nothing without `--json`.
     func json(_ object: @autoclosure () -> some Encodable) throws {
-        if self.isJSON { try Self.write(try Self.encoder().encode(object()) + [UInt8(ascii: "\n")], to: STDOUT_FILENO) }
+        guard self.isJSON else { return }
+        let line = String(decoding: try Self.encoder().encode(object()), as: UTF8.self).printableJSON
+        try Self.write(Array((line + "\n").utf8), to: STDOUT_FILENO)
     }
 
     /// Bytes as they are.

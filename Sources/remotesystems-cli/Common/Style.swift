@@ -4,6 +4,15 @@
 import FoundationEssentials
 import Glibc
 
+extension Unicode.Scalar {
+    fileprivate var isPrintable: Bool {
+        switch self.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse: false
+        default: true
+        }
+    }
+}
+
 /// Colours, where they help and are wanted: on a terminal, unless NO_COLOR is set (https://no-color.org).
 struct Style: Sendable {
     enum Colour: Int, Sendable {
@@ -29,16 +38,19 @@ struct Style: Sendable {
 extension String {
     /// The text without what could steer a terminal or change the order of what is read: names come from other machines.
     var printable: String {
-        String(
-            String.UnicodeScalarView(
-                self.unicodeScalars.map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse: "\u{FFFD}"
-                    default: scalar
-                    }
-                }
-            )
-        )
+        String(String.UnicodeScalarView(self.unicodeScalars.map { $0.isPrintable ? $0 : "\u{FFFD}" }))
+    }
+
+    /// JSON with an escape for each of those: what reads it gets the same, and a terminal nothing to obey.
+    var printableJSON: String {
+        guard !self.unicodeScalars.allSatisfy(\.isPrintable) else { return self }
+        return self.unicodeScalars.map { scalar in
+            guard !scalar.isPrintable else { return String(scalar) }
+            return UTF16.encode(scalar)?.map { unit in
+                let digits = String(unit, radix: 16, uppercase: true)
+                return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }.joined() ?? ""
+        }.joined()
     }
 
     /// How many columns of a terminal the text takes.

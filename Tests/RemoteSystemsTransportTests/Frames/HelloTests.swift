@@ -45,6 +45,8 @@ import ValueSets
             ("package", 1), ("package", .string(String(repeating: "x", count: 257))), ("package", .null),
             ("application", .bool(true)), ("application", .string(String(repeating: "x", count: 257))),
             ("version", "1.0"), ("version", [1]), ("version", ["1", "0"]), ("version", [-1, 0]),
+            ("service", "a\nb"), ("service", "\u{1B}[2J"), ("package", "com.example\u{0}"), ("package", "a\u{200B}b"),
+            ("application", "\u{202E}moc"), ("application", "a\u{2028}b"), ("application", "\u{9B}31m"),
             ("limit", 1023), ("limit", -1), ("limit", 2048.5), ("limit", "2048"),
             ("window", 0), ("window", -1),
             ("window-bytes", 2047), ("window-bytes", 0),
@@ -52,6 +54,30 @@ import ValueSets
     )
     func `a hello with a wrong value is refused`(key: String, value: Value) {
         #expect(throws: ValueSetError.self) { try Hello(Self.hello(with: key, value)) }
+    }
+
+    @Test func `whatever a peer makes of a name, it is refused or safe to print, and never another name`() {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<2_000 {
+            var name = ""
+            for _ in 0..<Int.random(in: 1...8, using: &generator) {
+                // Half of them from where most of what steers is.
+                let most: UInt32 = Bool.random(using: &generator) ? 0x2100 : 0x10_FFFF
+                name.unicodeScalars.append(Unicode.Scalar(UInt32.random(in: 0...most, using: &generator)) ?? "a")
+            }
+            let steers = name.unicodeScalars.contains {
+                [.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+            }
+            let read = try? Hello(Self.hello(with: "application", .string(name)))
+            #expect((read == nil) == steers)
+            #expect(read.map { $0.application == name } ?? true)
+            #expect(!name.withoutSteeringCharacters.hasSteeringCharacters)
+        }
+    }
+
+    @Test func `an acceptance by a name that steers a terminal is refused, too`() {
+        let acceptance = Acceptance(application: "\u{1B}]0;x\u{7}", limits: Self.limits, schema: nil)
+        #expect(throws: ValueSetError.self) { try Acceptance(acceptance.valueSet) }
     }
 
     @Test func `a schema that is no dictionary is refused`() {
