@@ -202,6 +202,42 @@ import Testing
         }
     }
 
+    @Test func `a watcher lists what runs unannounced, from when it starts until it ends (R-19, R-20)`() async throws {
+        try await Household.with { household in
+            let watcher = household.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            try await self.withMachine(household, Installation([Self.player()]) { _ in }) { _ in
+                _ = try await recorder.added()
+                var options = RemoteSystemHost.Options()
+                options.isDiscoverable = false
+                options.attributes = ["room": "attic"]
+                let host = RemoteSystemHost(
+                    household.configuration("test.quiet"),
+                    services: [WatchAndTalkTests.echo],
+                    options: options
+                )
+                let running = Task { try await host.run() }
+                let quiet = try await recorder.first { event -> RemoteSystemApplication? in
+                    guard case .updated(let system) = event else { return nil }
+                    return system.application("test.quiet")
+                }
+                #expect(quiet.isRunning)
+                #expect(quiet.attributes == ["room": "attic"])
+                let answer = try await quiet.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
+                #expect(answer == ["echo": ["n": 1]])
+                // Pushed, as by one that is announced.
+                try await host.update(attributes: ["room": "cellar"])
+                try await until { watcher.systems.first?.application("test.quiet")?.attributes == ["room": "cellar"] }
+                running.cancel()
+                _ = await running.result
+                try await until { watcher.systems.first.map { $0.application("test.quiet") == nil } ?? false }
+                #expect(watcher.systems.first?.application("test.player")?.isRunning == false)
+            }
+            await watcher.stop()
+        }
+    }
+
     @Test func `by the machine's address, what runs is known to run, installed or not (R-19, R-20)`() async throws {
         try await Household.with { household in
             let idle = InstalledApplication(id: "test.idle", displayName: "Idle")

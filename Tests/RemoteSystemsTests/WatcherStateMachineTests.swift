@@ -394,7 +394,7 @@ extension WatcherStateMachine where Instant == ContinuousClock.Instant {
 
 extension [WatcherStateMachine<ContinuousClock.Instant>.Action] {
     /// The actions in words, to compare.
-    fileprivate var texts: [String] {
+    var texts: [String] {
         self.map { action in
             switch action {
             case .connect(let instance, let endpoints):

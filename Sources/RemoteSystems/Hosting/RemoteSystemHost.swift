@@ -36,8 +36,8 @@ public final class RemoteSystemHost: Service {
         public var attributes: [String: String] = [:]
         /// The port to listen on; 0, the default, lets the system choose: callers learn it by discovery.
         public var port = 0
-        /// Whether to announce itself. Without it the host can be reached by address only: its own, or that of a host daemon on
-        /// its machine, which tells systems of the account that it runs.
+        /// Whether to announce itself. Without it the host can be reached by its address only, and through a host daemon on its
+        /// machine: that tells systems of the account that it runs, and watchers list it.
         public var isDiscoverable = true
         /// Whether systems of other accounts on the same network may find the application and call those of its services
         /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
@@ -313,12 +313,25 @@ public final class RemoteSystemHost: Service {
                     for await _ in changes { await self.takeInstalled() }
                 }
             }
+            if let referral = self.core.referral { group.addTask { try await self.tellOfRunning(referral) } }
             group.addTask {
                 while true {
                     try await self.local.environment.time.sleep(for: .seconds(6 * 3600))
                     try await self.renewIfDue()
                 }
             }
+        }
+    }
+
+    /// A process that comes or goes tells of it by its note alone: this looks once a second, and tells the watchers what changed.
+    private func tellOfRunning(_ referral: ApplicationReferral) async throws {
+        var told: [String]?
+        while true {
+            try await self.local.environment.time.sleep(for: .seconds(1))
+            let running = referral.running(beside: self.configuration.applicationID)
+            guard running != told else { continue }
+            told = running
+            Task(executorPreference: self.local.environment.taskExecutor) { await self.core.tellWatchers() }
         }
     }
 

@@ -12,6 +12,8 @@ internal import RemoteSystemsTransport
 /// least one of its processes has done both. What discovery says afterwards matters only for new attempts: the
 /// connection is the truth.
 ///
+/// What a host says to run beside it is a hint, too: see ``Referral``.
+///
 /// A value without I/O or a clock; times are arguments, in the driver's clock.
 struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == Duration {
     enum Action: Sendable {
@@ -22,7 +24,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         case emit(RemoteSystemEvent)
     }
 
-    private struct Instance {
+    struct Instance {
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType
         /// Whether discovery still has it; a connection outlives its hint.
@@ -33,9 +35,21 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         var lastLoss: Instant?
         /// Of another account, as its hint says until it is connected to, and its certificate after that.
         var isAnonymous = false
+        /// How it is got at, when it is known from another process of its system alone.
+        var referral: Referral?
     }
 
-    private enum Phase {
+    /// An application that runs and has not announced itself: the host that says so sends on whoever asks it for it.
+    struct Referral: Sendable {
+        let host: String
+        let system: SystemID
+        let application: String
+
+        /// No source's name begins so: discovery cannot tell of an instance that is taken for it.
+        var instance: String { ">\(self.application)@\(self.host)" }
+    }
+
+    enum Phase {
         case connecting
         case connected(SystemID, SystemDescription?)
         /// The connection was lost. It stays listed while one quick attempt is made to get it back.
@@ -63,7 +77,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     private let filters: [RemoteSystemFilter]
     private let ownSystem: SystemID
     private let origin: LocalSystem
-    private var instances: [String: Instance] = [:]
+    var instances: [String: Instance] = [:]
     private var listed: [SystemID: RemoteSystem] = [:]
     /// What is there and not told of, because of the filters.
     private(set) var excluded: [SystemID: RemoteSystem] = [:]
@@ -101,6 +115,11 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         self.instances[instance]?.isAnonymous ?? false
     }
 
+    /// Through whom the instance is got at, if not by itself.
+    func referral(of instance: String) -> Referral? {
+        self.instances[instance]?.referral
+    }
+
     func knows(_ instance: String) -> Bool {
         self.instances[instance] != nil
     }
@@ -110,7 +129,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         self.instances.values.compactMap { instance in
             switch instance.phase {
             case .connected(_, .some), .reconnecting(_, .some): nil
-            default: instance.endpoints.first
+            default: instance.referral == nil ? instance.endpoints.first : nil
             }
         }
     }
@@ -174,7 +193,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         case .connected(let system, let description?) where self.isRenamed(instance, known, system, description):
             // The process goes by a new name now, under which we are connected to it as well.
             self.instances[instance] = nil
-            return [.disconnect(instance: instance)] + self.relist(system)
+            return [.disconnect(instance: instance)] + self.relist(system) + self.unsee(self.referrals(by: instance))
         case .connected:
             self.instances[instance] = known
             return [.doubt(instance: instance)]
@@ -229,10 +248,13 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
         guard var known = self.instances[instance], case .connected(let system, _) = known.phase else { return [] }
+        // A host that sends on to another application than it was asked for tells nothing of that one.
+        if let referral = known.referral, referral.application != description.application.id { return [] }
         known.phase = .connected(system, description)
         known.isFirstAttempt = false
         self.instances[instance] = known
-        return self.relist(system) + self.checkEnumeration()
+        let referred = self.follow(instance, to: description, on: system)
+        return referred + self.relist(system) + self.checkEnumeration()
     }
 
     /// An attempt to connect came to nothing.
@@ -242,7 +264,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         known.isFirstAttempt = false
         guard known.isHinted else {
             self.instances[instance] = nil
-            return self.relist(before) + self.checkEnumeration()
+            return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkEnumeration()
         }
         known.attempts += 1
         known.phase =
@@ -252,7 +274,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
                 .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
             }
         self.instances[instance] = known
-        return self.relist(before) + self.checkEnumeration()
+        return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkEnumeration()
     }
 
     /// A connection ended. Orderly: the other side is going away and said so.
@@ -380,12 +402,12 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
                 applications[application.id]?.endpoints += instance.endpoints.filter { !known.contains($0) }
             }
         }
-        // What is installed and does not run is to be had from whoever starts it.
+        // What is installed and not connected to is to be had from whoever starts it, who knows whether it runs.
         for part in parts {
             for installed in part.description.installed where applications[installed.id] == nil {
                 applications[installed.id] = RemoteSystemApplication(
                     installed,
-                    isRunning: false,
+                    isRunning: part.description.running.contains(installed.id),
                     on: id,
                     endpoints: part.instance.endpoints,
                     origin: self.origin,

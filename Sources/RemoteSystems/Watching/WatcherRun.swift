@@ -280,10 +280,11 @@ actor WatcherRun {
         var connector = try self.local.connector(limits: limits)
         connector.acceptsAnonymous = isAnonymous
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
+        let referral = self.machine.referral(of: instance)
         let connection = try await connector.connect(
             to: endpoints,
-            expecting: nil,
-            hello: self.local.hello(service: Presence.service, package: nil, limits: limits)
+            expecting: referral?.system,
+            hello: self.local.hello(service: Presence.service, package: referral?.application, limits: limits)
         ) { request, connection in
             await self.described(request, instance: instance, attempt: attempt, by: connection)
         }

@@ -1,0 +1,121 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// What a watcher makes of the applications that a host daemon says to run, without network or waiting.
+@Suite struct WatcherReferralTests {
+    typealias Rules = WatcherStateMachineTests
+
+    static func daemon(running: [String], installed: [String] = []) -> SystemDescription {
+        var description = Rules.description(application: "host")
+        description.running = running
+        description.installed = installed.map { SystemDescription.Application(id: $0, displayName: $0) }
+        return description
+    }
+
+    static func machine(running: [String], installed: [String] = []) throws -> (Rules.Machine, told: [String]) {
+        var machine = try Rules.machine()
+        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal)
+        _ = machine.connected("a", to: try #require(Rules.speaker))
+        let told = machine.described("a", Self.daemon(running: running, installed: installed)).texts
+        return (machine, told)
+    }
+
+    @Test func `what a host says to run is asked through it, and listed once it has told what it is (R-19)`() throws {
+        var (machine, told) = try Self.machine(running: ["x"])
+        #expect(told == ["connect >x@a to 10.0.0.2:4000", "added Living room [host]"])
+        let referral = try #require(machine.referral(of: ">x@a"))
+        #expect(referral.application == "x")
+        #expect(referral.system == Rules.speaker)
+        #expect(machine.referral(of: "a") == nil)
+        _ = machine.connected(">x@a", to: referral.system)
+        #expect(
+            machine.described(">x@a", Rules.description(application: "x")).texts == ["updated Living room [host, x]"]
+        )
+        // Said again, nothing is done again.
+        #expect(machine.described("a", Self.daemon(running: ["x"])).texts == [])
+        // Its connection is the truth, as everybody's is.
+        #expect(machine.lost(">x@a", orderly: true, now: Rules.start).texts == ["updated Living room [host]"])
+    }
+
+    @Test func `the list is not complete before what runs was asked`() throws {
+        var (machine, _) = try Self.machine(running: ["x"])
+        #expect(machine.settled().texts == [])
+        let failed = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5).texts
+        #expect(failed == ["enumeration completed"])
+    }
+
+    @Test func `what is announced is not asked a second time, and let go where it was (R-20)`() throws {
+        var (machine, _) = try Self.machine(running: ["x"])
+        let speaker = try #require(Rules.speaker)
+        _ = machine.connected(">x@a", to: speaker)
+        _ = machine.described(">x@a", Rules.description(application: "x"))
+        _ = machine.seen("b", endpoints: [Rules.other], by: .proximal)
+        _ = machine.connected("b", to: speaker)
+        let told = machine.described("b", Rules.description(application: "x")).texts
+        #expect(told == ["disconnect >x@a", "updated Living room [host, x]"])
+        #expect(!machine.knows(">x@a"))
+        #expect(machine.described("a", Self.daemon(running: ["x"])).texts == [])
+    }
+
+    @Test func `what a host says no longer is asked no longer, and is asked whether it is there if it is connected to`()
+        throws
+    {
+        var (machine, _) = try Self.machine(running: ["x", "y"])
+        _ = machine.connected(">y@a", to: try #require(Rules.speaker))
+        _ = machine.described(">y@a", Rules.description(application: "y"))
+        let told = machine.described("a", Self.daemon(running: [])).texts
+        #expect(Set(told) == ["disconnect >x@a", "doubt >y@a"])
+        #expect(!machine.knows(">x@a"))
+    }
+
+    @Test func `when a host is gone, so is what only it could lead to`() throws {
+        var (machine, _) = try Self.machine(running: ["x"])
+        _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
+        let told = machine.lost("a", orderly: true, now: Rules.start).texts
+        #expect(told.contains("disconnect >x@a"))
+        #expect(!machine.knows(">x@a"))
+    }
+
+    @Test func `one that cannot be reached is tried ever more slowly, and is not what a list is empty for`() throws {
+        var (machine, _) = try Self.machine(running: ["x"])
+        _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
+        #expect(machine.nextWakeUp.map { $0 > Rules.start } == true)
+        #expect(machine.tick(now: Rules.start + .seconds(1)).texts == ["connect >x@a to 10.0.0.2:4000"])
+        #expect(machine.silent.isEmpty)
+    }
+
+    @Test func `another application at the end of the way tells nothing of the one that was meant`() throws {
+        var (machine, _) = try Self.machine(running: ["x"])
+        _ = machine.connected(">x@a", to: try #require(Rules.speaker))
+        #expect(machine.described(">x@a", Rules.description(application: "z")).texts == [])
+        #expect(!machine.isDescribed(">x@a"))
+    }
+
+    @Test func `strangers, and those who were referred to, refer to nobody`() throws {
+        var (machine, _) = try Self.machine(running: ["x"])
+        _ = machine.connected(">x@a", to: try #require(Rules.speaker))
+        var further = Rules.description(application: "x")
+        further.running = ["z"]
+        #expect(machine.described(">x@a", further).texts == ["updated Living room [host, x]"])
+        var other = try Rules.anonymous()
+        _ = other.connected("x", to: try #require(Rules.speaker), isAnonymous: true)
+        #expect(other.described("x", Self.daemon(running: ["z"])).texts == ["added Living room [host]"])
+    }
+
+    @Test func `an installed application that is said to run is listed as running (R-20)`() throws {
+        var (machine, _) = try Self.machine(running: [], installed: ["x"])
+        guard
+            case .emit(.updated(let system))? = machine.described("a", Self.daemon(running: ["x"], installed: ["x"]))
+                .last
+        else {
+            Issue.record("It was not updated.")
+            return
+        }
+        #expect(system.application("x")?.isRunning == true)
+    }
+}
