@@ -49,6 +49,10 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// may not open so many files (RLIMIT_NOFILE): of 1 024 files about 850 are for connections. Whoever comes then is told
     /// that the system is full, and to try again.
     public var connectionLimit = 16_384
+    /// How many of them one other system may have, of all its programs together; `nil`, as unless set, for a quarter, and at least 16
+    /// where there are as many. Whoever has them all is told so, and to try again. The programs of the host's own system are
+    /// bound by ``connectionLimit`` alone.
+    public var connectionLimitPerSystem: Int?
     /// How long closing waits for requests under way. 5 s unless set.
     public var drainTimeout = Duration.seconds(5)
     /// How long, from when it connects, a caller may take to say who it is and what it wants. 1 s unless set.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
@@ -9,58 +10,85 @@ internal import Synchronization
 final class HostConnections: Sendable {
     private struct State {
         var open: [ObjectIdentifier: Connection] = [:]
-        /// Whether it was said that there is no room. Said again only after there was plenty.
-        var isFullTold = false
+        var places: ConnectionPlaces
     }
 
-    private let state = Mutex(State())
-    private let limit: Int
+    private let state: Mutex<State>
     private let logger: Logger
 
-    init(limit: Int, logger: Logger) {
-        self.limit = limit
+    init(_ places: ConnectionPlaces, logger: Logger) {
+        self.state = Mutex(State(places: places))
         self.logger = logger
     }
 
-    static let full = Refusal(
-        .remoteSystemUnavailable,
-        "This system has as many connections as it takes. Try again later.",
-        canRetry: true
-    )
-
     var all: [Connection] { self.state.withLock { Array($0.open.values) } }
 
-    /// Whether another one may be let in. Says once in the log when not.
-    func hasRoom() -> Bool {
-        let (hasRoom, isNews) = self.state.withLock { state in
-            let count = state.open.count
-            if count < self.limit * 3 / 4 { state.isFullTold = false }
-            guard count >= self.limit else { return (true, false) }
-            defer { state.isFullTold = true }
-            return (false, !state.isFullTold)
+    /// Why no other connection of the system is let in; `nil` if it is. Says once in the log when not.
+    func refusal(to system: SystemID, isOwn: Bool) -> Refusal? {
+        let (answer, limit, share) = self.state.withLock { state in
+            (state.places.room(for: system, isOwn: isOwn), state.places.limit, state.places.share)
         }
-        if isNews {
-            self.logger.warning(
-                "There is no room for another connection; callers are refused until one ends",
-                metadata: ["limit": "\(self.limit)"]
+        switch answer {
+        case .free:
+            return nil
+        case .full(let isNews):
+            if isNews {
+                self.logger.warning(
+                    "There is no room for another connection; callers are refused until one ends",
+                    metadata: ["limit": "\(limit)"]
+                )
+            }
+            return Refusal(
+                .remoteSystemUnavailable,
+                "This system has as many connections as it takes. Try again later.",
+                canRetry: true
+            )
+        case .fullForSystem(let isNews):
+            if isNews {
+                self.logger.warning(
+                    "A system has as many connections as one may have; it is refused until one of them ends",
+                    metadata: ["system": "\(system.short)", "limit": "\(share)"]
+                )
+            }
+            return Refusal(
+                .remoteSystemUnavailable,
+                "Your system has \(share) connections here, as many as one system may have. Close one, or try again later.",
+                canRetry: true
             )
         }
-        return hasRoom
     }
 
-    /// Notes a connection until it ends; ends it at once if there is no room: several may have been admitted at the same time.
-    func enter(_ connection: Connection) -> Bool {
+    /// Notes a connection until it ends. Returns false, and notes nothing, if there is no room: several may have been admitted
+    /// at the same time.
+    fileprivate func enter(_ connection: Connection, isOwn: Bool) -> Bool {
         let id = ObjectIdentifier(connection)
+        let system = connection.peer.systemID
         let isIn = self.state.withLock { state in
-            guard state.open.count < self.limit else { return false }
+            guard state.places.enter(system, isOwn: isOwn) else { return false }
             state.open[id] = connection
             return true
         }
-        guard isIn else {
-            connection.abort(.resourceLimitsExceeded)
-            return false
+        guard isIn else { return false }
+        connection.onClose { _ in
+            self.state.withLock { state in
+                guard state.open.removeValue(forKey: id) != nil else { return }
+                state.places.leave(system)
+            }
         }
-        connection.onClose { _ in self.state.withLock { $0.open[id] = nil } }
         return true
+    }
+}
+
+extension AcceptedConnection {
+    /// Counts the connection among the host's, or ends it if there are too many.
+    func counted(in connections: HostConnections, isOwn: Bool) -> AcceptedConnection {
+        var accepted = self
+        accepted.opened = { [opened = self.opened] connection in
+            guard connections.enter(connection, isOwn: isOwn) else {
+                return connection.abort(.resourceLimitsExceeded)
+            }
+            opened(connection)
+        }
+        return accepted
     }
 }

@@ -19,7 +19,7 @@ actor HostCore {
     private let uriSchemes: [String]
     private let facts: MachineFacts
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
-    private nonisolated let connections: HostConnections
+    nonisolated let connections: HostConnections
     private var watchers: [ObjectIdentifier: Connection] = [:]
     /// Systems of other accounts; `nil` where none is let in.
     private let guests: AnonymousGuests?
@@ -44,7 +44,10 @@ actor HostCore {
         self.systemDisplayName = local.configuration.systemDisplayName
         self.local = local
         self.connections = HostConnections(
-            limit: ProcessRoom.connections(wanted: local.configuration.connectionLimit),
+            ConnectionPlaces(
+                limit: ProcessRoom.connections(wanted: local.configuration.connectionLimit),
+                share: local.configuration.connectionLimitPerSystem
+            ),
             logger: local.logger
         )
         self.answers = RememberedAnswers(local.environment)
@@ -86,11 +89,23 @@ actor HostCore {
     // MARK: Taking connections
 
     func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
-        guard !peer.isAnonymous else { return self.admitAnonymous(hello, peer: peer, own: own) }
+        let admission =
+            peer.isAnonymous
+            ? self.admitAnonymous(hello, peer: peer, own: own) : await self.admitSystem(hello, peer: peer, own: own)
+        guard case .accept(let accepted) = admission else { return admission }
+        return .accept(accepted.counted(in: self.connections, isOwn: peer.systemID == own))
+    }
+
+    /// Whoever it is, and whatever it wants.
+    private func refusal(to peer: PeerIdentity, own: SystemID) -> Refusal? {
         guard !self.isClosing else {
-            return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
+            return Refusal(.appUnavailable, "The application is shutting down.", canRetry: true)
         }
-        guard self.connections.hasRoom() else { return .refuse(HostConnections.full) }
+        return self.connections.refusal(to: peer.systemID, isOwn: peer.systemID == own)
+    }
+
+    private func admitSystem(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
+        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
         if let package = hello.package, package != self.application.id {
             if let referral {
                 guard let application = self.installed.first(where: { $0.id == package }) else {
@@ -136,10 +151,7 @@ actor HostCore {
         } else {
             return .refuse(AnonymousGuests.refusal)
         }
-        guard !self.isClosing else {
-            return .refuse(Refusal(.appUnavailable, "The application is shutting down.", canRetry: true))
-        }
-        guard self.connections.hasRoom() else { return .refuse(HostConnections.full) }
+        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
         guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
         return .accept(accepted.counted(in: guests))
     }
@@ -168,10 +180,7 @@ actor HostCore {
             limits: limits,
             immediateHandler: serving.respondAtOnce,
             handler: serving.respond,
-            opened: { connection in
-                guard self.connections.enter(connection) else { return }
-                serving.opened(connection)
-            }
+            opened: serving.opened
         )
     }
 
@@ -182,7 +191,7 @@ actor HostCore {
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
             handler: { request, connection in await service.respond(to: request, on: connection) },
-            opened: { _ = self.connections.enter($0) }
+            opened: { _ in }
         )
     }
 
@@ -217,7 +226,6 @@ actor HostCore {
             limits: limits,
             handler: { request, connection in await self.answer(request, from: connection) },
             opened: { connection in
-                guard self.connections.enter(connection) else { return }
                 Task(executorPreference: self.local.environment.taskExecutor) { await self.watched(by: connection) }
             }
         )
@@ -232,7 +240,6 @@ actor HostCore {
             limits: limits,
             handler: { _, _ in Reply(status: .failure, failure: WireFailure("This request is not known here.")) },
             opened: { connection in
-                guard self.connections.enter(connection) else { return }
                 Task(executorPreference: self.local.environment.taskExecutor) { await self.tell(connection) }
             }
         )

@@ -121,6 +121,9 @@ public final class RemoteSystemHost: Service {
         }
     }
 
+    /// How many connections others have with it.
+    var openConnections: Int { self.core.connections.all.count }
+
     /// Whether others of the account can reach this host now. ``RemoteSystemsDiagnosis`` says what to do about a state
     /// other than ``RemoteSystemRegistrationState/registered``.
     public var registration: RemoteSystemRegistrationState {

@@ -38,6 +38,47 @@ import Testing
         }
     }
 
+    @Test func `one system of the account cannot keep the others out, nor the host's own programs`() async throws {
+        try await TwoMachines.with { machines in
+            for other in ["second", "third"] { try await machines.join(other) }
+            let log = Log()
+            var configuration = machines.configuration("first", application: "test.host")
+            configuration.connectionLimitPerSystem = 2
+            configuration.logger = Logger(label: "test") { _ in log }
+            let host = RemoteSystemHost(configuration, services: [Loopback.echo])
+            let running = Task { try await host.run() }
+            let port = try await host.port
+            func connect(_ machine: String) async throws -> (AppServiceConnection, AppServiceConnectionStatus) {
+                let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+                let from = machines.configuration(machine, application: "test.caller")
+                let request = RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: from)
+                return (connection, try await connection.open(request))
+            }
+            var open: [AppServiceConnection] = []
+            for machine in ["second", "second", "third", "first", "first", "first"] {
+                let (connection, status) = try await connect(machine)
+                #expect(status == .success)
+                open.append(connection)
+            }
+            for _ in 0..<2 {
+                let (refused, status) = try await connect("second")
+                #expect(status == .remoteSystemUnavailable)
+                #expect(refused.openError?.message.contains("has 2 connections here") == true)
+                #expect(refused.openError?.canRetry == true)
+                #expect(refused.openError?.side == .remote)
+            }
+            #expect(log.lines.withLock { $0 }.count { $0.contains("as many connections as one may have") } == 1)
+            for connection in open { #expect(try await connection.send(["n": 1]).status == .success) }
+            await open[0].close()
+            // The host hears of the end a moment later.
+            var again = AppServiceConnectionStatus.unknown
+            for _ in 0..<100 where again != .success { again = try await connect("second").1 }
+            #expect(again == .success)
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
     @Test(arguments: [(1_024, 600...1_000), (12_000, 10_000...11_990), (1_048_576, 16_384...16_384), (20, 1...20)])
     func `the bound leaves files for everything else, and room for ten thousand`(files: Int, bound: ClosedRange<Int>) {
         #expect(bound.contains(ProcessRoom.connections(wanted: 16_384, files: files)))
