@@ -65,11 +65,11 @@ extension Report {
     private var memoryTable: Table {
         var table = Table(
             title: "Memory of an idle connection (private resident memory)",
-            header: ["", "connections", "caller KiB", "server KiB"]
+            header: ["", "connections", "opened in s", "caller KiB", "server KiB"]
         )
         for entry in memory {
             table.append([
-                entry.subject, "\(entry.connections)",
+                entry.subject, "\(entry.connections)", entry.openingSeconds.formatted,
                 (entry.callerBytesPerConnection / 1024).formatted,
                 (entry.serverBytesPerConnection / 1024).formatted,
             ])

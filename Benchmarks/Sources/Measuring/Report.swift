@@ -48,17 +48,21 @@ package struct Report: Codable, Sendable {
     package struct Memory: Codable, Sendable {
         package var subject: String
         package var connections: Int
+        /// How long it took to open them one after the other, each to its first answer.
+        package var openingSeconds: Double
         package var callerBytesPerConnection: Double
         package var serverBytesPerConnection: Double
 
         package init(
             subject: String,
             connections: Int,
+            openingSeconds: Double,
             callerBytesPerConnection: Double,
             serverBytesPerConnection: Double
         ) {
             self.subject = subject
             self.connections = connections
+            self.openingSeconds = openingSeconds
             self.callerBytesPerConnection = callerBytesPerConnection
             self.serverBytesPerConnection = serverBytesPerConnection
         }

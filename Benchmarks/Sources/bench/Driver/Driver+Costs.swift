@@ -14,12 +14,15 @@ extension Driver {
                 // The first few connections also pay for what all of them share.
                 try pair.caller.order(.hold(20))
                 let before = try (pair.caller.privateBytes(), pair.server.privateBytes())
-                try pair.caller.order(.hold(plan.heldConnections), within: 120)
+                let start = monotonicNanoseconds()
+                try pair.caller.order(.hold(plan.heldConnections), within: 120 + Double(plan.heldConnections) / 50)
+                let seconds = Double(monotonicNanoseconds() - start) / 1e9
                 let after = try (pair.caller.privateBytes(), pair.server.privateBytes())
                 report.memory.append(
                     Report.Memory(
                         subject: name.rawValue,
                         connections: plan.heldConnections,
+                        openingSeconds: seconds,
                         callerBytesPerConnection: Double(after.0 - before.0) / Double(plan.heldConnections),
                         serverBytesPerConnection: Double(after.1 - before.1) / Double(plan.heldConnections)
                     )

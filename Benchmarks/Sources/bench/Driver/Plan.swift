@@ -7,6 +7,7 @@ import Measuring
 struct Plan {
     var rounds: Int
     var quick: Bool
+    var heldConnections: Int
     var parts: Set<Part>
     var contestants: [ContestantName]
     var directory: String
@@ -17,6 +18,5 @@ struct Plan {
     var exchange: Limit { Limit(count: quick ? 5000 : 50_000, seconds: quick ? 0.2 : 0.6) }
     var opening: Limit { Limit(count: quick ? 20 : 100, seconds: quick ? 1 : 3) }
     var coding: Limit { Limit(count: quick ? 500 : 2000, seconds: quick ? 0.1 : 0.3) }
-    var heldConnections: Int { quick ? 100 : 1000 }
     var discoveries: Int { quick ? 2 : 7 }
 }

@@ -33,6 +33,9 @@ struct Run: ParsableCommand {
     @Option(help: "How many interleaved rounds.")
     var rounds: Int?
 
+    @Option(help: "How many idle connections the memory is measured of.")
+    var connections: Int?
+
     @Flag(help: "Let cores sleep whenever they have nothing to do, as they do in use.")
     var letCoresSleep = false
 
@@ -42,6 +45,9 @@ struct Run: ParsableCommand {
     func validate() throws {
         if let rounds, !(1...1000).contains(rounds) {
             throw ValidationError("Between 1 and 1000 rounds can be run, not \(rounds).")
+        }
+        if let connections, !(1...15_000).contains(connections) {
+            throw ValidationError("Between 1 and 15000 connections can be held, not \(connections).")
         }
         _ = try selection()
         // Better told now than after minutes of work.
@@ -83,6 +89,7 @@ struct Run: ParsableCommand {
         let plan = Plan(
             rounds: rounds ?? (quick ? 2 : 7),
             quick: quick,
+            heldConnections: connections ?? (quick ? 100 : 1000),
             parts: selection.parts,
             contestants: ContestantName.allCases.filter(selection.contestants.contains),
             directory: directory.path,
