@@ -52,7 +52,7 @@ extension HostDaemonTests {
             ("{\n\"logLevel\": \"loud\"\n}", 2, "'logLevel' takes one of trace"),
             ("{\n\"uriPolicy\": [\"a=allow\",\n\"https:=deny\"]\n}", 3, "'uriPolicy' takes up to 256 rules"),
             ("{\n\"uriPolicy\": [\"a=allow\",\n\"b=perhaps\"]\n}", 3, "'uriPolicy' takes"),
-            ("{\n\"uriPolicy\": [\n\"a=allow\",\n\"A=deny\"]\n}", 4, "each scheme once"),
+            ("{\n\"uriPolicy\": [\n\"a=allow\",\n\"A=deny\"]\n}", 4, "names the scheme 'a' twice"),
             ("{\n\"uriPolicy\": [\"*=ask\"]\n}", 2, "somebody is asked about '*', and 'askProgram' does not say how"),
             ("{\n\"askProgram\": [\"zenity\"]\n}", 2, "'askProgram' takes the absolute path"),
             ("{\n\"askProgram\": []\n}", 2, "'askProgram' takes"),
