@@ -5,8 +5,7 @@ public import ValueSets
 
 /// Answers requests of one app service; for services that have more to them than a closure.
 public protocol AppServiceProvider: Sendable {
-    /// Answers a request. See ``AppService/init(_:schema:responseSchema:concurrentRequests:execution:options:handler:)`` for where
-    /// it runs.
+    /// Answers a request. See ``AppService/Execution`` for where it runs.
     ///
     /// - Throws: ``AppServiceFailure`` to tell the caller why not. Of other errors the caller learns only that there was one.
     func respond(to request: AppServiceRequest) async throws -> ValueSet
