@@ -9,36 +9,25 @@ import Testing
 
 @Suite struct CBORStreamTests {
     @Test func `what is read is read item by item`() throws {
-        let buffer = ByteBuffer(bytes: bytes("89031a000f42402662c3a9420102f5f6a1616101820102"))
+        let buffer = ByteBuffer(bytes: bytes("84031a000f4240a1616101820102"))
         try CBORReader.read(buffer) { reader in
-            #expect(try reader.readArrayHead() == 9)
+            #expect(try reader.readArrayHead() == 4)
             #expect(try reader.readUnsigned() == 3)
             #expect(try reader.readUnsigned() == 1_000_000)
-            #expect(try reader.readInteger() == -7)
-            #expect(try reader.readText() == "é")
-            #expect(try reader.readBytes() == [1, 2])
-            #expect(try reader.readBool())
-            let isNull = reader.nextIsNull
-            #expect(isNull)
-            try reader.readNull()
             #expect(try reader.readValueSet() == ["a": 1])
-            let isEarly = reader.isAtEnd
-            #expect(!isEarly)
             #expect(try reader.readValue() == [1, 2])
-            let isAtEnd = reader.isAtEnd
-            #expect(isAtEnd)
             try reader.finish()
         }
-        #expect(buffer.readableBytes == 23)
+        #expect(buffer.readableBytes == 14)
     }
 
     @Test(arguments: [
         (CBORArray(7), "000000028107"),
         (CBORArray(3, 1_000_000), "0000000782031a000f4240"),
         (CBORArray(4, 24, 256), "00000007830418181901" + "00"),
-        (CBORArray(0, nil, nil, ["a": 1]), "000000068200a1616101"),
-        (CBORArray(3, 1, 2, [:], last: .bytes([1, 2])), "0000000885030102a0420102"),
-        (CBORArray(4, 1, 2, [:], last: .set(["a": 1])), "0000000985040102a0a1616101"),
+        (CBORArray(0, set: ["a": 1]), "000000068200a1616101"),
+        (CBORArray(3, 1, 2, set: [:], last: .bytes([1, 2])), "0000000885030102a0420102"),
+        (CBORArray(4, 1, 2, set: [:], last: .set(["a": 1])), "0000000985040102a0a1616101"),
     ])
     func `an array is written behind its length`(_ array: CBORArray, _ expected: String) throws {
         var buffer = ByteBuffer(string: "head")
@@ -49,7 +38,7 @@ import Testing
 
     @Test func `what cannot be written is found before anything is`() {
         let error = #expect(throws: ValueSetError.self) {
-            try CBORArray(3, 1, 2, ["when": .date(secondsSince1970: .infinity)]).size()
+            try CBORArray(3, 1, 2, set: ["when": .date(secondsSince1970: .infinity)]).size()
         }
         #expect(error?.keyPath == "when")
     }
@@ -57,7 +46,7 @@ import Testing
     @Test func `writing does not copy a buffer that has room`() throws {
         var buffer = ByteBufferAllocator().buffer(capacity: 256)
         let before = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
-        let array = CBORArray(0, nil, nil, ["a": "b"])
+        let array = CBORArray(0, set: ["a": "b"])
         buffer.writeLengthPrefixed(array, size: try array.size())
         let after = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
         #expect(unsafe before == after)
@@ -85,7 +74,7 @@ import Testing
     @Test func `data that is small, or a small part of a message, is copied and keeps nothing`() throws {
         let small = Data(repeating: 1, count: 1000)
         let part = Data(repeating: 2, count: 20_000)
-        let set: ValueSet = ["A": .data(small), "B": .data(part), "C": .data(Data(repeating: 3, count: 50_000))]
+        let set: ValueSet = ["A": .data(small), "B": .data(part), "C": .data(Data(repeating: 3, count: 100_000))]
         let buffer = ByteBuffer(bytes: try set.encoded())
         let read = try CBORReader.read(buffer) { reader throws(ValueSetError) in try reader.readValueSet() }
         #expect(read == set)
@@ -93,6 +82,18 @@ import Testing
             let data = try #require(read[key]?.data)
             #expect(Self.shares(data, buffer) == isShared, "\(key)")
         }
+    }
+
+    @Test func `what is a small part of all that came at once is copied, too`() throws {
+        let set: ValueSet = ["Data": .data(Data(repeating: 1, count: 20_000))]
+        var buffer = ByteBuffer(bytes: try set.encoded())
+        let count = buffer.readableBytes
+        for _ in 0..<3 { buffer.writeBytes(try set.encoded()) }
+        let slice = buffer.readSlice(length: count)
+        let frame = try #require(slice)
+        let read = try CBORReader.read(frame) { reader throws(ValueSetError) in try reader.readValueSet() }
+        #expect(read == set)
+        #expect(!Self.shares(try #require(read["Data"]?.data), frame))
     }
 
     private static func shares(_ data: Data, _ buffer: ByteBuffer) -> Bool {
@@ -147,19 +148,11 @@ import Testing
             try CBORReader.read(buffer) { reader throws(ValueSetError) in
                 _ = try reader.readArrayHead()
                 _ = try reader.readUnsigned()
-                _ = try reader.readText()
+                _ = try reader.readValueSet()
             }
         }
         #expect(error?.code == .typeMismatch)
         #expect(error?.byteOffset == 2)
-        #expect(error?.allowed == "text")
-    }
-
-    @Test func `an integer wider than 64 bits with a sign is refused`() {
-        #expect(throws: ValueSetError.self) {
-            try CBORReader.read(ByteBuffer(bytes: bytes("1b8000000000000000"))) { reader throws(ValueSetError) in
-                _ = try reader.readInteger()
-            }
-        }
+        #expect(error?.allowed == "a dictionary")
     }
 }

@@ -125,7 +125,7 @@ public struct AppService: Sendable {
     /// A service answered by a closure that awaits nothing: the fastest there is. Swift takes this one for a closure without `await`.
     ///
     /// The same as with a closure that awaits, save that a request costs no task of its own: there is none to be cancelled, and
-    /// no task-local values.
+    /// no task-local values. (It does where it needs one: on the thread pool, and with an idempotency key.)
     public init(
         _ name: String,
         schema: AllowedValueSchema = .appService,

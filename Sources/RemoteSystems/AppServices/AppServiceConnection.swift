@@ -170,7 +170,7 @@ public final class AppServiceConnection: Sendable {
             handler: self.handler(own: own)
         )
         guard let schema = self.publishedSchema(of: connection, route) else {
-            connection.abort()
+            await connection.abortAndWait()
             throw TransportError(
                 .protocolViolation,
                 "The schema that the service publishes cannot be read.",
@@ -190,7 +190,7 @@ public final class AppServiceConnection: Sendable {
             return true
         }
         guard isStillWanted else {
-            connection.abort()
+            await connection.abortAndWait()
             throw RemoteSystemError(.connectionClosed, "It was closed while it was being opened.", side: .local)
         }
         self.isOpen.succeed(())
@@ -346,7 +346,7 @@ public final class AppServiceConnection: Sendable {
     /// Gives the connection up at once. What is under way ends with ``AppServiceResponseStatus/unknown``.
     public func cancel() async {
         switch self.guarded.withLock({ $0.state }) {
-        case .open(let open): open.connection.abort()
+        case .open(let open): await open.connection.abortAndWait()
         case .idle, .opening: self.ended(.cancelled)
         case .closed: break
         }

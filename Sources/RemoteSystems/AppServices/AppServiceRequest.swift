@@ -10,7 +10,7 @@ public struct AppServiceRequest: Sendable {
     public let message: ValueSet
     /// Who sent it. Verified, before the first byte of the message was looked at.
     public let caller: AppServiceCaller
-    /// When the caller stops waiting. The handler's task is cancelled then.
+    /// When the caller stops waiting. The handler's task, if it has one, is cancelled then.
     public let deadline: ContinuousClock.Instant
     /// By which the caller names what it wants done, if it means to ask again should no answer come. A host has seen to it
     /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:)``).

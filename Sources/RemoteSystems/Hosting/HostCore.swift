@@ -205,7 +205,7 @@ actor HostCore {
                 await withDiscardingTaskGroup { group in
                     for connection in open {
                         group.addTask {
-                            if Task.isCancelled { connection.abort() } else { await connection.close() }
+                            if Task.isCancelled { await connection.abortAndWait() } else { await connection.close() }
                         }
                     }
                 }

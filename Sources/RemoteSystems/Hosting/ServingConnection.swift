@@ -76,10 +76,10 @@ final class ServingConnection: Sendable {
             AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection),
             checking: self.service.schema,
             responseSchema: self.service.responseSchema,
-            onUnknownError: self.note,
+            onUnknownError: self.logUnknown,
             handler
         )
-        self.note(reply, since: started)
+        self.measure(reply, since: started)
         return reply
     }
 
@@ -93,11 +93,11 @@ final class ServingConnection: Sendable {
             } else {
                 await self.carryOutOnce(request)
             }
-        self.note(reply, since: started)
+        self.measure(reply, since: started)
         return reply
     }
 
-    private func note(_ reply: Reply, since started: NIODeadline) {
+    private func measure(_ reply: Reply, since started: NIODeadline) {
         self.metrics?.handled(status: reply.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
     }
 
@@ -125,13 +125,13 @@ final class ServingConnection: Sendable {
             request,
             checking: self.service.schema,
             responseSchema: self.service.responseSchema,
-            onUnknownError: self.note,
+            onUnknownError: self.logUnknown,
             self.service.answer
         )
     }
 
     /// The caller is told only that there was one; whoever runs the service must be able to find it.
-    private func note(_ error: any Error) {
+    private func logUnknown(_ error: any Error) {
         self.logger.warning(
             "A handler failed",
             metadata: ["service": "\(self.service.name)", "error": "\(type(of: error))"]

@@ -86,7 +86,7 @@ struct LaunchRun {
                 timeout: TimeAmount(self.timeout ?? self.origin.configuration.requestTimeout)
             )
         } catch {
-            connection.abort()
+            await connection.abortAndWait()
             guard let error = error as? TransportError else { throw error }
             return try RemoteLaunchURIResult(sending: error)
         }

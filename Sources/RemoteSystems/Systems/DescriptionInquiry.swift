@@ -64,7 +64,7 @@ struct DescriptionInquiry: Sendable {
             await connection.close()
             return Answer(description: description, systemID: connection.peer.systemID, isProximal: isProximal)
         } catch {
-            connection.abort()
+            await connection.abortAndWait()
             throw error
         }
     }

@@ -165,9 +165,15 @@ package final class Connection: Sendable {
         _ = await self.waitUntilClosed()
     }
 
-    /// Closes at once. The peer is told; what is under way fails on both sides.
+    /// Closes at once, before this returns if this is the event loop, else soon. The peer is told; what is under way fails on both sides.
     package func abort(_ status: CloseStatus = .cancelled, reason: TransportError? = nil) {
         self.onEventLoop { $0.abort(status, reason: reason) }
+    }
+
+    /// The same. Returns once it is closed.
+    package func abortAndWait(_ status: CloseStatus = .cancelled) async {
+        self.abort(status)
+        _ = await self.waitUntilClosed()
     }
 
     /// Closes at once: the peer is not trusted any more.
@@ -190,7 +196,7 @@ package final class Connection: Sendable {
         }
     }
 
-    /// Calls back once, on the event loop, when the connection has ended; soon if it has.
+    /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event loop, else soon.
     package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
         self.onEventLoop { $0.onClose(listener) }
     }

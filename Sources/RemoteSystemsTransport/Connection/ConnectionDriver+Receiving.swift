@@ -150,7 +150,12 @@ extension ConnectionDriver {
             guard let connection = self.connection else { return }
             if let reply = connection.answerAtOnce(request) { return self.finish(id: call.id, reply) }
             let task = connection.handle(request, id: call.id)
-            if self.lastFinished != call.id { self.handlerTasks[call.id] = task }
+            if self.hasEnded {
+                // By the handler itself.
+                task.cancel()
+            } else if self.lastFinished != call.id {
+                self.handlerTasks[call.id] = task
+            }
         case .answer(let reply):
             self.finish(id: call.id, reply)
         }

@@ -258,6 +258,8 @@ final class ConnectionDriver {
         for id in due.overdue {
             self.handlerTasks[id]?.cancel()
         }
+        // What is cancelled may give the connection up.
+        guard self.ending == nil else { return }
         if due.isPeerDead {
             let seconds = Double(self.limits.deadPeerTime.nanoseconds) / 1e9
             let silent = TransportError(

@@ -7,7 +7,7 @@ internal import ValueSets
 
 /// A call that somebody makes and waits for. Ties it to its cancellation, whichever of the two reaches the event loop first.
 ///
-/// An object, since it goes from hand to hand for each message.
+/// An object, since it goes from hand to hand for each message; with a lock, since it comes to the event loop from elsewhere.
 final class OutgoingCall: Sendable {
     private struct State {
         var id: UInt64?

@@ -14,7 +14,7 @@ extension ByteBuffer {
         limit: Int
     ) throws(TransportError) {
         try self.writeFrame(
-            CBORArray(Frame.Kind.request.rawValue, id, timeoutMilliseconds, message, last: key.map { .bytes($0) }),
+            CBORArray(Frame.Kind.request.rawValue, id, timeoutMilliseconds, set: message, last: key.map { .bytes($0) }),
             limit: limit
         )
     }
@@ -22,7 +22,7 @@ extension ByteBuffer {
     mutating func writeResponse(id: UInt64, _ reply: Reply, limit: Int) throws(TransportError) {
         let failure = reply.failure.map { CBORArray.Last.set($0.valueSet) }
         try self.writeFrame(
-            CBORArray(Frame.Kind.response.rawValue, id, reply.status.rawValue, reply.message, last: failure),
+            CBORArray(Frame.Kind.response.rawValue, id, reply.status.rawValue, set: reply.message, last: failure),
             limit: limit
         )
     }
@@ -30,12 +30,12 @@ extension ByteBuffer {
     mutating func writeFrame(_ frame: Frame, limit: Int) throws(TransportError) {
         switch frame {
         case .hello(let hello):
-            try self.writeFrame(CBORArray(Frame.Kind.hello.rawValue, nil, nil, hello.valueSet), limit: limit)
+            try self.writeFrame(CBORArray(Frame.Kind.hello.rawValue, set: hello.valueSet), limit: limit)
         case .accept(let acceptance):
-            try self.writeFrame(CBORArray(Frame.Kind.accept.rawValue, nil, nil, acceptance.valueSet), limit: limit)
+            try self.writeFrame(CBORArray(Frame.Kind.accept.rawValue, set: acceptance.valueSet), limit: limit)
         case .refuse(let status, let failure):
             try self.writeFrame(
-                CBORArray(Frame.Kind.refuse.rawValue, status.rawValue, nil, failure.valueSet),
+                CBORArray(Frame.Kind.refuse.rawValue, status.rawValue, set: failure.valueSet),
                 limit: limit
             )
         case .request(let id, let timeout, let message, let key):
@@ -50,7 +50,7 @@ extension ByteBuffer {
             try self.writeFrame(CBORArray(Frame.Kind.pong.rawValue, token), limit: limit)
         case .close(let status, let failure):
             try self.writeFrame(
-                CBORArray(Frame.Kind.close.rawValue, status.rawValue, nil, failure?.valueSet),
+                CBORArray(Frame.Kind.close.rawValue, status.rawValue, set: failure?.valueSet),
                 limit: limit
             )
         case .malformed, .unknown:

@@ -24,6 +24,13 @@ struct FrameDecoder {
             return
         }
         var incoming = incoming
+        if buffer.readerIndex > 0 {
+            // The end of what frames were read from, who may share its memory: it is theirs to keep.
+            var rest = ByteBuffer()
+            rest.reserveCapacity(buffer.readableBytes + incoming.readableBytes)
+            rest.writeBuffer(&buffer)
+            buffer = rest
+        }
         buffer.writeBuffer(&incoming)
         self.buffer = buffer
     }

@@ -45,7 +45,7 @@ enum JoinMessage: Sendable, Hashable {
 
     func write(to buffer: inout ByteBuffer) throws(ValueSetError) {
         let (kind, map) = self.parts
-        let frame = CBORArray(kind.rawValue, nil, nil, map)
+        let frame = CBORArray(kind.rawValue, set: map)
         buffer.writeLengthPrefixed(frame, size: try frame.size())
     }
 

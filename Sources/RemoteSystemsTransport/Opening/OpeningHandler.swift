@@ -238,6 +238,8 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
                 self.refuse(Refusal(.appUnavailable, "The service says too much of itself."), context: context)
                 return
             }
+            // The channel may have failed in the writing.
+            guard !self.isDone else { return }
             self.open(peer: peer, remote: remote, accepted, context: context) { _ in }
         }
     }
@@ -270,6 +272,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
             driver.handleFrames()
             driver.readCompleted()
         } catch {
+            driver.end(.unknown, cause: nil)
             self.fail(
                 TransportError(.unreachable, "The connection broke.", side: .network, cause: error),
                 context: context

@@ -3,8 +3,7 @@
 
 package import NIOCore
 
-/// An array of one to three integers, then a dictionary, then one item more, each of which may be missing from the end on: what
-/// every frame is.
+/// An array of one to three integers and, if it goes on, a dictionary and one item more: what every frame is.
 ///
 /// Measured first, so that a frame that is too long is refused before room is made for it, and then written in one run.
 package struct CBORArray {
@@ -24,7 +23,7 @@ package struct CBORArray {
         _ first: UInt64,
         _ second: UInt64? = nil,
         _ third: UInt64? = nil,
-        _ set: ValueSet? = nil,
+        set: ValueSet? = nil,
         last: Last? = nil
     ) {
         self.first = first
@@ -84,11 +83,13 @@ extension ByteBuffer {
     package mutating func writeLengthPrefixed(_ array: CBORArray, size: Int) {
         let prefix = MemoryLayout<UInt32>.size
         unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: prefix + size) { memory in
-            guard let start = memory.baseAddress else { return 0 }
-            var sink = unsafe CBORSink(memory, at: start)
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<(prefix + size)])
+            guard let start = room.baseAddress else { return 0 }
+            var sink = unsafe CBORSink(room, at: start)
             sink.write(bigEndian: UInt32(truncatingIfNeeded: size))
             array.write(to: &sink)
-            return memory.count - sink.remaining
+            assert(sink.remaining == 0, "the encoding is shorter than was measured")
+            return prefix + size
         }
     }
 }

@@ -26,22 +26,29 @@ package struct CBORReader: ~Copyable {
     let limits: ValueSetLimits
     private let base: UnsafeRawPointer
     private let count: Int
-    /// What keeps the bytes in memory, where that can be shared.
+    /// What keeps the bytes in memory, where that can be shared, and how much it keeps there.
     private let owner: Unmanaged<AnyObject>?
+    private let ownedBytes: Int
     /// How many bytes have been read.
     package private(set) var offset = 0
     private var items = 0
 
-    private init(_ bytes: UnsafeRawBufferPointer, owner: Unmanaged<AnyObject>?, limits: ValueSetLimits) {
+    private init(
+        _ bytes: UnsafeRawBufferPointer,
+        owner: Unmanaged<AnyObject>?,
+        ownedBytes: Int,
+        limits: ValueSetLimits
+    ) {
         self.limits = limits
         unsafe self.owner = owner
+        self.ownedBytes = ownedBytes
         // Memory of no bytes may have no address; any address does then, as it is never read.
         unsafe base = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
         count = bytes.count
     }
 
-    /// Reads from the buffer's readable bytes; the buffer's indices stay where they are. Large data in it is not copied: it shares
-    /// the buffer's storage.
+    /// Reads from the buffer's readable bytes; the buffer's indices stay where they are. Data that is most of the buffer's storage is not
+    /// copied: it shares that storage.
     @inline(__always)
     package static func read<Result, Failure: Error>(
         _ buffer: ByteBuffer,
@@ -49,7 +56,7 @@ package struct CBORReader: ~Copyable {
         _ body: (inout CBORReader) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe buffer.withUnsafeReadableBytesWithStorageManagement { bytes, owner throws(Failure) in
-            var reader = unsafe CBORReader(bytes, owner: owner, limits: limits)
+            var reader = unsafe CBORReader(bytes, owner: owner, ownedBytes: buffer.storageCapacity, limits: limits)
             return try body(&reader)
         }
     }
@@ -62,7 +69,7 @@ package struct CBORReader: ~Copyable {
         _ body: (inout CBORReader) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe bytes.withUnsafeBytes { bytes throws(Failure) in
-            var reader = unsafe CBORReader(bytes, owner: nil, limits: limits)
+            var reader = unsafe CBORReader(bytes, owner: nil, ownedBytes: 0, limits: limits)
             return try body(&reader)
         }
     }
@@ -72,19 +79,11 @@ package struct CBORReader: ~Copyable {
     /// How many bytes are left.
     package var remaining: Int { count - offset }
 
-    /// Whether everything has been read.
-    package var isAtEnd: Bool { offset == count }
-
-    /// Whether the next item is null; it is not read.
-    package var nextIsNull: Bool {
-        offset < count && peek() == CBORSimple.null
-    }
-
     /// Checks that everything has been read.
     ///
     /// - Throws: ``ValueSetError/Code/trailingBytes``.
     package func finish() throws(ValueSetError) {
-        guard isAtEnd else { throw .trailingBytes(count - offset, at: offset) }
+        guard offset == count else { throw .trailingBytes(count - offset, at: offset) }
     }
 
     /// Reads the head of an array; its items come next.
@@ -95,55 +94,10 @@ package struct CBORReader: ~Copyable {
         return try readCount(initial, bytesEach: 1)
     }
 
-    /// Reads the head of a map; its keys and values come next.
-    ///
-    /// - Returns: How many pairs follow, at most half as many as bytes are left.
-    package mutating func readMapHead() throws(ValueSetError) -> Int {
-        let initial = try readInitial(CBORMajor.map, expecting: "a dictionary")
-        return try readCount(initial, bytesEach: 2)
-    }
-
     /// Reads an integer from 0 on.
     package mutating func readUnsigned() throws(ValueSetError) -> UInt64 {
         let initial = try readInitial(CBORMajor.unsigned, expecting: "an integer from 0 on")
         return try readArgument(initial)
-    }
-
-    /// Reads an integer from `Int64.min` to `Int64.max`.
-    package mutating func readInteger() throws(ValueSetError) -> Int64 {
-        let start = offset
-        guard case .integer(let integer) = try readValue(depth: limits.depth) else {
-            throw .unexpectedItem(at: start, expecting: "an integer of 64 bits with a sign")
-        }
-        return integer
-    }
-
-    /// Reads text.
-    package mutating func readText() throws(ValueSetError) -> String {
-        let initial = try readInitial(CBORMajor.text, expecting: "text")
-        return try readText(initial)
-    }
-
-    /// Reads bytes.
-    package mutating func readBytes() throws(ValueSetError) -> [UInt8] {
-        let initial = try readInitial(CBORMajor.bytes, expecting: "bytes")
-        let length = try readCount(initial, bytesEach: 1)
-        return unsafe [UInt8](UnsafeRawBufferPointer(start: take(length), count: length))
-    }
-
-    /// Reads `true` or `false`.
-    package mutating func readBool() throws(ValueSetError) -> Bool {
-        let initial = try readInitial()
-        switch initial {
-        case CBORSimple.true: return true
-        case CBORSimple.false: return false
-        default: throw .unexpectedItem(at: offset - 1, expecting: "true or false")
-        }
-    }
-
-    /// Reads null.
-    package mutating func readNull() throws(ValueSetError) {
-        guard try readInitial() == CBORSimple.null else { throw .unexpectedItem(at: offset - 1, expecting: "null") }
     }
 
     /// Passes over an item of any kind, tags and simple values of the future included.
@@ -270,8 +224,9 @@ package struct CBORReader: ~Copyable {
 
     /// The next `length` bytes, which the caller has checked to be there.
     mutating func takeData(_ length: Int) -> Data {
-        // Sharing keeps all the bytes in memory that were read from, so they must be worth it.
-        guard let owner = unsafe owner, length >= Self.leastSharedBytes, length >= count / 2 else {
+        // Sharing keeps the whole storage in memory, of which what is read from may be a small part: it must be worth it. TLS, besides,
+        // would have to copy all of a storage that it goes on with.
+        guard let owner = unsafe owner, length >= Self.leastSharedBytes, length >= ownedBytes / 2 else {
             return unsafe Data(bytes: take(length), count: length)
         }
         let kept = unsafe owner.takeUnretainedValue()

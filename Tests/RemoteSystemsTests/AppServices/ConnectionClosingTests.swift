@@ -53,6 +53,35 @@ import Testing
         }
     }
 
+    @Test func `giving a connection up has happened when it returns`() async throws {
+        let told = Mutex<AppServiceClosedStatus?>(nil)
+        try await Loopback.talk(Loopback.echo) { connection in
+            connection.onClosed { status in told.withLock { $0 = status } }
+            await connection.cancel()
+            #expect(told.withLock { $0 } == .cancelled)
+            #expect(connection.info == nil)
+        }
+    }
+
+    @Test func `a handler that gives its own connection up is cancelled like the others`() async throws {
+        let outcome = Mutex<String?>(nil)
+        let service = AppService("test.leaving") { request in
+            await request.connection.cancel()
+            do {
+                try await Task.sleep(for: .seconds(60))
+                outcome.withLock { $0 = "went on" }
+            } catch {
+                outcome.withLock { $0 = "cancelled" }
+            }
+            return [:]
+        }
+        try await Loopback.talk(service) { connection in
+            _ = try await connection.send([:])
+            try await until { outcome.withLock { $0 } != nil }
+            #expect(outcome.withLock { $0 } == "cancelled")
+        }
+    }
+
     // MARK: The end of a host
 
     /// A host whose one service never answers by itself, and a request that it is at.

@@ -39,6 +39,20 @@ import Testing
         #expect(frames == [[0xAA, 0xBB], [0xCC]])
     }
 
+    @Test func `what is left of a buffer is taken out of it when more comes, for others may keep it`() throws {
+        var decoder = FrameDecoder(limit: 100)
+        decoder.append(ByteBuffer(bytes: [0, 0, 0, 2, 1, 2, 0, 0]))
+        let first = try decoder.next() ?? ByteBuffer()
+        let none = try decoder.next()
+        #expect(none == nil)
+        decoder.append(ByteBuffer(bytes: [0, 1, 3, 0]))
+        let second = try decoder.next() ?? ByteBuffer()
+        #expect(Array(first.readableBytesView) == [1, 2])
+        #expect(Array(second.readableBytesView) == [3])
+        #expect(second.storageCapacity < 16)
+        #expect(decoder.pendingBytes == 1)
+    }
+
     @Test func `the longest frame allowed is taken, one byte more is not`() throws {
         var decoder = FrameDecoder(limit: 3)
         decoder.append(ByteBuffer(bytes: [0, 0, 0, 3, 1, 2, 3]))

@@ -126,7 +126,7 @@ final class DiagnosisService: BuiltInService {
                 // What it tells of itself is not asked for here.
                 handler: { _, _ in Reply() }
             )
-            back.abort(.completed)
+            await back.abortAndWait(.completed)
             return .reached
         } catch {
             return BackConnection(error)

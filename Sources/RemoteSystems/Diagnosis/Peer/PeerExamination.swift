@@ -37,7 +37,7 @@ struct PeerExamination: Sendable {
                 Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
             }
             let facts = await self.facts(over: connection, name: target.name)
-            connection.abort(.completed)
+            await connection.abortAndWait(.completed)
             return facts
         } catch {
             return self.facts(target, after: error)
