@@ -16,7 +16,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
 
             Exit status: 0 done; 1 done, and the answer is no (nothing found, messages lost, problems found, input not \
             valid); 2 could not be done (not reachable, no usable identity, no right to); 64 the arguments make no \
-            sense.
+            sense; 78 the configuration of 'remotesystems host' is not understood.
 
             With --json every subcommand prints one JSON object a line; Docs/command-line.md lists the fields.
             """,

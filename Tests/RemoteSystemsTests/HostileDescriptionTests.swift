@@ -45,7 +45,7 @@ import ValueSets
                 )
                 let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
                 #expect(error?.code == .misuse)
-                #expect(error?.message.contains("no control characters") == true)
+                #expect(error?.message.contains("no control, invisible") == true)
             }
         }
     }

@@ -55,7 +55,7 @@ extension AppServiceConnection {
 
     private static let notOpenInTime = RemoteSystemError(
         .deadlineExceeded,
-        "No connection was open by the deadline; nothing was sent.",
+        "No connection was open by the deadline; nothing was sent. Try again, or allow it more time.",
         side: .network,
         canRetry: true
     )

@@ -102,7 +102,16 @@ struct IdentityFindings {
     private var certificate: DiagnosisFinding? {
         guard case .usable(let identity, _, _) = self.facts else { return nil }
         let why = "Others refuse a system whose certificate has ended."
-        let end = identity.certificateValidity.upperBound
+        let (beginning, end) = (identity.certificateValidity.lowerBound, identity.certificateValidity.upperBound)
+        if self.now < beginning {
+            return DiagnosisFinding(
+                .certificate,
+                .problem,
+                "This system's certificate begins at \(beginning.formatted(.iso8601)), which is still to come.",
+                why: "Others refuse a system whose certificate has not begun.",
+                advice: "Set the clock here, or that of the machine that made the certificate: one of them is wrong."
+            )
+        }
         let days = Int((end.timeIntervalSince(self.now) / 86_400).rounded(.down))
         if self.now >= end {
             let advice =

@@ -63,10 +63,10 @@ actor HostCore {
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
         guard self.local.configuration.applicationID.isName else {
-            throw misuse("An application id takes 1 to 256 bytes, and no control characters.")
+            throw misuse("An application id takes \(String.nameForm).")
         }
         for (name, service) in self.services {
-            guard name.isName else { throw misuse("A service's name takes 1 to 256 bytes, and no control characters.") }
+            guard name.isName else { throw misuse("A service's name takes \(String.nameForm).") }
             let texts = [service.options.version, service.options.summary].compactMap(\.self)
             guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
                 throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")

@@ -188,8 +188,11 @@ extension ValueSet {
 }
 
 extension String {
+    /// What such a name may be, in words.
+    package static let nameForm = "1 to 256 bytes, and no control, invisible or line-breaking characters"
+
     /// Whether it can be the name of a service or the id of an application, as a hello takes them.
-    var isName: Bool { (1...256).contains(self.utf8.count) && !self.hasSteeringCharacters }
+    package var isName: Bool { (1...256).contains(self.utf8.count) && !self.hasSteeringCharacters }
 }
 
 /// The built-in app service by which systems learn of each other.

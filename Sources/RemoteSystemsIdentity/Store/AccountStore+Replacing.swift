@@ -12,6 +12,7 @@ extension AccountStore {
     package func checkAdoption(of account: AccountID, evenIfShared: Bool) throws(IdentityError) {
         let state = try SecretDirectory.make(path: self.directory)
         try state.withLock { () throws(IdentityError) in
+            try Self.checkRoom(in: state)
             guard let present = try Self.loadSettled(from: state) else { return }
             guard present.identity.accountID != account else {
                 throw IdentityError(
@@ -21,6 +22,15 @@ extension AccountStore {
             }
             if !evenIfShared { try Self.checkUnshared(present, in: state) }
         }
+    }
+
+    /// Whether what a joined account takes can be written: an invitation is used up by then.
+    private static func checkRoom(in state: borrowing SecretDirectory) throws(IdentityError) {
+        let page = [UInt8](repeating: 0, count: 4096)
+        let trial = Self.temporaryPrefix + SecretDirectory.uniqueSuffix()
+        // As many files as an account has, and no smaller.
+        try state.makeSubdirectory(trial, files: (0..<6).map { ("\($0)", page) })
+        state.removeSubdirectory(trial)
     }
 
     /// Makes the account that this system joined the store's own.

@@ -14,7 +14,7 @@ public struct AccountStore: Sendable {
 
     static let accountName = "account"
     private static let incomingName = "incoming"
-    private static let temporaryPrefix = ".new-"
+    static let temporaryPrefix = ".new-"
 
     /// A store in `directory`, which is made on first use.
     public init(directory: String) {

@@ -93,7 +93,7 @@ struct OpenFile: ~Copyable {
             guard bytes.count <= limit else {
                 throw IdentityError(
                     .damaged,
-                    "\(self.path) is far too large to be ours. Nothing was changed.",
+                    "\(self.path) is far too large to be ours. Nothing was changed: put it back from a backup, or move it away.",
                     path: self.path
                 )
             }

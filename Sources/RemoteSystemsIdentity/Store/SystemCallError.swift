@@ -43,7 +43,16 @@ extension IdentityError {
                 path: path,
                 cause: cause
             )
-        case ELOOP, ENOTDIR, EISDIR:
+        case EISDIR:
+            IdentityError(.notAPlainFile, "\(start) It is a directory: name a file.", path: path, cause: cause)
+        case ENOTDIR:
+            IdentityError(
+                .notAPlainFile,
+                "\(start) A part of that path, or all of it, is no directory: name one that is, or can be made.",
+                path: path,
+                cause: cause
+            )
+        case ELOOP:
             IdentityError(
                 .notAPlainFile,
                 "\(start) Keys are not read through symbolic links: put the file or directory itself there.",

@@ -158,7 +158,7 @@ extension ValueSet {
         guard let name = value.string, name.utf8.count <= 256, !name.hasSteeringCharacters else {
             throw ValueSetError(
                 .typeMismatch,
-                "'\(key)' is not a string of at most 256 bytes without control characters"
+                "'\(key)' is not a string of at most 256 bytes without control, invisible and line-breaking characters"
             )
         }
         return name

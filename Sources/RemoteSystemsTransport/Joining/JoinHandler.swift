@@ -119,7 +119,7 @@ extension TransportError {
 
     fileprivate static let tooSlow = TransportError(
         .deadlineExceeded,
-        "The other side took too long.",
+        "The other side took too long. See whether 'remotesystems account invite' still runs there, and try again.",
         side: .network,
         canRetry: true
     )

@@ -95,7 +95,8 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
             handler.fail(
                 TransportError(
                     .unreachable,
-                    "The other side did not finish opening the connection in time.",
+                    "The other side did not finish opening the connection in time. Is that a RemoteSystems host, and does it run? Try again; "
+                        + "restart it if that does not help.",
                     side: .network,
                     canRetry: true
                 ),

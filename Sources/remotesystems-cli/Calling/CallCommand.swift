@@ -50,8 +50,8 @@ struct CallCommand: Subcommand {
 
     func validate() throws {
         try self.search.validate(system: self.system)
-        guard (1...256).contains(self.service.utf8.count) else {
-            throw ValidationError("The service's name is 1 to 256 bytes.")
+        guard self.service.isName else {
+            throw ValidationError("The service's name is \(String.nameForm).")
         }
         guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
         guard !self.describe || self.fields.isEmpty else {

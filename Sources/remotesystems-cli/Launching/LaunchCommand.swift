@@ -68,8 +68,8 @@ struct LaunchCommand: Subcommand {
             throw ValidationError(error.message)
         }
         guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
-        for id in self.applications where !(1...256).contains(id.utf8.count) {
-            throw ValidationError("--application is 1 to 256 bytes.")
+        for id in self.applications where !id.isName {
+            throw ValidationError("--application is \(String.nameForm).")
         }
     }
 

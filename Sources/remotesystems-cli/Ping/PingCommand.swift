@@ -51,7 +51,7 @@ struct PingCommand: Subcommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "How long to wait for the connection, an application's start there included (15 unless given), and then for each answer (5).",
+            "How long to wait for the connection, an application's start there included (15 unless given), and then for each answer (5). Looking a system up has times of its own: --wait, and 5 seconds for an address.",
             valueName: "seconds"
         )
     )
@@ -71,8 +71,8 @@ struct PingCommand: Subcommand {
         guard (1...1_000_000).contains(self.count) else { throw ValidationError("--count is 1 to 1000000.") }
         guard (0...16_000_000).contains(self.size) else { throw ValidationError("--size is 0 to 16000000.") }
         guard (0...3600).contains(self.interval) else { throw ValidationError("--interval is 0 to 3600.") }
-        guard (1...256).contains(self.service.utf8.count) else {
-            throw ValidationError("--service is 1 to 256 bytes.")
+        guard self.service.isName else {
+            throw ValidationError("--service is \(String.nameForm).")
         }
         guard (0.001...86_400).contains(self.timeout ?? 1) else {
             throw ValidationError("--timeout is 0.001 to 86400.")

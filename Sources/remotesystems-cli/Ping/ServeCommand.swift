@@ -44,8 +44,8 @@ struct ServeCommand: Subcommand {
 
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
-        guard (1...256).contains(self.applicationID.utf8.count) else {
-            throw ValidationError("--application-id is 1 to 256 bytes.")
+        guard self.applicationID.isName else {
+            throw ValidationError("--application-id is \(String.nameForm).")
         }
     }
 

@@ -129,27 +129,32 @@ struct SystemFinder: Sendable {
         return system.displayName == text || text.count >= 4 && system.id.description.hasPrefix(text)
     }
 
+    private var waited: String {
+        let seconds = self.wait / .seconds(1)
+        return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
+    }
+
     private func notFound(_ reason: DiagnosisFinding?) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
         guard !self.isAnonymous else {
             return Failure(
                 "unreachable",
                 "No system\(name) of another account that lets anyone nearby call was found in "
-                    + "\(self.wait.components.seconds) s. 'remotesystems serve --anyone-nearby' does, on the same network.",
+                    + "\(self.waited). 'remotesystems serve --anyone-nearby' does, on the same network.",
                 canRetry: true
             )
         }
         if let reason {
             return Failure(
                 "unreachable",
-                "No system\(name) of this account was found in \(self.wait.components.seconds) s. \(reason.what)"
+                "No system\(name) of this account was found in \(self.waited). \(reason.what)"
                     + (reason.advice.map { " \($0)" } ?? ""),
                 canRetry: true
             )
         }
         return Failure(
             "unreachable",
-            "No system\(name) of this account was found in \(self.wait.components.seconds) s. Is 'remotesystems serve' "
+            "No system\(name) of this account was found in \(self.waited). Is 'remotesystems serve' "
                 + "running there, on the same network and in the same account? 'remotesystems doctor' looks for "
                 + "causes here.",
             canRetry: true

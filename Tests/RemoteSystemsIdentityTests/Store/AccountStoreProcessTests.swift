@@ -71,6 +71,30 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
+    func `where an account that is joined would not fit, nothing is joined`() throws {
+        let elsewhere = try TemporaryDirectory()
+        let joined = try elsewhere.store.identity(now: noon)
+        let temporary = try TemporaryDirectory()
+        var failures = 0
+        for pages in 1...64 {
+            try mountMemory(at: temporary.path, pages: pages)
+            defer { unmount(temporary.path) }
+            let refusal = code { () throws(IdentityError) in
+                try temporary.store.checkAdoption(of: joined.accountID, evenIfShared: false)
+            }
+            if let refusal {
+                failures += 1
+                #expect(refusal == .diskFull)
+                continue
+            }
+            #expect(try temporary.contents() == ["state", "state/lock"], "\(pages) pages")
+            let change = try temporary.store.adopt(joined, now: noon)
+            #expect(change.identity.accountID == joined.accountID, "\(pages) pages")
+        }
+        #expect((1..<64).contains(failures))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
     func `a read-only disk holds nobody up but who has no identity yet`() throws {
         let temporary = try TemporaryDirectory()
         try mountMemory(at: temporary.path, pages: 256)

@@ -92,8 +92,8 @@ import Testing
             (Date(), .ok, .ok),
             (identity.renewalDate.addingTimeInterval(day), .ok, .warning),
             (identity.certificateValidity.upperBound, .ok, .problem),
-            (identity.certificateValidity.lowerBound.addingTimeInterval(-1), .problem, .ok),
-            (Date(timeIntervalSince1970: 0), .problem, .ok),
+            (identity.certificateValidity.lowerBound.addingTimeInterval(-1), .problem, .problem),
+            (Date(timeIntervalSince1970: 0), .problem, .problem),
         ]
         for (now, clock, certificate) in table {
             let findings = IdentityFindings(now: now, facts: facts)
