@@ -17,39 +17,49 @@ struct FilterOptions: ParsableArguments {
             valueName: "key=value"
         )
     )
-    var filters: [SystemFilter] = []
-}
+    var texts: [String] = []
 
-/// A filter as it is written: `kind=desktop`.
-struct SystemFilter: ExpressibleByArgument, Sendable {
-    let filter: RemoteSystemFilter
+    /// The filters, which ``validate()`` has found to be some.
+    var filters: [RemoteSystemFilter] { self.texts.compactMap { try? Self.filter($0) } }
+
+    // Not by the parser, whose own errors say neither which words there are nor where a line ends.
+    func validate() throws {
+        for text in self.texts { _ = try Self.filter(text) }
+    }
 
     private static let platforms: [RemoteSystemPlatform] = [.unknown, .windows, .android, .iOS, .linux]
     private static let statuses: [RemoteSystemStatus] = [.unavailable, .discoveringAvailability, .available, .unknown]
     private static let discoveryTypes: [RemoteSystemDiscoveryType] = [.any, .proximal, .cloud, .spatiallyProximal]
     private static let authorizationKinds: [RemoteSystemAuthorizationKind] = [.sameUser, .anonymous]
 
-    init?(argument: String) {
-        let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
-        guard parts.count == 2, let filter = Self.filter(parts[0], parts[1]) else { return nil }
-        self.filter = filter
-    }
-
-    private static func filter(_ key: String, _ value: String) -> RemoteSystemFilter? {
-        func named<Choice: CustomStringConvertible>(_ choices: [Choice]) -> Choice? {
-            choices.first { $0.description == value }
+    private static func filter(_ text: String) throws -> RemoteSystemFilter {
+        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+        guard parts.count == 2 else { throw ValidationError("--filter is written key=value, not '\(text)'.") }
+        let (key, value) = (parts[0], parts[1])
+        func named<Choice: CustomStringConvertible>(_ choices: [Choice]) throws -> Choice {
+            if let choice = choices.first(where: { $0.description == value }) { return choice }
+            let words = choices.map(\.description).joined(separator: ", ")
+            throw ValidationError("--filter \(key) is one of \(words), not '\(value)'.")
         }
         switch key {
         case "kind": return .kind(RemoteSystemKind(rawValue: value))
-        case "platform": return named(self.platforms).map { .platform($0) }
-        case "status": return named(self.statuses).map { .status($0) }
-        case "discovery": return named(self.discoveryTypes).map { .discoveryType($0) }
-        case "authorization": return named(self.authorizationKinds).map { .authorizationKind($0) }
+        case "platform": return .platform(try named(self.platforms))
+        case "status": return .status(try named(self.statuses))
+        case "discovery": return .discoveryType(try named(self.discoveryTypes))
+        case "authorization": return .authorizationKind(try named(self.authorizationKinds))
         case "application": return .application(value)
         case "service": return .service(value)
-        case "account": return AccountID(value).map { .account($0) }
-        case "remote": return value == "yes" ? .remoteOnly : nil
-        default: return nil
+        case "account":
+            guard let id = AccountID(value) else { throw ValidationError("--filter account is an account's whole id.") }
+            return .account(id)
+        case "remote":
+            guard value == "yes" else { throw ValidationError("--filter remote is 'yes' or left out, not '\(value)'.") }
+            return .remoteOnly
+        default:
+            throw ValidationError(
+                "--filter knows no key '\(key)', but kind, platform, status, discovery, authorization, application, "
+                    + "service, account and remote."
+            )
         }
     }
 }

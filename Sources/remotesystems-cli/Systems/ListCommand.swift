@@ -20,7 +20,7 @@ struct ListCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let watcher = self.search.watcher(
             self.search.configuration(for: "list", self.common),
-            filters: self.filters.filters.map(\.filter)
+            filters: self.filters.filters
         )
         let events = watcher.events
         try await watcher.start()

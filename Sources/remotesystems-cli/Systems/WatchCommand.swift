@@ -24,7 +24,7 @@ struct WatchCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let watcher = self.search.watcher(
             self.search.configuration(for: "watch", self.common),
-            filters: self.filters.filters.map(\.filter)
+            filters: self.filters.filters
         )
         let events = watcher.events
         try await watcher.start()
