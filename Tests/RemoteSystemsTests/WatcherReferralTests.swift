@@ -86,7 +86,7 @@ import Testing
         _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
         #expect(machine.nextWakeUp.map { $0 > Rules.start } == true)
         #expect(machine.tick(now: Rules.start + .seconds(1)).texts == ["connect >x@a to 10.0.0.2:4000"])
-        #expect(machine.silent.isEmpty)
+        #expect(machine.untold.isEmpty)
     }
 
     @Test func `another application at the end of the way tells nothing of the one that was meant`() throws {

@@ -129,6 +129,31 @@ import Testing
         #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [one]"])
     }
 
+    @Test func `what one said that refused is kept until it is tried again and says otherwise`() throws {
+        var machine = try Self.machine()
+        func fail(_ refusal: String?) -> String? {
+            _ = machine.failed("a", isAuthentic: true, refusal: refusal, now: Self.start, jitter: 0.5)
+            return machine.untold.first?.refusal
+        }
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        #expect(machine.untold.first?.refusal == nil)
+        #expect(fail("Full.") == "Full.")
+        _ = machine.tick(now: Self.start + .seconds(40))
+        #expect(machine.untold.first?.refusal == "Full.")
+        #expect(fail(nil) == nil)
+        #expect(fail("Full.") == "Full.")
+        // Let in, and out again.
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        _ = machine.described("a", Self.description())
+        #expect(machine.untold.isEmpty)
+        _ = machine.lost("a", orderly: true, now: Self.start)
+        #expect(machine.untold.map(\.endpoint) == [Self.endpoint] && machine.untold.first?.refusal == nil)
+        // A stranger's words are not passed on.
+        _ = machine.seen("b", endpoints: [Self.other], by: .proximal, isAnonymous: true)
+        _ = machine.failed("b", isAuthentic: true, refusal: "Pay.", now: Self.start, jitter: 0.5)
+        #expect(machine.untold.allSatisfy { $0.refusal == nil })
+    }
+
     @Test func `an orderly goodbye removes at once`() throws {
         var machine = try Self.connected()
         #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])

@@ -11,8 +11,9 @@ struct EmptyListReason: Sendable {
 
     /// The first that holds, the surest first.
     var finding: DiagnosisFinding {
-        self.filters ?? self.interfacesDown ?? self.sightings.authentication ?? self.hampered ?? self.unreachable
-            ?? self.sightings.otherVersions ?? self.otherAccounts ?? self.nobody
+        self.filters ?? self.interfacesDown ?? self.sightings.authentication ?? self.hampered
+            ?? self.sightings.refused ?? self.unreachable ?? self.sightings.otherVersions ?? self.otherAccounts
+            ?? self.nobody
     }
 
     private var sightings: SightingsFindings { SightingsFindings(unlisted: self.unlisted, network: self.network) }

@@ -185,7 +185,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     /// Why a watcher does not list a system that it was expected to, where it has seen a reason: somebody is not trusted, looking
-    /// does not work, or somebody does not answer. `nil` when it has seen none.
+    /// does not work, or somebody does not answer or refuses. `nil` when it has seen none.
     package static func likelyReason(whyUnlisted watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
         let unlisted = await watcher.unlisted
         let reason = EmptyListReason(
@@ -193,7 +193,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
             interfaces: InterfaceFacts.current(),
             network: watcher.network
         ).finding
-        return reason.status == .problem || !unlisted.unreachable.isEmpty ? reason : nil
+        let isSeen = !unlisted.unreachable.isEmpty || !unlisted.refusals.isEmpty
+        return reason.status == .problem || isSeen ? reason : nil
     }
 
     /// What is to be said of the interfaces that a program with this configuration uses.

@@ -57,8 +57,23 @@ struct SightingsFindings: Sendable {
         )
     }
 
+    /// Somebody who answers and would not be connected to: no firewall is to blame, and it said itself what is.
+    var refused: DiagnosisFinding? {
+        guard let (place, text) = self.unlisted.refusals.min(by: { $0.key < $1.key }) else { return nil }
+        let others = self.unlisted.refusals.count - 1
+        return DiagnosisFinding(
+            .systems,
+            .warning,
+            "The program of this account at \(place) answers and refuses: \(text)"
+                + (others > 0 ? " (\(others.of("other program")) \(others == 1 ? "refuses" : "refuse"), too.)" : ""),
+            why: "Only systems that let this one connect are listed.",
+            advice:
+                "The network is not in the way; do what it says. Watchers try again by themselves, at least twice a minute."
+        )
+    }
+
     var systems: DiagnosisFinding {
-        if let authentication = self.authentication { return authentication }
+        if let told = self.authentication ?? self.refused { return told }
         let silent = self.unlisted.unreachable
         if !silent.isEmpty {
             let places = silent.prefix(4).joined(separator: ", ") + (silent.count > 4 ? ", …" : "")

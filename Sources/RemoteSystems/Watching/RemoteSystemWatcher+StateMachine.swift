@@ -37,6 +37,8 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         var isAnonymous = false
         /// How it is got at, when it is known from another process of its system alone.
         var referral: Referral?
+        /// Why it would not have us when it was last tried, in its own words: it answers.
+        var refusal: String?
     }
 
     /// An application that runs and has not announced itself: the host that says so sends on whoever asks it for it.
@@ -124,12 +126,14 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         self.instances[instance] != nil
     }
 
-    /// Where something of our account is said to be that has not told what it is.
-    var silent: [Endpoint] {
+    /// Where something of our account is said to be that has not told what it is, and why it would not have us if it said so.
+    var untold: [(endpoint: Endpoint, refusal: String?)] {
         self.instances.values.compactMap { instance in
             switch instance.phase {
-            case .connected(_, .some), .reconnecting(_, .some): nil
-            default: instance.referral == nil ? instance.endpoints.first : nil
+            case .connected(_, .some), .reconnecting(_, .some): return nil
+            default:
+                guard instance.referral == nil, let endpoint = instance.endpoints.first else { return nil }
+                return (endpoint, instance.refusal)
             }
         }
     }
@@ -252,16 +256,27 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         if let referral = known.referral, referral.application != description.application.id { return [] }
         known.phase = .connected(system, description)
         known.isFirstAttempt = false
+        known.refusal = nil
         self.instances[instance] = known
         let referred = self.follow(instance, to: description, on: system)
         return referred + self.relist(system) + self.checkEnumeration()
     }
 
     /// An attempt to connect came to nothing.
-    mutating func failed(_ instance: String, isAuthentic: Bool, now: Instant, jitter: Double) -> [Action] {
+    ///
+    /// - Parameter refusal: what the other side said, if it is there and would not have us.
+    mutating func failed(
+        _ instance: String,
+        isAuthentic: Bool,
+        refusal: String? = nil,
+        now: Instant,
+        jitter: Double
+    ) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
         let before = known.phase
         known.isFirstAttempt = false
+        // What strangers say is not passed on.
+        known.refusal = known.isAnonymous ? nil : refusal
         guard known.isHinted else {
             self.instances[instance] = nil
             return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkEnumeration()

@@ -8,6 +8,9 @@ extension RemoteSystemWatcher {
         public var excluded: [RemoteSystem] = []
         /// Addresses (`10.0.0.5:47474`) at which programs of the account are announced that have not answered, or not yet.
         public var unreachable: [String] = []
+        /// What programs of the account said that answer and would not be connected to when they were last tried, by address: a host
+        /// with as many connections as it takes, or one that is shutting down. They are tried again by themselves.
+        public var refusals: [String: String] = [:]
         /// How many announcements of other accounts there are. More cannot be told: they mean nothing to us.
         public var otherAccounts = 0
         /// How many announcements there are of programs that speak another version of the protocol.
@@ -21,12 +24,14 @@ extension RemoteSystemWatcher {
         init(
             excluded: [RemoteSystem],
             unreachable: [String],
+            refusals: [String: String],
             otherAccounts: Int,
             otherVersions: Int,
             errors: [RemoteSystemWatcherError]
         ) {
             self.excluded = excluded
             self.unreachable = unreachable
+            self.refusals = refusals
             self.otherAccounts = otherAccounts
             self.otherVersions = otherVersions
             self.errors = errors

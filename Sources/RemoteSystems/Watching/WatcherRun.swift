@@ -174,9 +174,13 @@ actor WatcherRun {
 
     /// What is there and not listed.
     var unlisted: RemoteSystemWatcher.Unlisted {
-        RemoteSystemWatcher.Unlisted(
+        let untold = self.machine.untold.map { endpoint, refusal in
+            (place: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))", refusal: refusal)
+        }
+        return RemoteSystemWatcher.Unlisted(
             excluded: self.machine.excluded.values.sorted { $0.id < $1.id },
-            unreachable: self.machine.silent.map { "\(DiscoveryEndpoint(address: $0.host, port: $0.port))" }.sorted(),
+            unreachable: untold.filter { $0.refusal == nil }.map(\.place).sorted(),
+            refusals: Dictionary(untold.compactMap { one in one.refusal.map { (one.place, $0) } }) { $1 },
             otherAccounts: self.strangers.values.count { $0 == .otherAccount },
             otherVersions: self.strangers.values.count { $0 == .otherVersion },
             errors: self.errors.sorted { $0.key < $1.key }.map(\.value)
@@ -248,9 +252,15 @@ actor WatcherRun {
         } catch {
             guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
             self.report(error, isAnonymous: self.machine.isAnonymous(instance))
-            let isAuthentic = (error as? TransportError)?.code != .peerNotTrusted
+            let error = error as? TransportError
             self.obey(
-                self.machine.failed(instance, isAuthentic: isAuthentic, now: self.time.now, jitter: .random(in: 0...1))
+                self.machine.failed(
+                    instance,
+                    isAuthentic: error?.code != .peerNotTrusted,
+                    refusal: error?.code == .refused ? error?.message : nil,
+                    now: self.time.now,
+                    jitter: .random(in: 0...1)
+                )
             )
             self.forgetIfGone(instance)
             return

@@ -64,6 +64,52 @@ import Testing
         }
     }
 
+    @Test func `one that answers and refuses is told in its own words, and no firewall is blamed`() throws {
+        let full = "Your system has 23 connections here, as many as one system may have."
+        var unlisted = RemoteSystemWatcher.Unlisted()
+        unlisted.unreachable = ["10.0.0.6:47474"]
+        unlisted.refusals = ["10.0.0.5:47474": full]
+        for finding in [
+            EmptyListReason(unlisted: unlisted, interfaces: [Self.wired], network: .all).finding,
+            SightingsFindings(hasOthers: true, unlisted: unlisted, network: .all).systems,
+        ] {
+            #expect(finding.code == .systems && finding.status == .warning)
+            #expect(finding.what == "The program of this account at 10.0.0.5:47474 answers and refuses: \(full)")
+            #expect(finding.advice?.contains("firewall") == false)
+        }
+        unlisted.refusals["10.0.0.7:47474"] = "The application is shutting down."
+        let finding = EmptyListReason(unlisted: unlisted, interfaces: [Self.wired], network: .all).finding
+        #expect(finding.what.hasSuffix("\(full) (1 other program refuses, too.)"))
+    }
+
+    @Test func `a watcher that has no place left at a host tells what the host says`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            var configuration = machines.configuration("first", application: "test.host")
+            configuration.connectionLimitPerSystem = 1
+            let host = RemoteSystemHost(configuration, services: [])
+            let running = Task { try await host.run() }
+            defer { running.cancel() }
+            let second = machines.configuration("second")
+            try await DiagnosisServiceTests.ask(try await host.port, second) { _ in
+                let watcher = RemoteSystemWatcher(second)
+                try await watcher.start()
+                var unlisted = await watcher.unlisted
+                for _ in 0..<1000 where unlisted.refusals.isEmpty {
+                    try await Task.sleep(for: .milliseconds(10))
+                    unlisted = await watcher.unlisted
+                }
+                #expect(unlisted.refusals.values.first?.contains("as many as one system may have") == true)
+                #expect(unlisted.unreachable.isEmpty)
+                let reason = await RemoteSystemsDiagnosis.likelyReason(whyUnlisted: watcher)
+                #expect(reason?.what.contains("answers and refuses") == true)
+                await watcher.stop()
+            }
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
     @Test func `filters that exclude everything say so, and what they exclude`() async throws {
         try await Household.with { household in
             try await household.withHost([]) { _ in
@@ -139,16 +185,16 @@ import Testing
         let speaker = try #require(WatcherStateMachineTests.speaker)
         let endpoint = WatcherStateMachineTests.endpoint
         _ = machine.seen("a", endpoints: [endpoint], by: .proximal)
-        #expect(machine.silent == [endpoint])
+        #expect(machine.untold.map(\.endpoint) == [endpoint])
         _ = machine.connected("a", to: speaker)
         _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
-        #expect(machine.silent.isEmpty)
+        #expect(machine.untold.isEmpty)
         #expect(Array(machine.excluded.keys) == [speaker])
         _ = machine.described("a", WatcherStateMachineTests.description(kind: .laptop))
         #expect(machine.excluded.isEmpty)
         _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
         _ = machine.lost("a", orderly: true, now: WatcherStateMachineTests.start)
         #expect(machine.excluded.isEmpty)
-        #expect(machine.silent == [endpoint])
+        #expect(machine.untold.map(\.endpoint) == [endpoint])
     }
 }
