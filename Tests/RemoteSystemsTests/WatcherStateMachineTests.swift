@@ -154,6 +154,24 @@ import Testing
         #expect(machine.untold.allSatisfy { $0.refusal == nil })
     }
 
+    @Test func `a diagnosis that announces itself for a moment is no system and no application`() throws {
+        var machine = try Self.machine()
+        let (speaker, television) = (try #require(Self.speaker), try #require(Self.television))
+        for (instance, system) in [("a", speaker), ("b", television), ("c", speaker)] {
+            _ = machine.seen(instance, endpoints: [Self.endpoint], by: .proximal)
+            _ = machine.connected(instance, to: system)
+        }
+        #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
+        for instance in ["b", "c"] {
+            let told = machine.described(instance, Self.description(application: "remote-systems.diagnosis")).texts
+            #expect(told == [])
+        }
+        #expect(machine.untold.isEmpty && machine.excluded.isEmpty)
+        #expect(machine.lost("b", orderly: true, now: Self.start).texts == [])
+        #expect(machine.lost("c", orderly: false, now: Self.start).texts == ["connect c to 10.0.0.2:4000"])
+        #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
+    }
+
     @Test func `an orderly goodbye removes at once`() throws {
         var machine = try Self.connected()
         #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])

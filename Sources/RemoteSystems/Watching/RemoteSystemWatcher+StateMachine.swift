@@ -389,6 +389,10 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         var parts: [Part] = []
         for (name, instance) in self.instances {
             switch instance.phase {
+            // A diagnosis announces itself for a moment, to be looked for by its name: that is no system that comes and goes.
+            case .connected(id, let description?) where description.application.id == DiagnosisService.name,
+                .reconnecting(id, let description?) where description.application.id == DiagnosisService.name:
+                break
             case .connected(id, let description?), .reconnecting(id, let description?):
                 parts.append(Part(name: name, instance: instance, description: description))
             default: break

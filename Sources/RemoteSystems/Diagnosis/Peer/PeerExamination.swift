@@ -106,8 +106,8 @@ struct PeerExamination: Sendable {
         var configuration = self.local.configuration
         // One mDNS stack for all of this.
         configuration.discovery = self.local.sources
-        // Not taken for the application itself: callers of that would find nothing here.
-        configuration.applicationID = "remote-systems.diagnosis"
+        // Not taken for the application itself: callers of that would find nothing here. Watchers pass over it.
+        configuration.applicationID = DiagnosisService.name
         var options = RemoteSystemHost.Options()
         options.port = port
         let host = RemoteSystemHost(configuration, services: [], options: options)
