@@ -38,7 +38,18 @@ extension CommandTests {
             }
         }
 
-        @Test func `a damaged account is a problem, a port in use a warning`() async throws {
+        @Test func `the port is that of this system's host, wherever it listens`() async throws {
+            try await Sandbox.with { sandbox in
+                try await sandbox.whileServing { _, port in
+                    let finished = try await sandbox.run("doctor", "--loopback", "--json")
+                    let finding = finished.json.first { $0["code"] as? String == "port" }
+                    #expect(finding?["status"] as? String == "ok")
+                    #expect((finding?["what"] as? String)?.hasSuffix("listens on port \(port).") == true)
+                }
+            }
+        }
+
+        @Test func `a damaged account is a problem, a port that this system's own host has is none`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     try Data("damaged".utf8).write(
@@ -50,7 +61,7 @@ extension CommandTests {
                         finished.json.first { $0["code"] as? String == code }?["status"] as? String
                     }
                     #expect(status("account") == "problem")
-                    #expect(status("port") == "warning")
+                    #expect(status("port") == "ok")
                     let plain = try await sandbox.run("doctor", "--loopback", "--port", port)
                     #expect(plain.status == 1)
                     #expect(plain.lines.contains { $0.contains("→") })

@@ -28,6 +28,21 @@ import Testing
         }
     }
 
+    @Test func `the machine is known at its daemon's port, or at the only host's`() throws {
+        try self.withDirectory { directory in
+            let running = RunningApplications(stateDirectory: directory)
+            #expect(running.machinePort == nil)
+            let one = try running.note(RunningApplication(application: "test.one", port: 4711, pid: 7))
+            let helper = try running.note(RunningApplication(application: "remote-systems.diagnosis", port: 9, pid: 7))
+            #expect(running.machinePort == 4711)
+            let two = try running.note(RunningApplication(application: "test.two", port: 4712, pid: 7))
+            #expect(running.machinePort == nil)
+            let daemon = try running.note(RunningApplication(application: "remote-systems.host", port: 50_000, pid: 8))
+            #expect(running.machinePort == 50_000)
+            withExtendedLifetime((one, helper, two, daemon)) {}
+        }
+    }
+
     @Test func `a dead process's note counts as nothing and is removed`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)

@@ -144,8 +144,12 @@ enum NetworkFindings {
         }
     }
 
-    static func port(_ port: Int, _ trouble: String?) -> DiagnosisFinding {
+    /// - Parameter holder: the application of this system that has the port.
+    static func port(_ port: Int, _ trouble: String?, holder: String? = nil) -> DiagnosisFinding {
         let why = "A host listens there for others of the account."
+        if let holder {
+            return DiagnosisFinding(.port, .ok, "\(holder) of this system listens on port \(port).", why: why)
+        }
         guard let trouble else {
             let what = port == 0 ? "Ports can be listened on." : "Port \(port) can be listened on."
             return DiagnosisFinding(.port, .ok, what, why: why)
@@ -155,7 +159,7 @@ enum NetworkFindings {
             .warning,
             trouble,
             why: why,
-            advice: "If 'remotesystems serve' is running here already, all is well. 'ss -ltnp' shows who listens."
+            advice: "Nothing of this system has it. 'ss -ltnp' shows who listens."
         )
     }
 

@@ -144,6 +144,10 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     private func listening() async -> DiagnosisFinding {
+        let running = self.local.running?.all() ?? []
+        if self.port != 0, let holder = running.first(where: { $0.port == self.port }) {
+            return NetworkFindings.port(self.port, nil, holder: holder.application)
+        }
         do {
             try ProcessRoom.check()
             try await Listener.check(port: self.port, network: self.local.network, logger: self.local.logger)
@@ -195,6 +199,11 @@ public struct RemoteSystemsDiagnosis: Sendable {
         ).finding
         let isSeen = !unlisted.unreachable.isEmpty || !unlisted.refusals.isEmpty
         return reason.status == .problem || isSeen ? reason : nil
+    }
+
+    /// The port of the host that speaks for this system, if one runs here.
+    package static func machinePort(_ configuration: RemoteSystemsConfiguration) -> Int? {
+        LocalSystem(configuration).running?.machinePort
     }
 
     /// What is to be said of the interfaces that a program with this configuration uses.

@@ -89,7 +89,7 @@ public final class RemoteSystemHost: Service {
         self.configuration = configuration
         self.options = options
         let local = LocalSystem(configuration)
-        let running = (try? local.store()).map { RunningApplications(stateDirectory: $0.directory) }
+        let running = local.running
         let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
         self.local = local
         self.running = running

@@ -75,6 +75,13 @@ struct RunningApplications: Sendable {
         self.all().first { $0.application == application }?.port
     }
 
+    /// The port at which others of the account know this machine: the daemon's that speaks for it, else the only host's there is.
+    var machinePort: Int? {
+        if let port = self.port(of: RemoteSystemHost.machineApplicationID) { return port }
+        let hosts = self.all().filter { $0.application != DiagnosisService.name }
+        return hosts.count == 1 ? hosts.first?.port : nil
+    }
+
     /// Everything that runs. Blocks for as long as reading a few small files takes.
     func all() -> [RunningApplication] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? []
@@ -99,6 +106,13 @@ struct RunningApplications: Sendable {
             (1...65_535).contains(note.port)
         else { return nil }
         return note
+    }
+}
+
+extension LocalSystem {
+    /// What of this system runs here; `nil` where its identity is kept in memory alone.
+    var running: RunningApplications? {
+        (try? self.store()).map { RunningApplications(stateDirectory: $0.directory) }
     }
 }
 

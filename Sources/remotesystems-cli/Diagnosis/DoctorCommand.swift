@@ -29,21 +29,27 @@ struct DoctorCommand: Subcommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("The port that a host is to listen on; 0 for any free one.", valueName: "port")
+        help: ArgumentHelp(
+            "The port that a host is to listen on; 0 for any free one. Unless given that of this system's host if one runs, "
+                + "else \(RemoteSystemHost.defaultPort).",
+            valueName: "port"
+        )
     )
-    var port = RemoteSystemHost.defaultPort
+    var port: Int?
 
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port is 0 to 65535.") }
         try self.search.validate(system: self.system)
     }
 
     func perform(_ output: Output) async throws -> Bool {
         let configuration = self.search.configuration(for: "doctor", self.common)
-        let diagnosis = RemoteSystemsDiagnosis(configuration, port: self.port)
+        let port =
+            self.port ?? RemoteSystemsDiagnosis.machinePort(configuration) ?? RemoteSystemHost.defaultPort
+        let diagnosis = RemoteSystemsDiagnosis(configuration, port: port)
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
         for finding in own { try FindingOutput.tell(finding, output) }
         var findings = own

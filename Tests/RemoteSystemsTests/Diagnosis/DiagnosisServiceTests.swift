@@ -70,6 +70,18 @@ import ValueSets
         }
     }
 
+    @Test func `a port that another system has here is told as that, and no address translation blamed`() async throws {
+        try await Self.withPeer { machines, port in
+            let configuration = machines.configuration("second", application: "test.doctor")
+            // On this machine the first system has the port.
+            let findings = await RemoteSystemsDiagnosis(configuration, port: port)
+                .run(with: Self.request(port, configuration))
+            let back = try #require(findings.first { $0.code == .peerConnectsBack })
+            #expect(back.status == .warning && back.what.contains("another program"))
+            #expect(back.advice?.contains("NAT") == false)
+        }
+    }
+
     @Test func `a system of another account is not asked, and none is made for that`() async throws {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("third", application: "test.doctor")

@@ -66,6 +66,8 @@ import Testing
 
     @Test func `a port that cannot be had is told with the reason`() {
         #expect(NetworkFindings.port(1, nil).status == .ok)
+        let own = NetworkFindings.port(1, nil, holder: "remote-systems.host")
+        #expect(own.status == .ok && own.what == "remote-systems.host of this system listens on port 1.")
         let finding = NetworkFindings.port(1, "Cannot listen on port 1: another program uses it.")
         #expect(finding.status == .warning)
         #expect(finding.what.contains("another program"))

@@ -85,6 +85,7 @@ struct PeerExamination: Sendable {
         } else if wanted != 0, let own = await self.start(port: 0) {
             // Another program of ours may have the port; then that one is to be reached.
             host = own
+            facts.isPortTaken = self.local.running?.all().contains { $0.port == wanted } != true
         } else {
             return
         }

@@ -31,6 +31,8 @@ struct PeerFacts: Sendable {
     var clockDoubt = 0.0
     /// The port of ours that it was to connect to, and what came of that.
     var port = 0
+    /// Whether something that is not of this system has that port here.
+    var isPortTaken = false
     var connectsBack: BackConnection?
     /// Whether it announces itself at all.
     var isAnnounced = true

@@ -129,6 +129,16 @@ struct PeerFindings: Sendable {
                 "has no way back to this system",
                 "See whether there is a route back, and no address translation between."
             )
+        case .other where self.facts.isPortTaken:
+            return DiagnosisFinding(
+                .peerConnectsBack,
+                .warning,
+                "\(self.facts.name) reaches \(port) of this machine, which another program has that is not of this system.",
+                why: why,
+                advice:
+                    "It may be another user's host. Give this system's host a port of its own, and name that: '--port'. 'ss -ltnp' "
+                    + "shows who listens."
+            )
         case .other:
             problem = (
                 "finds somebody else at \(port) of the address that it sees this system at",
