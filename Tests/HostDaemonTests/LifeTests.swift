@@ -82,6 +82,27 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a SIGHUP while it starts is answered once it is ready, and ends nothing`() async throws {
+            try await Daemon.with { daemon in
+                let manager = try NotifySocket(path: "\(daemon.directory)/notify")
+                let process = try daemon.command(
+                    ["host", "run", "--json", "--loopback", "--port", "0"],
+                    environment: ["NOTIFY_SOCKET": manager.path]
+                )
+                // One of the first things that it does; before the program's own code runs, nothing can be done about the signal.
+                _ = try await eventually("the state directory", every: .milliseconds(1)) {
+                    FileManager.default.fileExists(atPath: "\(daemon.directory)/state") ? true : nil
+                }
+                process.send(SIGHUP)
+                _ = try await process.event("reloaded")
+                let events = process.lines.filter { $0.contains("\"event\"") }
+                #expect(events.first?.contains("\"ready\"") == true, "\(events)")
+                let notes = manager.lines.filter { $0 == "READY=1" || $0 == "RELOADING=1" }
+                #expect(notes.first == "READY=1", "\(notes)")
+                await process.stop()
+            }
+        }
+
         @Test func `most settings apply on reload, and the log names those that do not (X-34)`() async throws {
             try await Daemon.with { daemon in
                 try daemon.installHandler("test")

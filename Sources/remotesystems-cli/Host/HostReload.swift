@@ -8,14 +8,15 @@ import RemoteSystemsDesktop
 import ServiceLifecycle
 import UnixSignals
 
-/// Reads configuration and manifests again when SIGHUP comes. Connections go on; what cannot be changed while the host runs is
+/// Says that the host is ready, and from then on reads configuration and manifests again when SIGHUP comes. Connections go on; what cannot be changed while the host runs is
 /// told, and so is a configuration that is not understood, instead of which the old one stays in force.
 actor HostReload: Service {
     private let host: RemoteSystemHost
-    private let role: HostRole
+    private let ready: HostReady
     private let registry: ApplicationRegistry
     private let notifier: ServiceNotifier
     private let supervision: HostSupervision
+    private let hangups: UnixSignalsSequence
     private let options: HostOptions
     /// In force, as far as it takes a restart to change them; and the port.
     private var settings: HostSettings
@@ -26,10 +27,11 @@ actor HostReload: Service {
 
     init(
         host: RemoteSystemHost,
-        role: HostRole,
+        ready: HostReady,
         registry: ApplicationRegistry,
         notifier: ServiceNotifier,
         supervision: HostSupervision,
+        hangups: UnixSignalsSequence,
         options: HostOptions,
         settings: HostSettings,
         logLevel: HostLogLevel?,
@@ -37,10 +39,11 @@ actor HostReload: Service {
         output: Output
     ) {
         self.host = host
-        self.role = role
+        self.ready = ready
         self.registry = registry
         self.notifier = notifier
         self.supervision = supervision
+        self.hangups = hangups
         self.options = options
         self.settings = settings
         self.logLevel = logLevel
@@ -49,7 +52,15 @@ actor HostReload: Service {
     }
 
     func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+        guard let port = try? await self.host.port else {
+            // The host has ended, and says why.
+            try? await gracefulShutdown()
+            return
+        }
+        // A SIGHUP that came before is answered after this: what ends a reload is readiness to the service manager, too.
+        self.notifier.send(.ready, await self.supervision.status(port: port))
+        try self.ready.tell(port: port)
+        for await _ in self.hangups.cancelOnGracefulShutdown() {
             await self.reload()
         }
     }
@@ -67,15 +78,14 @@ actor HostReload: Service {
         self.host.update(isDiscoverable: new.announce)
         // Also when nothing was changed: what is installed may have, and with it the schemes that others are told.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
-        // A host that does not listen yet cannot be moved.
-        guard new.port != self.settings.port, (try? await self.host.port) != nil else { return nil }
+        guard new.port != self.settings.port else { return nil }
         do throws(RemoteSystemError) {
             try await self.host.update(port: new.port)
         } catch {
             return error.message
         }
         self.settings.port = new.port
-        if let port = try? await self.host.port { self.role.note(port: port) }
+        if let port = try? await self.host.port { self.ready.role.note(port: port) }
         return nil
     }
 

@@ -27,6 +27,8 @@ struct HostRunCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
+        // Before anything that takes time: a SIGHUP that nobody waits for ends the process.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let environment = ProcessInfo.processInfo.environment
         let notifier = ServiceNotifier(environment: environment, pid: getpid())
         let settings = try await self.options.settings(environment)
@@ -63,10 +65,11 @@ struct HostRunCommand: Subcommand {
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
             host: host,
-            role: role,
+            ready: HostReady(role: role, configuration: configuration, output: output),
             registry: registry,
             notifier: notifier,
             supervision: supervision,
+            hangups: hangups,
             options: self.options,
             settings: settings,
             logLevel: self.common.verbose ? nil : logLevel,
@@ -74,10 +77,7 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [
-                registry, host, supervision, reload,
-                Ready(host: host, role: role, configuration: configuration, output: output),
-            ],
+            services: [registry, host, supervision, reload],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
@@ -108,31 +108,25 @@ struct HostRunCommand: Subcommand {
         options.launchURIProvider = await settings.launcher(logger: logger)
         return options
     }
+}
 
-    /// Says on standard output when the host can be reached.
-    private struct Ready: Service {
-        let host: RemoteSystemHost
-        let role: HostRole
-        let configuration: RemoteSystemsConfiguration
-        let output: Output
+/// Says where the host can be reached.
+struct HostReady: Sendable {
+    let role: HostRole
+    let configuration: RemoteSystemsConfiguration
+    let output: Output
 
-        func run() async throws {
-            guard let port = try? await self.host.port else {
-                // The host has ended, and says why.
-                try? await gracefulShutdown()
-                return
-            }
-            self.role.note(port: port)
-            let identity = try RemoteSystemsAccount(self.configuration).identity()
-            try self.output.json(
-                HostOutput(event: "ready", port: port, systemID: identity.systemID, accountID: identity.accountID)
-            )
-            try self.output.line(
-                "ready: speaking for this machine on port \(port) as system \(identity.systemID.short) of account "
-                    + "\(identity.accountID.short)"
-            )
-            try? await gracefulShutdown()
-        }
+    /// On standard output, and to a daemon that finds this one in its place.
+    func tell(port: Int) throws {
+        self.role.note(port: port)
+        let identity = try RemoteSystemsAccount(self.configuration).identity()
+        try self.output.json(
+            HostOutput(event: "ready", port: port, systemID: identity.systemID, accountID: identity.accountID)
+        )
+        try self.output.line(
+            "ready: speaking for this machine on port \(port) as system \(identity.systemID.short) of account "
+                + "\(identity.accountID.short)"
+        )
     }
 }
 

@@ -7,7 +7,7 @@ import RemoteSystems
 import RemoteSystemsDesktop
 import ServiceLifecycle
 
-/// Tells the service manager how the host is: that it is ready, what it does, that it lives, that it stops.
+/// Tells the service manager how the host is: what it does, that it lives, that it stops.
 ///
 /// The watchdog is answered only after every event loop and the host itself have done something: a timer that fires proves
 /// nothing about those who answer callers.
@@ -18,12 +18,11 @@ struct HostSupervision: Service {
     let logger: Logger
 
     func run() async throws {
-        guard let port = try? await self.host.port else {
+        guard (try? await self.host.port) != nil else {
             // The host has ended, and says why.
             try? await gracefulShutdown()
             return
         }
-        self.notifier.send(.ready, await self.status(port: port))
         await withGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { try? await gracefulShutdown() }
