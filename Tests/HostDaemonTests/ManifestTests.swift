@@ -114,6 +114,26 @@ import Testing
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"schemes\": [\"a:b\"]}", 2,
             "URI schemes"
         ),
+        (
+            "{\n\"id\": \"com.example.player\",\n\"displayName\": \"a\\u001B[31m\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
+            3, "'displayName' takes no control characters"
+        ),
+        (
+            "{\n\"id\": \"com.example.player\",\n\"displayName\": \"a\u{202E}b\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
+            3, "'displayName' takes no control characters"
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [\n{\"name\": \"a\\u001B\"}]}",
+            2, "'name' takes no control characters"
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"summary\": \"b\\nc\"}]}",
+            2, "'summary' takes no control characters"
+        ),
+        (
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"callers\": [\"b\\n\"]}]}",
+            2, "application ids"
+        ),
     ])
     func `what is wrong is told with its line`(text: String, line: Int, message: String) {
         let error = #expect(throws: ConfigurationFileError.self) { try self.manifest(text) }

@@ -192,7 +192,10 @@ extension String {
     package static let nameForm = "1 to 256 bytes, and no control, invisible or line-breaking characters"
 
     /// Whether it can be the name of a service or the id of an application, as a hello takes them.
-    package var isName: Bool { (1...256).contains(self.utf8.count) && !self.hasSteeringCharacters }
+    package var isName: Bool { (1...256).contains(self.utf8.count) && self.isShownAsIs }
+
+    /// Whether others show it as it is, and put no spaces into it.
+    package var isShownAsIs: Bool { !self.hasSteeringCharacters }
 }
 
 /// The built-in app service by which systems learn of each other.

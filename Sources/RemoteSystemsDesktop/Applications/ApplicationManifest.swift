@@ -102,7 +102,7 @@ private struct ServiceEntry: Decodable {
     private static func callers(_ container: KeyedDecodingContainer<Key>) throws -> AppServiceCallers {
         guard container.contains(.callers) else { return .account }
         if let applications = try? container.decode([String].self, forKey: .callers) {
-            guard applications.count <= 256, applications.allSatisfy({ (1...256).contains($0.utf8.count) }) else {
+            guard applications.count <= 256, applications.allSatisfy(\.isName) else {
                 throw container.invalid(.callers, "takes up to 256 application ids")
             }
             return .applications(applications)

@@ -3,6 +3,7 @@
 
 internal import CRemoteSystemsGIO
 internal import FoundationEssentials
+internal import RemoteSystems
 
 #if canImport(Glibc)
     internal import Glibc
@@ -139,11 +140,14 @@ extension Decoder {
 }
 
 extension KeyedDecodingContainer {
-    /// A string of so many bytes.
+    /// A string of so many bytes, which others can be told as it is.
     package func text(_ key: Key, bytes: ClosedRange<Int> = 1...1024) throws -> String {
         let text = try self.decode(String.self, forKey: key)
-        guard bytes.contains(text.utf8.count), !text.utf8.contains(0) else {
+        guard bytes.contains(text.utf8.count) else {
             throw self.invalid(key, "takes \(bytes.lowerBound) to \(bytes.upperBound) bytes")
+        }
+        guard text.isShownAsIs else {
+            throw self.invalid(key, "takes no control characters, line breaks or invisible characters")
         }
         return text
     }

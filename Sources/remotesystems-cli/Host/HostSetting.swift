@@ -68,7 +68,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .port: "a port from 0 to 65535"
         case .network: "\"all\", \"loopback\", or names of interfaces with commas between them"
         case .stateDirectory: "the absolute path of a directory"
-        case .displayName: "a name of 1 to 256 bytes"
+        case .displayName: "a name of 1 to 256 bytes, without control characters, line breaks or invisible characters"
         case .announce: "true or false"
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"

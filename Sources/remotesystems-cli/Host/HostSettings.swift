@@ -147,7 +147,7 @@ struct HostSettings: Sendable, Hashable {
             self.network = .interfaces(names)
         case (.stateDirectory, .string(let path)) where path.hasPrefix("/"):
             self.stateDirectory = path
-        case (.displayName, .string(let name)) where (1...256).contains(name.utf8.count):
+        case (.displayName, .string(let name)) where name.isName:
             self.displayName = name
         case (.announce, .bool(let announce)):
             self.announce = announce
