@@ -103,6 +103,42 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `completions of a call go on to the service's fields, and to who offers it`() async throws {
+            try await Daemon.with { daemon in
+                for (id, field) in [("test.one", "Level"), ("test.two", "Rooms")] {
+                    try """
+                    {"id": "\(id)", "start": {"exec": ["/bin/false"]}, "services": [
+                      {"name": "test.set", "supportsRemote": true, "schema":
+                        {"fields": {"\(field)": {"type": "string"}, "Name": {"type": "string"},
+                                    "a b": {"type": "string"}}}},
+                      {"name": "test.\(field)", "supportsRemote": true}]}
+                    """.write(
+                        toFile: "\(daemon.directory)/data/remote-systems/applications/\(id).json",
+                        atomically: true,
+                        encoding: .utf8
+                    )
+                }
+                try daemon.configure(#"{"displayName": "attic"}"#)
+                try await daemon.whileRunning { _, _ in
+                    func complete(_ what: String, _ more: String...) async throws -> [String] {
+                        let words = ["remotesystems", "call", "--loopback", "attic"] + more
+                        let place = ["\(words.count - 1)", "\(more.last?.count ?? 0)"]
+                        return try await daemon.finish(["---completion", "call", "--", what] + place + words).1
+                            .filter { !$0.isEmpty }
+                    }
+                    let field = "positional@2"
+                    let all = try await complete(field, "test.set", "")
+                    #expect(all == ["Level=", "Name=", "Rooms="])
+                    let further = try await complete(field, "test.set", "Name=x", "")
+                    #expect(further == ["Level=", "Rooms="])
+                    let ofOne = try await complete(field, "--application", "test.two", "test.set", "R")
+                    #expect(ofOne == ["Rooms="])
+                    let applications = try await complete("--application", "test.Rooms", "--application", "")
+                    #expect(applications == ["test.two"])
+                }
+            }
+        }
+
         @Test func `most settings apply on reload, and the log names those that do not (X-34)`() async throws {
             try await Daemon.with { daemon in
                 try daemon.installHandler("test")

@@ -29,13 +29,19 @@ struct CallCommand: Subcommand {
     @Argument(help: "The app service's name.", completion: NetworkCompletion.services)
     var service: String
 
-    @Argument(help: ArgumentHelp("The message's fields: key=value or key:=JSON.", valueName: "field"))
+    @Argument(
+        help: ArgumentHelp("The message's fields: key=value or key:=JSON.", valueName: "field"),
+        completion: NetworkCompletion.fields
+    )
     var fields: [MessageField] = []
 
     @Flag(help: "Tell what the service is for, takes and answers, and send nothing.")
     var describe = false
 
-    @Option(help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"))
+    @Option(
+        help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"),
+        completion: NetworkCompletion.applications
+    )
     var application: String?
 
     @Option(

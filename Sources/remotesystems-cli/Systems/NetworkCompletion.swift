@@ -12,11 +12,36 @@ enum NetworkCompletion {
     }
 
     static let services = CompletionKind.custom { words, _, prefix in
+        Self.choices(await Self.offers(words).map(\.service.name).filter(Self.isPlain), prefix)
+    }
+
+    /// Applications that offer the service that is named already; all of them when none is.
+    static let applications = CompletionKind.custom { words, _, prefix in
+        let offers = await Self.offers(words)
+        let named = offers.filter { words.contains($0.service.name) }
+        return Self.choices((named.isEmpty ? offers : named).map(\.application).filter(Self.isPlain), prefix)
+    }
+
+    /// Fields that the named service says it takes, as ``MessageField`` reads them, without those that are there already.
+    static let fields = CompletionKind.custom { words, _, prefix in
+        let application = Self.value(of: "--application", in: words)
+        let there = words.compactMap { MessageField(argument: $0)?.key }
+        let fields = await Self.offers(words)
+            .filter { words.contains($0.service.name) && (application ?? $0.application) == $0.application }
+            .flatMap { $0.service.schema?.fields ?? [] }
+            .filter { Self.isPlain($0.name) && !there.contains($0.name) }
+        return Self.choices(fields.map { $0.name + "=" }, prefix)
+    }
+
+    /// What the system that is named already offers; all of them when none is.
+    private static func offers(
+        _ words: [String]
+    ) async -> [(application: String, service: RemoteSystemApplication.Service)] {
         let systems = await Self.look(words)
-        // Those of the system that is named already, if one is.
         let named = systems.filter { words.contains($0.displayName) || words.contains($0.completion) }
-        let services = (named.isEmpty ? systems : named).flatMap(\.applications).flatMap(\.services).map(\.name)
-        return Self.choices(services.filter(Self.isPlain), prefix)
+        return (named.isEmpty ? systems : named).flatMap(\.applications).flatMap { application in
+            application.services.map { (application.id, $0) }
+        }
     }
 
     private static func choices(_ all: [String], _ prefix: String) -> [String] {
@@ -30,16 +55,18 @@ enum NetworkCompletion {
             && !text.hasPrefix("-")
     }
 
+    private static func value(of option: String, in words: [String]) -> String? {
+        words.firstIndex(of: option).flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
+    }
+
     private static func look(_ words: [String]) async -> [RemoteSystem] {
-        func value(of option: String) -> String? {
-            words.firstIndex(of: option).flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
-        }
-        let directory = value(of: "--state-directory")
+        let directory = Self.value(of: "--state-directory", in: words)
         // Pressing a key makes no account.
         let store = directory.map { AccountStore(directory: $0) } ?? (try? AccountStore())
         guard (try? store?.holdsAccount()) == true else { return [] }
         let network: RemoteSystemsConfiguration.Network =
-            words.contains("--loopback") ? .loopback : value(of: "--interface").map { .interfaces([$0]) } ?? .all
+            words.contains("--loopback")
+            ? .loopback : Self.value(of: "--interface", in: words).map { .interfaces([$0]) } ?? .all
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = .seconds(2)
         let watcher = RemoteSystemWatcher(
