@@ -130,7 +130,10 @@ actor HostReload: Service {
                 needsRestart: needsRestart.map(\.rawValue)
             )
         )
-        try? self.output.line("reloaded: \(applications) installed applications, \(problems.count) problems")
+        try? self.output.line(
+            "reloaded: \(applications) installed application\(applications == 1 ? "" : "s"), "
+                + "\(problems.count) problem\(problems.count == 1 ? "" : "s")"
+        )
         self.notifier.send(.ready, await self.supervision.status(port: port))
     }
 }

@@ -25,7 +25,7 @@ import ValueSets
         }
     }
 
-    @Test func `requests start in the order they were sent`() async throws {
+    @Test func `requests start in the order they were sent (R-39)`() async throws {
         let seen = Mutex<[Int64]>([])
         try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }) { request, _ in
             seen.withLock { $0.append(request.message["number"]?.int64 ?? -1) }
@@ -39,7 +39,7 @@ import ValueSets
         #expect(seen.withLock { $0 } == Array(0..<300))
     }
 
-    @Test func `a thousand requests at once are all answered, each with its own answer`() async throws {
+    @Test func `a thousand requests at once are all answered, each with its own answer (R-39)`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -58,7 +58,7 @@ import ValueSets
         }
     }
 
-    @Test func `both sides ask and answer at the same time`() async throws {
+    @Test func `both sides ask and answer at the same time (R-39)`() async throws {
         try await LoopbackHost.with { request, connection in
             // Asks back before it answers.
             guard let back = try? await connection.send(["back": 1], timeout: .seconds(20)) else {
