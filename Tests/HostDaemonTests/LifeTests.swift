@@ -272,7 +272,9 @@ extension HostDaemonTests {
                         #expect(told.contains { $0.contains("only when the host starts again") && $0.contains(name) })
                     }
                     _ = try await daemon.call("test.none", port: port)
-                    #expect(process.lines.contains { $0.contains(" debug ") })
+                    _ = try await eventually("a line of the new level", within: .seconds(10)) {
+                        process.lines.contains { $0.contains(" debug ") } ? true : nil
+                    }
                 }
             }
         }

@@ -87,8 +87,10 @@ extension SystemTests {
                 let first = try await a.serve(port: 4001)
                 let second = try await a.serve(port: 4002)
                 try await onB.told("added", a)
-                // Each is found and connected to, though both are one system: the watcher holds a connection to each.
+                // Each is found and connected to, though both are one system: the watcher holds a connection to each, and has
+                // heard from the second as well, which is one more place where the application is.
                 for port in [4001, 4002] { try await b.connected(to: a, port: port) }
+                try await onB.told("updated", a)
                 await first.stop()
                 #expect(try await b.ping("alpha").answered == 3)
                 #expect(!onB.hasTold("removed"))
