@@ -11,7 +11,7 @@ import Testing
     .timeLimit(.minutes(2))
 )
 struct LatencyTests {
-    static let rounds = 8
+    static let rounds = 5
 
     @Test(arguments: Way.allCases)
     func `from an announcement to its being seen elsewhere, and from its end`(_ way: Way) async throws {

@@ -89,7 +89,7 @@ extension SystemTests {
 
     /// How long things take, for a person who waits: from the start of a process. A debug build on a busy machine.
     @Suite struct Figures {
-        static let rounds = 5
+        static let rounds = 3
 
         @Test(arguments: Way.allCases)
         func `from the start of a host or a watcher to added`(_ way: Way) async throws {
