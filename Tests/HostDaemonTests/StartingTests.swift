@@ -118,6 +118,7 @@ extension HostDaemonTests {
                     #expect(call.1?.message.contains("did not come up") == true, "\(call.1.debugDescription)")
                     let text = try String(contentsOfFile: "\(daemon.directory)/pid", encoding: .utf8)
                     let pid = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+                    // What is ended is told to end at once; it would be gone, and the log say so, long before this.
                     try await Task.sleep(for: .milliseconds(500))
                     #expect(kill(pid, SIGKILL) == 0)
                     #expect(!process.lines.contains { $0.contains("did not come up is ended") })

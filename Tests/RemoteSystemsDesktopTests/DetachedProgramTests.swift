@@ -90,6 +90,7 @@ import Testing
         let text = try await eventually("the process") { try? String(contentsOfFile: file, encoding: .utf8) }
         let number = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
         let ending = Task { await StartedProgram(id: number).terminate(grace: .milliseconds(50)) }
+        // Past the grace, after which one of ours would have been killed.
         try await Task.sleep(for: .milliseconds(300))
         #expect(isAlive(number))
         ending.cancel()

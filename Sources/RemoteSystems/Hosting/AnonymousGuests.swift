@@ -59,17 +59,3 @@ extension ConnectionLimits {
         return limits
     }
 }
-
-extension AcceptedConnection {
-    /// Counts the connection among those of strangers, or ends it if there are too many.
-    func counted(in guests: AnonymousGuests) -> AcceptedConnection {
-        var accepted = self
-        accepted.opened = { [opened = self.opened] connection in
-            guard guests.enter(connection) else {
-                return connection.abort(.resourceLimitsExceeded)
-            }
-            opened(connection)
-        }
-        return accepted
-    }
-}

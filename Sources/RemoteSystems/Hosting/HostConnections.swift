@@ -60,7 +60,7 @@ final class HostConnections: Sendable {
 
     /// Notes a connection until it ends. Returns false, and notes nothing, if there is no room: several may have been admitted
     /// at the same time.
-    fileprivate func enter(_ connection: Connection, isOwn: Bool) -> Bool {
+    func enter(_ connection: Connection, isOwn: Bool) -> Bool {
         let id = ObjectIdentifier(connection)
         let system = connection.peer.systemID
         let isIn = self.state.withLock { state in
@@ -80,13 +80,11 @@ final class HostConnections: Sendable {
 }
 
 extension AcceptedConnection {
-    /// Counts the connection among the host's, or ends it if there are too many.
-    func counted(in connections: HostConnections, isOwn: Bool) -> AcceptedConnection {
+    /// The same, ended the moment it opens unless it is let in then: several may have been admitted at the same time.
+    func entering(_ isLetIn: @escaping @Sendable (Connection) -> Bool) -> AcceptedConnection {
         var accepted = self
         accepted.opened = { [opened = self.opened] connection in
-            guard connections.enter(connection, isOwn: isOwn) else {
-                return connection.abort(.resourceLimitsExceeded)
-            }
+            guard isLetIn(connection) else { return connection.abort(.resourceLimitsExceeded) }
             opened(connection)
         }
         return accepted

@@ -93,7 +93,7 @@ actor HostCore {
             peer.isAnonymous
             ? self.admitAnonymous(hello, peer: peer, own: own) : await self.admitSystem(hello, peer: peer, own: own)
         guard case .accept(let accepted) = admission else { return admission }
-        return .accept(accepted.counted(in: self.connections, isOwn: peer.systemID == own))
+        return .accept(accepted.entering { self.connections.enter($0, isOwn: peer.systemID == own) })
     }
 
     /// Whoever it is, and whatever it wants.
@@ -153,7 +153,7 @@ actor HostCore {
         }
         if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
         guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
-        return .accept(accepted.counted(in: guests))
+        return .accept(accepted.entering(guests.enter))
     }
 
     private func accept(

@@ -68,6 +68,7 @@ import Testing
         let service = AppService("test.leaving") { request in
             await request.connection.cancel()
             do {
+                // Longer than the test waits: only being cancelled ends it in time.
                 try await Task.sleep(for: .seconds(60))
                 outcome.withLock { $0 = "went on" }
             } catch {

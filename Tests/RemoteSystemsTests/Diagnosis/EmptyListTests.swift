@@ -94,11 +94,8 @@ import Testing
             try await DiagnosisServiceTests.ask(try await host.port, second) { _ in
                 let watcher = RemoteSystemWatcher(second)
                 try await watcher.start()
-                var unlisted = await watcher.unlisted
-                for _ in 0..<1000 where unlisted.refusals.isEmpty {
-                    try await Task.sleep(for: .milliseconds(10))
-                    unlisted = await watcher.unlisted
-                }
+                try await until { await !watcher.unlisted.refusals.isEmpty }
+                let unlisted = await watcher.unlisted
                 #expect(unlisted.refusals.values.first?.contains("as many as one system may have") == true)
                 #expect(unlisted.unreachable.isEmpty)
                 let reason = await RemoteSystemsDiagnosis.likelyReason(whyUnlisted: watcher)

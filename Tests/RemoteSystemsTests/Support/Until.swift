@@ -4,9 +4,12 @@
 import Testing
 
 /// Waits until the condition holds, ten seconds at the most.
-func until(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+func until(
+    _ condition: () async -> Bool,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
     let deadline = ContinuousClock.now + .seconds(10)
-    while !condition() {
+    while !(await condition()) {
         guard ContinuousClock.now < deadline else {
             Issue.record("It did not come about in ten seconds.", sourceLocation: sourceLocation)
             return
