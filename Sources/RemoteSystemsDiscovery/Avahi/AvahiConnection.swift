@@ -12,17 +12,50 @@ protocol AvahiConnection: AnyObject {
     /// Connects. Reports follow.
     func start() throws(AvahiError)
 
+    /// What went wrong last.
+    var errorCode: Int32 { get }
+
+    // The C objects of the ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher`` that go with the context; nil if Avahi
+    // refuses one.
+    func newBrowser(
+        on interface: Int32,
+        _ callback: AvahiServiceBrowserCallback,
+        _ context: UnsafeMutableRawPointer
+    ) throws(AvahiError) -> OpaquePointer?
+    func newResolver(
+        of sighting: Sighting,
+        _ callback: AvahiServiceResolverCallback,
+        _ context: UnsafeMutableRawPointer
+    ) throws(AvahiError) -> OpaquePointer?
+    func newGroup(_ context: UnsafeMutableRawPointer) throws(AvahiError) -> OpaquePointer?
+
+    func add(_ record: ServiceRecord, on interface: Int32, to group: OpaquePointer) throws(AvahiError)
+    func add(_ address: Publication.Address, to group: OpaquePointer) throws(AvahiError)
+    func commit(group: OpaquePointer) throws(AvahiError)
+
+    func free(browser: OpaquePointer)
+    func free(resolver: OpaquePointer)
+    func free(group: OpaquePointer)
+}
+
+extension AvahiConnection {
     /// Browses for our service type until the result is let go of.
-    func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) throws(AvahiError) -> AnyObject
+    func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) throws(AvahiError) -> AnyObject {
+        try AvahiBrowser(connection: self, interface: interface, report: report)
+    }
 
     /// Resolves a sighting, and again whenever it changes, until the result is let go of.
-    func resolve(_ sighting: Sighting, report: @escaping (ResolverReport) -> Void) throws(AvahiError) -> AnyObject
+    func resolve(_ sighting: Sighting, report: @escaping (ResolverReport) -> Void) throws(AvahiError) -> AnyObject {
+        try AvahiResolver(connection: self, sighting: sighting, report: report)
+    }
 
     /// Publishes the records until the result is let go of, which withdraws them.
     func publish(
         _ publication: Publication,
         report: @escaping (PublisherReport) -> Void
-    ) throws(AvahiError) -> AnyObject
+    ) throws(AvahiError) -> AnyObject {
+        try AvahiPublisher(connection: self, publication: publication, report: report)
+    }
 }
 
 enum ConnectionReport: Sendable {

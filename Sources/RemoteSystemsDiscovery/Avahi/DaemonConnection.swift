@@ -61,7 +61,7 @@ final class DaemonConnection: AvahiConnection {
         return unsafe client
     }
 
-    private var errorCode: Int32 {
+    var errorCode: Int32 {
         guard let client = unsafe client else { return AvahiError.unknown.code }
         return unsafe avahi.client_errno(client)
     }
@@ -72,181 +72,88 @@ final class DaemonConnection: AvahiConnection {
         return unsafe String(cString: text)
     }
 
-    // MARK: Browsing
+    // MARK: The C objects
 
-    func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) throws(AvahiError) -> AnyObject {
-        try Browser(connection: self, interface: interface, report: report)
+    func newBrowser(
+        on interface: Int32,
+        _ callback: AvahiServiceBrowserCallback,
+        _ context: UnsafeMutableRawPointer
+    ) throws(AvahiError) -> OpaquePointer? {
+        unsafe avahi.service_browser_new(
+            try started(),
+            interface,
+            anyProtocol,
+            ServiceType.name,
+            ServiceType.domain,
+            AvahiLookupFlags(0),
+            callback,
+            context
+        )
     }
 
-    @safe
-    private final class Browser {
-        private let connection: DaemonConnection
-        private let report: (BrowserReport) -> Void
-        private var browser: OpaquePointer?
+    func newResolver(
+        of sighting: Sighting,
+        _ callback: AvahiServiceResolverCallback,
+        _ context: UnsafeMutableRawPointer
+    ) throws(AvahiError) -> OpaquePointer? {
+        unsafe avahi.service_resolver_new(
+            try started(),
+            sighting.interface,
+            sighting.avahiProtocol,
+            sighting.instance,
+            ServiceType.name,
+            ServiceType.domain,
+            sighting.avahiProtocol,
+            AvahiLookupFlags(0),
+            callback,
+            context
+        )
+    }
 
-        init(
-            connection: DaemonConnection,
-            interface: Int32,
-            report: @escaping (BrowserReport) -> Void
-        ) throws(AvahiError) {
-            self.connection = connection
-            self.report = report
-            let client = try unsafe connection.started()
-            unsafe browser = connection.avahi.service_browser_new(
-                client,
+    func newGroup(_ context: UnsafeMutableRawPointer) throws(AvahiError) -> OpaquePointer? {
+        unsafe avahi.entry_group_new(
+            try started(),
+            { _, state, context in unsafe AvahiPublisher.changed(state, context) },
+            context
+        )
+    }
+
+    func add(_ record: ServiceRecord, on interface: Int32, to group: OpaquePointer) throws(AvahiError) {
+        try unsafe AvahiError.check(
+            avahi.entry_group_add_record(
+                group,
                 interface,
                 anyProtocol,
-                ServiceType.name,
-                ServiceType.domain,
-                AvahiLookupFlags(0),
-                { browser, interface, family, event, name, _, _, _, context in
-                    guard let context = unsafe context else { return }
-                    let own = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
-                    let error = own.connection.errorCode
-                    let report = unsafe BrowserReport(
-                        event: event,
-                        interface: interface,
-                        protocol: family,
-                        name: name,
-                        error: error
-                    )
-                    if let report { own.report(report) }
-                },
-                Unmanaged.passUnretained(self).toOpaque()
+                record.flags,
+                record.name,
+                ServiceRecord.internetClass,
+                record.kind.rawValue,
+                ServiceType.timeToLive,
+                record.data,
+                record.data.count
             )
-            if unsafe browser == nil { throw AvahiError(code: connection.errorCode) }
-        }
-
-        deinit {
-            if let browser = unsafe browser { _ = unsafe connection.avahi.service_browser_free(browser) }
-        }
+        )
     }
 
-    // MARK: Resolving
-
-    func resolve(_ sighting: Sighting, report: @escaping (ResolverReport) -> Void) throws(AvahiError) -> AnyObject {
-        try Resolver(connection: self, sighting: sighting, report: report)
-    }
-
-    @safe
-    private final class Resolver {
-        private let connection: DaemonConnection
-        private let report: (ResolverReport) -> Void
-        private var resolver: OpaquePointer?
-
-        init(
-            connection: DaemonConnection,
-            sighting: Sighting,
-            report: @escaping (ResolverReport) -> Void
-        ) throws(AvahiError) {
-            self.connection = connection
-            self.report = report
-            let client = try unsafe connection.started()
-            unsafe resolver = connection.avahi.service_resolver_new(
-                client,
-                sighting.interface,
-                sighting.avahiProtocol,
-                sighting.instance,
-                ServiceType.name,
-                ServiceType.domain,
-                sighting.avahiProtocol,
-                AvahiLookupFlags(0),
-                { _, interface, _, event, _, _, _, hostName, address, port, text, _, context in
-                    guard let context = unsafe context else { return }
-                    let own = unsafe Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue()
-                    let error = own.connection.errorCode
-                    own.report(
-                        unsafe ResolverReport(
-                            event: event,
-                            interface: interface,
-                            hostName: hostName,
-                            address: address,
-                            port: port,
-                            text: text,
-                            error: error
-                        )
-                    )
-                },
-                Unmanaged.passUnretained(self).toOpaque()
+    func add(_ address: Publication.Address, to group: OpaquePointer) throws(AvahiError) {
+        var avahiAddress = address.address.avahiAddress
+        try unsafe AvahiError.check(
+            avahi.entry_group_add_address(
+                group,
+                address.interface,
+                avahiAddress.proto,
+                Publication.Address.flags,
+                address.hostName,
+                &avahiAddress
             )
-            if unsafe resolver == nil { throw AvahiError(code: connection.errorCode) }
-        }
-
-        deinit {
-            if let resolver = unsafe resolver { _ = unsafe connection.avahi.service_resolver_free(resolver) }
-        }
+        )
     }
 
-    // MARK: Publishing
-
-    func publish(
-        _ publication: Publication,
-        report: @escaping (PublisherReport) -> Void
-    ) throws(AvahiError) -> AnyObject {
-        try Publisher(connection: self, publication: publication, report: report)
+    func commit(group: OpaquePointer) throws(AvahiError) {
+        try unsafe AvahiError.check(avahi.entry_group_commit(group))
     }
 
-    @safe
-    private final class Publisher {
-        private let connection: DaemonConnection
-        private let report: (PublisherReport) -> Void
-        private var group: OpaquePointer?
-
-        init(
-            connection: DaemonConnection,
-            publication: Publication,
-            report: @escaping (PublisherReport) -> Void
-        ) throws(AvahiError) {
-            self.connection = connection
-            self.report = report
-            let client = try unsafe connection.started()
-            let group = unsafe connection.avahi.entry_group_new(
-                client,
-                { _, state, context in
-                    guard let context = unsafe context else { return }
-                    let own = unsafe Unmanaged<Publisher>.fromOpaque(context).takeUnretainedValue()
-                    let error = own.connection.errorCode
-                    if let report = PublisherReport(state: state, error: error) { own.report(report) }
-                },
-                Unmanaged.passUnretained(self).toOpaque()
-            )
-            guard let group = unsafe group else { throw AvahiError(code: connection.errorCode) }
-            unsafe self.group = group
-            let interface = publication.interface ?? anyInterface
-            for record in publication.records {
-                try unsafe AvahiError.check(
-                    connection.avahi.entry_group_add_record(
-                        group,
-                        interface,
-                        anyProtocol,
-                        record.flags,
-                        record.name,
-                        ServiceRecord.internetClass,
-                        record.kind.rawValue,
-                        ServiceType.timeToLive,
-                        record.data,
-                        record.data.count
-                    )
-                )
-            }
-            for address in publication.addresses {
-                var avahiAddress = address.address.avahiAddress
-                try unsafe AvahiError.check(
-                    connection.avahi.entry_group_add_address(
-                        group,
-                        address.interface,
-                        avahiAddress.proto,
-                        Publication.Address.flags,
-                        address.hostName,
-                        &avahiAddress
-                    )
-                )
-            }
-            try unsafe AvahiError.check(connection.avahi.entry_group_commit(group))
-        }
-
-        deinit {
-            if let group = unsafe group { _ = unsafe connection.avahi.entry_group_free(group) }
-        }
-    }
+    func free(browser: OpaquePointer) { _ = unsafe avahi.service_browser_free(browser) }
+    func free(resolver: OpaquePointer) { _ = unsafe avahi.service_resolver_free(resolver) }
+    func free(group: OpaquePointer) { _ = unsafe avahi.entry_group_free(group) }
 }

@@ -99,196 +99,95 @@ final class EmbeddedConnection: AvahiConnection {
         return unsafe server
     }
 
-    private var errorCode: Int32 {
+    var errorCode: Int32 {
         guard let server = unsafe server else { return AvahiError.unknown.code }
         return unsafe avahi.server_errno(server)
     }
 
-    // MARK: Browsing
+    // MARK: The C objects
 
-    func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) throws(AvahiError) -> AnyObject {
-        try Browser(connection: self, interface: interface, report: report)
+    func newBrowser(
+        on interface: Int32,
+        _ callback: AvahiServiceBrowserCallback,
+        _ context: UnsafeMutableRawPointer
+    ) throws(AvahiError) -> OpaquePointer? {
+        unsafe avahi.s_service_browser_new(
+            try started(),
+            interface,
+            anyProtocol,
+            ServiceType.name,
+            ServiceType.domain,
+            AvahiLookupFlags(0),
+            callback,
+            context
+        )
     }
 
-    @safe
-    private final class Browser {
-        private let connection: EmbeddedConnection
-        private let report: (BrowserReport) -> Void
-        private var browser: OpaquePointer?
+    func newResolver(
+        of sighting: Sighting,
+        _ callback: AvahiServiceResolverCallback,
+        _ context: UnsafeMutableRawPointer
+    ) throws(AvahiError) -> OpaquePointer? {
+        unsafe avahi.s_service_resolver_new(
+            try started(),
+            sighting.interface,
+            sighting.avahiProtocol,
+            sighting.instance,
+            ServiceType.name,
+            ServiceType.domain,
+            sighting.avahiProtocol,
+            AvahiLookupFlags(0),
+            callback,
+            context
+        )
+    }
 
-        init(
-            connection: EmbeddedConnection,
-            interface: Int32,
-            report: @escaping (BrowserReport) -> Void
-        ) throws(AvahiError) {
-            self.connection = connection
-            self.report = report
-            let server = try unsafe connection.started()
-            unsafe browser = connection.avahi.s_service_browser_new(
-                server,
-                interface,
-                anyProtocol,
-                ServiceType.name,
-                ServiceType.domain,
-                AvahiLookupFlags(0),
-                { browser, interface, family, event, name, _, _, _, context in
-                    guard let context = unsafe context else { return }
-                    let own = unsafe Unmanaged<Browser>.fromOpaque(context).takeUnretainedValue()
-                    let error = own.connection.errorCode
-                    let report = unsafe BrowserReport(
-                        event: event,
-                        interface: interface,
-                        protocol: family,
-                        name: name,
-                        error: error
-                    )
-                    if let report { own.report(report) }
-                },
-                Unmanaged.passUnretained(self).toOpaque()
+    func newGroup(_ context: UnsafeMutableRawPointer) throws(AvahiError) -> OpaquePointer? {
+        unsafe avahi.s_entry_group_new(
+            try started(),
+            { _, _, state, context in unsafe AvahiPublisher.changed(state, context) },
+            context
+        )
+    }
+
+    func add(_ record: ServiceRecord, on interface: Int32, to group: OpaquePointer) throws(AvahiError) {
+        let avahiRecord = unsafe avahi.record_new_full(
+            record.name,
+            ServiceRecord.internetClass,
+            record.kind.rawValue,
+            ServiceType.timeToLive
+        )
+        guard let avahiRecord = unsafe avahiRecord else { throw AvahiError(code: Int32(AVAHI_ERR_NO_MEMORY)) }
+        // The server keeps a reference of its own.
+        defer { unsafe avahi.record_unref(avahiRecord) }
+        guard unsafe avahi.rdata_parse(avahiRecord, record.data, record.data.count) == 0 else {
+            throw AvahiError(code: Int32(AVAHI_ERR_INVALID_RECORD))
+        }
+        try unsafe AvahiError.check(
+            avahi.server_add(started(), group, interface, anyProtocol, record.flags, avahiRecord)
+        )
+    }
+
+    func add(_ address: Publication.Address, to group: OpaquePointer) throws(AvahiError) {
+        var avahiAddress = address.address.avahiAddress
+        try unsafe AvahiError.check(
+            avahi.server_add_address(
+                started(),
+                group,
+                address.interface,
+                avahiAddress.proto,
+                Publication.Address.flags,
+                address.hostName,
+                &avahiAddress
             )
-            if unsafe browser == nil { throw AvahiError(code: connection.errorCode) }
-        }
-
-        deinit {
-            if let browser = unsafe browser { unsafe connection.avahi.s_service_browser_free(browser) }
-        }
+        )
     }
 
-    // MARK: Resolving
-
-    func resolve(_ sighting: Sighting, report: @escaping (ResolverReport) -> Void) throws(AvahiError) -> AnyObject {
-        try Resolver(connection: self, sighting: sighting, report: report)
+    func commit(group: OpaquePointer) throws(AvahiError) {
+        try unsafe AvahiError.check(avahi.s_entry_group_commit(group))
     }
 
-    @safe
-    private final class Resolver {
-        private let connection: EmbeddedConnection
-        private let report: (ResolverReport) -> Void
-        private var resolver: OpaquePointer?
-
-        init(
-            connection: EmbeddedConnection,
-            sighting: Sighting,
-            report: @escaping (ResolverReport) -> Void
-        ) throws(AvahiError) {
-            self.connection = connection
-            self.report = report
-            let server = try unsafe connection.started()
-            unsafe resolver = connection.avahi.s_service_resolver_new(
-                server,
-                sighting.interface,
-                sighting.avahiProtocol,
-                sighting.instance,
-                ServiceType.name,
-                ServiceType.domain,
-                sighting.avahiProtocol,
-                AvahiLookupFlags(0),
-                { _, interface, _, event, _, _, _, hostName, address, port, text, _, context in
-                    guard let context = unsafe context else { return }
-                    let own = unsafe Unmanaged<Resolver>.fromOpaque(context).takeUnretainedValue()
-                    let error = own.connection.errorCode
-                    own.report(
-                        unsafe ResolverReport(
-                            event: event,
-                            interface: interface,
-                            hostName: hostName,
-                            address: address,
-                            port: port,
-                            text: text,
-                            error: error
-                        )
-                    )
-                },
-                Unmanaged.passUnretained(self).toOpaque()
-            )
-            if unsafe resolver == nil { throw AvahiError(code: connection.errorCode) }
-        }
-
-        deinit {
-            if let resolver = unsafe resolver { unsafe connection.avahi.s_service_resolver_free(resolver) }
-        }
-    }
-
-    // MARK: Publishing
-
-    func publish(
-        _ publication: Publication,
-        report: @escaping (PublisherReport) -> Void
-    ) throws(AvahiError) -> AnyObject {
-        try Publisher(connection: self, publication: publication, report: report)
-    }
-
-    @safe
-    private final class Publisher {
-        private let connection: EmbeddedConnection
-        private let report: (PublisherReport) -> Void
-        private var group: OpaquePointer?
-
-        init(
-            connection: EmbeddedConnection,
-            publication: Publication,
-            report: @escaping (PublisherReport) -> Void
-        ) throws(AvahiError) {
-            self.connection = connection
-            self.report = report
-            let server = try unsafe connection.started()
-            let group = unsafe connection.avahi.s_entry_group_new(
-                server,
-                { server, _, state, context in
-                    guard let context = unsafe context else { return }
-                    let own = unsafe Unmanaged<Publisher>.fromOpaque(context).takeUnretainedValue()
-                    let error = own.connection.errorCode
-                    if let report = PublisherReport(state: state, error: error) { own.report(report) }
-                },
-                Unmanaged.passUnretained(self).toOpaque()
-            )
-            guard let group = unsafe group else { throw AvahiError(code: connection.errorCode) }
-            unsafe self.group = group
-            for record in publication.records {
-                try unsafe add(record, interface: publication.interface ?? anyInterface, to: group, of: server)
-            }
-            for address in publication.addresses {
-                var avahiAddress = address.address.avahiAddress
-                try unsafe AvahiError.check(
-                    connection.avahi.server_add_address(
-                        server,
-                        group,
-                        address.interface,
-                        avahiAddress.proto,
-                        Publication.Address.flags,
-                        address.hostName,
-                        &avahiAddress
-                    )
-                )
-            }
-            try unsafe AvahiError.check(connection.avahi.s_entry_group_commit(group))
-        }
-
-        private func add(
-            _ record: ServiceRecord,
-            interface: Int32,
-            to group: OpaquePointer,
-            of server: OpaquePointer
-        ) throws(AvahiError) {
-            let avahiRecord = unsafe connection.avahi.record_new_full(
-                record.name,
-                ServiceRecord.internetClass,
-                record.kind.rawValue,
-                ServiceType.timeToLive
-            )
-            guard let avahiRecord = unsafe avahiRecord else { throw AvahiError(code: Int32(AVAHI_ERR_NO_MEMORY)) }
-            // The server keeps a reference of its own.
-            defer { unsafe connection.avahi.record_unref(avahiRecord) }
-            guard unsafe connection.avahi.rdata_parse(avahiRecord, record.data, record.data.count) == 0 else {
-                throw AvahiError(code: Int32(AVAHI_ERR_INVALID_RECORD))
-            }
-            try unsafe AvahiError.check(
-                connection.avahi.server_add(server, group, interface, anyProtocol, record.flags, avahiRecord)
-            )
-        }
-
-        deinit {
-            if let group = unsafe group { unsafe connection.avahi.s_entry_group_free(group) }
-        }
-    }
+    func free(browser: OpaquePointer) { unsafe avahi.s_service_browser_free(browser) }
+    func free(resolver: OpaquePointer) { unsafe avahi.s_service_resolver_free(resolver) }
+    func free(group: OpaquePointer) { unsafe avahi.s_entry_group_free(group) }
 }
