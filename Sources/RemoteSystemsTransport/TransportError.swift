@@ -81,10 +81,11 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
 }
 
 extension TransportError {
+    /// - Parameter what: Without a full stop, unless it ends with the sentence of another error.
     static func violation(_ what: String, closing status: CloseStatus = .unknown) -> TransportError {
         TransportError(
             .protocolViolation,
-            "The peer broke the protocol: \(what).",
+            "The peer broke the protocol: \(what)\(what.hasSuffix(".") ? "" : ".")",
             side: .remote,
             closeStatus: status
         )

@@ -22,17 +22,18 @@ final class AnonymousGuests: Sendable {
         open.count < Self.mostConnections && open.values.count { $0 == system } < Self.mostOfOneSystem
     }
 
-    /// Notes a connection until it ends. Returns false, and notes nothing, if there is no room: several may have been
-    /// admitted at the same time.
+    /// Notes a connection. Returns false, and notes nothing, if there is no room: several may have been admitted at the same
+    /// time.
     func enter(_ connection: Connection) -> Bool {
-        let id = ObjectIdentifier(connection)
-        let isIn = self.open.withLock { open in
+        self.open.withLock { open in
             guard Self.hasRoom(for: connection.peer.systemID, in: open) else { return false }
-            open[id] = connection.peer.systemID
+            open[ObjectIdentifier(connection)] = connection.peer.systemID
             return true
         }
-        if isIn { connection.onClose { [weak self] _ in self?.open.withLock { _ = $0.removeValue(forKey: id) } } }
-        return isIn
+    }
+
+    func leave(_ id: ObjectIdentifier) {
+        self.open.withLock { open in _ = open.removeValue(forKey: id) }
     }
 
     /// What a stranger is told that asks for anything else than what is offered to anyone, whether it exists or not.

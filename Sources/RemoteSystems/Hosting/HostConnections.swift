@@ -10,6 +10,8 @@ internal import Synchronization
 final class HostConnections: Sendable {
     private struct State {
         var open: [ObjectIdentifier: Connection] = [:]
+        /// For good.
+        var isShut = false
         var places: ConnectionPlaces
     }
 
@@ -22,6 +24,14 @@ final class HostConnections: Sendable {
     }
 
     var all: [Connection] { self.state.withLock { Array($0.open.values) } }
+
+    /// The same. Where there are none, none is let in from then on: what was admitted just before may open yet.
+    func allOrShut() -> [Connection] {
+        self.state.withLock { state in
+            if state.open.isEmpty { state.isShut = true }
+            return Array(state.open.values)
+        }
+    }
 
     /// Why no other connection of the system is let in; `nil` if it is. Says once in the log when not.
     func refusal(to system: SystemID, isOwn: Bool) -> Refusal? {
@@ -58,34 +68,37 @@ final class HostConnections: Sendable {
         }
     }
 
-    /// Notes a connection until it ends. Returns false, and notes nothing, if there is no room: several may have been admitted
-    /// at the same time.
+    /// Notes a connection. Returns false, and notes nothing, if there is no room: several may have been admitted at the same
+    /// time.
     func enter(_ connection: Connection, isOwn: Bool) -> Bool {
-        let id = ObjectIdentifier(connection)
-        let system = connection.peer.systemID
-        let isIn = self.state.withLock { state in
-            guard state.places.enter(system, isOwn: isOwn) else { return false }
-            state.open[id] = connection
+        self.state.withLock { state in
+            guard !state.isShut, state.places.enter(connection.peer.systemID, isOwn: isOwn) else { return false }
+            state.open[ObjectIdentifier(connection)] = connection
             return true
         }
-        guard isIn else { return false }
-        connection.onClose { _ in
-            self.state.withLock { state in
-                guard state.open.removeValue(forKey: id) != nil else { return }
-                state.places.leave(system)
-            }
+    }
+
+    func leave(_ id: ObjectIdentifier) {
+        self.state.withLock { state in
+            guard let connection = state.open.removeValue(forKey: id) else { return }
+            state.places.leave(connection.peer.systemID)
         }
-        return true
     }
 }
 
 extension AcceptedConnection {
-    /// The same, ended the moment it opens unless it is let in then: several may have been admitted at the same time.
-    func entering(_ isLetIn: @escaping @Sendable (Connection) -> Bool) -> AcceptedConnection {
+    /// The same, ended the moment it opens unless it is let in then: several may have been admitted at the same time. It has
+    /// left once all who wanted to hear of its end from the start have heard.
+    func entering(
+        _ enter: @escaping @Sendable (Connection) -> Bool,
+        leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void
+    ) -> AcceptedConnection {
         var accepted = self
         accepted.opened = { [opened = self.opened] connection in
-            guard isLetIn(connection) else { return connection.abort(.resourceLimitsExceeded) }
+            guard enter(connection) else { return connection.abort(.resourceLimitsExceeded) }
             opened(connection)
+            let id = ObjectIdentifier(connection)
+            connection.onClose { _ in leave(id) }
         }
         return accepted
     }

@@ -93,7 +93,10 @@ actor HostCore {
             peer.isAnonymous
             ? self.admitAnonymous(hello, peer: peer, own: own) : await self.admitSystem(hello, peer: peer, own: own)
         guard case .accept(let accepted) = admission else { return admission }
-        return .accept(accepted.entering { self.connections.enter($0, isOwn: peer.systemID == own) })
+        let connections = self.connections
+        return .accept(
+            accepted.entering({ connections.enter($0, isOwn: peer.systemID == own) }, leaving: connections.leave)
+        )
     }
 
     /// Whoever it is, and whatever it wants.
@@ -153,7 +156,7 @@ actor HostCore {
         }
         if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
         guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
-        return .accept(accepted.entering(guests.enter))
+        return .accept(accepted.entering(guests.enter, leaving: guests.leave))
     }
 
     private func accept(
@@ -201,7 +204,7 @@ actor HostCore {
         await self.referral?.starter.stop()
         await withTaskCancellationHandler {
             // What was admitted just before may open while the others close.
-            while case let open = self.connections.all, !open.isEmpty {
+            while case let open = self.connections.allOrShut(), !open.isEmpty {
                 await withDiscardingTaskGroup { group in
                     for connection in open {
                         group.addTask {
@@ -246,6 +249,8 @@ actor HostCore {
     }
 
     private func watched(by connection: Connection) async {
+        // It has said goodbye to its watchers, or is about to: who would hear of it now would lose it at once.
+        guard !self.isClosing else { return }
         let id = ObjectIdentifier(connection)
         self.watchers[id] = connection
         connection.onClose { _ in

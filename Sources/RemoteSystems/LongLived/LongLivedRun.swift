@@ -52,6 +52,33 @@ final class LongLivedRun: Sendable {
             }
             return .send(connection, generation: generation)
         }
+
+        /// The machine's state, which is the one that is asked for from now on.
+        mutating func news() -> News {
+            self.state = State(self.machine.phase, self.info)
+            defer { if self.state.isLast { self.readers = [:] } }
+            return News(
+                state: self.state,
+                listeners: self.listeners.map(\.listener),
+                readers: Array(self.readers.values)
+            )
+        }
+    }
+
+    /// A state, and those who are to be told of it outside the lock.
+    private struct News {
+        let state: State
+        let listeners: [@Sendable (State) -> Void]
+        let readers: [AsyncStream<State>.Continuation]
+
+        /// Called by one task only, which keeps the order.
+        func tell() {
+            for reader in self.readers {
+                reader.yield(self.state)
+                if self.state.isLast { reader.finish() }
+            }
+            for listener in self.listeners { listener(self.state) }
+        }
     }
 
     private let service: AppServiceDescription
@@ -106,18 +133,8 @@ final class LongLivedRun: Sendable {
         }
     }
 
-    /// Tells the machine's state. Called by one task only, which keeps the order.
     private func tell() {
-        let (state, listeners, readers) = self.guarded.withLock { guarded in
-            guarded.state = State(guarded.machine.phase, guarded.info)
-            defer { if guarded.state.isLast { guarded.readers = [:] } }
-            return (guarded.state, guarded.listeners, guarded.readers.values)
-        }
-        for reader in readers {
-            reader.yield(state)
-            if state.isLast { reader.finish() }
-        }
-        for (_, listener) in listeners { listener(state) }
+        self.guarded.withLock { $0.news() }.tell()
     }
 
     // MARK: Life
@@ -141,18 +158,20 @@ final class LongLivedRun: Sendable {
         var watcher: RemoteSystemWatcher?
         while true {
             let step = self.guarded.withLock { $0.machine.nextStep(now: self.time.now) }
-            self.tell()
             switch step {
             case .connect:
+                self.tell()
                 await self.attempt()
             case .stay:
                 // Connected, there is nothing to look for; and what is looked for costs each host of the account something.
                 await watcher.take()?.stop()
                 await self.stay()
             case .wait(let until):
+                self.tell()
                 if watcher == nil { watcher = await self.makeWatcher() }
                 await self.sleep(until: until)
             case .stop:
+                self.tell()
                 await watcher?.stop()
                 return
             }
@@ -183,15 +202,18 @@ final class LongLivedRun: Sendable {
         }
     }
 
+    /// Tells that it is connected before anything is sent: whoever has an answer finds the connection open.
     private func opened(_ connection: AppServiceConnection, _ info: RemoteSystemConnectionInfo) {
-        let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int)? in
+        let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int, news: News)? in
             guard case .stay(let ids) = guarded.machine.opened(now: self.time.now) else { return nil }
             guarded.connection = connection
             guarded.info = info
-            return (ids.compactMap { guarded.waiting.removeValue(forKey: $0) }, guarded.machine.generation)
+            let waiters = ids.compactMap { guarded.waiting.removeValue(forKey: $0) }
+            return (waiters, guarded.machine.generation, guarded.news())
         }
         // A connection that is not wanted any more is given up by letting go of it.
         guard let released else { return }
+        released.news.tell()
         for waiter in released.waiters {
             waiter.resume(with: .success(.send(connection, generation: released.generation)))
         }

@@ -215,7 +215,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         throw StartFailure("\(arguments[0]): \(end) before it could be reached.")
     }
 
-    /// One that was started before, and still may come up, is waited for again and not started a second time.
+    /// One that was started before and still runs is not started a second time: it may come up yet, which ends the waiting, or
+    /// it is on its way out.
     private func program(
         _ arguments: [String],
         in directory: String,
@@ -223,7 +224,6 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         isNamed: Bool
     ) async throws -> StartedProgram {
         if let last = self.state.withLock({ $0.programs[id] })?.program, last.ended == nil {
-            guard last.isUnwanted else { return last }
             _ = await last.end()
             try Task.checkCancellation()
         }

@@ -129,16 +129,14 @@ extension ConnectionDriver {
     }
 
     func channelFailed(_ error: any Error) {
-        self.end(
-            .unknown,
-            cause: TransportError(
-                .connectionLost,
-                "The connection failed.",
-                side: .network,
-                canRetry: true,
-                cause: error
-            )
+        let failed = TransportError(
+            .connectionLost,
+            "The connection failed.",
+            side: .network,
+            canRetry: true,
+            cause: error
         )
+        self.end(.unknown, cause: self.peerReason ?? failed)
     }
 
     // MARK: Handling requests

@@ -12,17 +12,21 @@ struct KeepAlive {
     private let interval: TimeAmount
     private var lastHeard: NIODeadline
     private var lastPing: NIODeadline
+    /// How long an answer to a ping may take: less while the peer is in doubt.
+    private var patience: TimeAmount
     private var token: UInt64 = 0
 
     init(deadPeerTime: TimeAmount, now: NIODeadline) {
         self.deadPeerTime = deadPeerTime
         self.interval = .nanoseconds(deadPeerTime.nanoseconds / 3)
+        self.patience = self.interval
         self.lastHeard = now
         self.lastPing = now
     }
 
     mutating func heard(now: NIODeadline) {
         self.lastHeard = now
+        self.patience = self.interval
     }
 
     /// The peer may be gone: it is asked at once, and has no more than this to answer.
@@ -30,6 +34,7 @@ struct KeepAlive {
         let left = min(time, self.deadPeerTime - self.interval)
         self.lastHeard = min(self.lastHeard, now + left - self.deadPeerTime)
         self.lastPing = now - self.interval
+        self.patience = .nanoseconds(min(self.patience.nanoseconds, left.nanoseconds / 3))
     }
 
     enum OnTick: Equatable {
@@ -40,8 +45,8 @@ struct KeepAlive {
 
     mutating func tick(now: NIODeadline) -> OnTick {
         // Woken up this late, the process itself stood still. What the peer said meanwhile is not read yet: ask again.
-        if self.nextWakeUp + self.interval <= now {
-            self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.interval)
+        if self.nextWakeUp + self.patience <= now {
+            self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.patience)
         }
         if self.lastHeard + self.deadPeerTime <= now { return .dead }
         guard self.nextPing <= now else { return .nothing }

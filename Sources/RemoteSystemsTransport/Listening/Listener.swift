@@ -50,6 +50,7 @@ package final class Listener: Sendable {
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let allowsAnonymous = allowsAnonymous && channel.isProximal
+                    let now = network.time.deadline
                     let handler = OpeningHandler(
                         role: .host(
                             HostOpening(),
@@ -57,7 +58,7 @@ package final class Listener: Sendable {
                             leave: { shared.leave(address) }
                         ),
                         authorise: { try security.authorise($0, allowsAnonymous: allowsAnonymous) },
-                        deadline: network.time.deadline + limits.openingTime,
+                        deadline: OpeningDeadline(now + limits.openingTime, now: now),
                         logger: logger
                     )
                     do {

@@ -172,7 +172,7 @@ package struct Connector: Sendable {
                 let opening = OpeningHandler(
                     role: .caller(CallerOpening(hello: hello, expecting: system), accepted, opened),
                     authorise: { try self.security.authorise($0, allowsAnonymous: self.acceptsAnonymous) },
-                    deadline: deadline,
+                    deadline: OpeningDeadline(deadline, now: self.network.time.deadline),
                     answerTime: self.answerTime,
                     logger: self.logger
                 )

@@ -55,7 +55,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private var role: Role
     private let authorise: PeerAuthorization
-    private var deadline: NIODeadline
+    private var deadline: OpeningDeadline
     private let answerTime: TimeAmount
     private let logger: Logger
     private var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
@@ -67,7 +67,7 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     init(
         role: Role,
         authorise: @escaping PeerAuthorization,
-        deadline: NIODeadline,
+        deadline: OpeningDeadline,
         answerTime: TimeAmount = .zero,
         logger: Logger
     ) {
@@ -90,28 +90,37 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func startTimer(context: ChannelHandlerContext) {
         guard self.timeout == nil else { return }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        self.timeout = context.eventLoop.scheduleTask(deadline: self.deadline) {
+        self.timeout = context.eventLoop.scheduleTask(deadline: self.deadline.time) {
             let (handler, context) = bound.value
-            handler.fail(
-                TransportError(
-                    .unreachable,
-                    "The other side did not finish opening the connection in time. Is that a RemoteSystems host, and does it run? Try again; "
-                        + "restart it if that does not help.",
-                    side: .network,
-                    canRetry: true
-                ),
-                context: context
-            )
+            handler.timerWentOff(context: context)
         }
+    }
+
+    private func timerWentOff(context: ChannelHandlerContext) {
+        guard self.deadline.isOver(now: context.eventLoop.now) else { return self.restartTimer(context: context) }
+        self.fail(
+            TransportError(
+                .unreachable,
+                "The other side did not finish opening the connection in time. Is that a RemoteSystems host, and does it run? Try again; "
+                    + "restart it if that does not help.",
+                side: .network,
+                canRetry: true
+            ),
+            context: context
+        )
+    }
+
+    private func restartTimer(context: ChannelHandlerContext) {
+        self.timeout?.cancel()
+        self.timeout = nil
+        self.startTimer(context: context)
     }
 
     /// The host has proved who it is; what it does now may take longer.
     private func extendTimer(context: ChannelHandlerContext) {
         guard self.answerTime > .zero else { return }
-        self.timeout?.cancel()
-        self.timeout = nil
-        self.deadline = self.deadline + self.answerTime
-        self.startTimer(context: context)
+        self.deadline.extend(by: self.answerTime)
+        self.restartTimer(context: context)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

@@ -1,11 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import RemoteSystems
 
 /// A finding as it is told: with `--json`, or in at most 80 columns.
 struct FindingOutput: Encodable {
     let event = "finding"
+    let time = Date.now
     var code: DiagnosisFinding.Code
     var status: DiagnosisFinding.Status
     var what: String
