@@ -250,7 +250,7 @@ extension CommandTests {
                     "serve", "--loopback", "--port", "0", "--json", "--application-id", "test.pinger",
                 ])
                 let port = try await serving.event("ready")["port"] as? Int
-                let list = try await sandbox.run("list", "--loopback", "--json")
+                let list = try await sandbox.list("--json")
                 let system = try #require(list.event("system"))
                 let name = try #require(system["name"] as? String)
                 let id = try #require(system["id"] as? String)
@@ -273,14 +273,19 @@ extension CommandTests {
                     #expect(message?["CreationDate"] as? String == "now")
                 }
                 let words = ["remotesystems", "call", "--loopback", ""]
-                let completion = try await sandbox.start(
-                    ["---completion", "call", "--", "positional@0", "3", "0"] + words
-                ).finish()
-                #expect(completion.lines.contains(name) || completion.lines.contains(String(id.prefix(8))))
-                let services = try await sandbox.start(
-                    ["---completion", "call", "--", "positional@1", "4", "0"] + words.dropLast() + [name, ""]
-                ).finish()
-                #expect(services.lines.contains("remote-systems.ping"))
+                // They look around for two seconds, in which a busy machine may not answer.
+                _ = try await eventually("the system's completion", within: .seconds(30)) { () -> Bool? in
+                    let completion = try await sandbox.start(
+                        ["---completion", "call", "--", "positional@0", "3", "0"] + words
+                    ).finish()
+                    return completion.lines.contains { [name, String(id.prefix(8))].contains($0) } ? true : nil
+                }
+                _ = try await eventually("the service's completion", within: .seconds(30)) { () -> Bool? in
+                    let services = try await sandbox.start(
+                        ["---completion", "call", "--", "positional@1", "4", "0"] + words.dropLast() + [name, ""]
+                    ).finish()
+                    return services.lines.contains("remote-systems.ping") ? true : nil
+                }
                 await serving.process.stop()
             }
         }

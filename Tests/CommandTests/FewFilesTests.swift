@@ -30,7 +30,7 @@ extension CommandTests {
                     ["serve", "--loopback", "--port", "0", "--json"],
                     around: Self.limited(to: files)
                 )
-                _ = try await eventually("an end, or a second of life", within: .seconds(10)) { () -> Bool? in
+                _ = try await eventually("an end, or a second of life", within: .seconds(30)) { () -> Bool? in
                     if serving.process.exitCode != nil { return true }
                     guard serving.process.lines.contains(where: { $0.contains("ready") }) else { return nil }
                     try await Task.sleep(for: .seconds(1))
@@ -38,10 +38,8 @@ extension CommandTests {
                 }
                 if let status = serving.process.exitCode {
                     #expect(status == 2, "\(serving.errors)")
-                    #expect(
-                        serving.errors.contains("ulimit -n")
-                            || serving.process.lines.contains { $0.contains("ulimit -n") }
-                    )
+                    let lines = try await serving.process.allLines()
+                    #expect(serving.errors.contains("ulimit -n") || lines.contains { $0.contains("ulimit -n") })
                 }
                 await serving.process.stop()
             }
@@ -59,10 +57,14 @@ extension CommandTests {
                 // They say nothing, and are let go after a second; the next ones wait in the queue meanwhile.
                 let callers = (0..<120).compactMap { _ in Self.connect(to: port) }
                 #expect(callers.count == 120)
+                _ = try await eventually("a word of it") {
+                    serving.errors.contains("No further connection can be taken") ? true : nil
+                }
                 let before = try Self.processorTime(of: serving.process.id)
                 try await Task.sleep(for: .seconds(2))
                 let used = try Self.processorTime(of: serving.process.id) - before
-                #expect(used < 0.5, "\(used) s of processor time in 2 s")
+                // Who asks for the next one without a pause takes all of a processor.
+                #expect(used < 1, "\(used) s of processor time in 2 s")
                 for caller in callers { close(caller) }
                 #expect(serving.errors.components(separatedBy: "No further connection can be taken").count == 2)
                 let ping = try await sandbox.run("ping", "127.0.0.1:\(port)", "--count", "1")

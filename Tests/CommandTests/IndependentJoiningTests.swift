@@ -38,7 +38,7 @@ extension CommandTests {
                 ["/bin/sh", "-c", #"exec "$0" "$1" "$2" <"$3""#, Self.interpreter, script, directory, input],
                 readsErrors: true
             )
-            _ = try await process.exit(within: .seconds(20))
+            _ = try await process.exit(within: .seconds(60))
             return try await process.allLines()
         }
 

@@ -73,7 +73,7 @@ struct Desktop {
 
     /// What the recorder was given; waits until there is something.
     func recorded(_ id: String) async throws -> [String] {
-        try await eventually("a record of \(id)", within: .seconds(10)) { self.record(id) }
+        try await eventually("a record of \(id)", within: .seconds(20)) { self.record(id) }
     }
 
     /// What the recorder was given, if it was started.
@@ -93,7 +93,7 @@ struct Desktop {
             readsErrors: true
         )
         do {
-            let lines = try await eventually("a port", within: .seconds(15)) { () -> [String]? in
+            let lines = try await eventually("a port", within: .seconds(30)) { () -> [String]? in
                 if let code = process.exitCode { throw IntegrationError("it ended with \(code): \(process.lines)") }
                 return process.lines.count >= 2 ? process.lines : nil
             }
@@ -117,10 +117,12 @@ struct Desktop {
         let address = "unix:path=\(self.directory)/run/bus"
         let bus = try ChildProcess(
             ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"],
-            environment: self.environment
+            environment: self.environment,
+            // It tells there of services that fail to start, which is what some tests want.
+            readsErrors: true
         )
         do {
-            _ = try await eventually("the bus", within: .seconds(10)) { bus.lines.first }
+            _ = try await eventually("the bus") { bus.lines.first { $0.hasPrefix("unix:") } }
             try await body(["DBUS_SESSION_BUS_ADDRESS": address])
         } catch {
             await bus.stop()

@@ -211,7 +211,7 @@ extension DesktopTests {
                 let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": "never"]
                 try await desktop.whileOpening(variables) { opening in
                     // The one who is asked says yes at the moment of being interrupted.
-                    let result = try await opening.launch("player:x", timeout: .milliseconds(500))
+                    let result = try await opening.launch("player:x", timeout: .seconds(2))
                     #expect(result.status == .unknown)
                     // An answer that comes afterwards shows that the host is through with it.
                     _ = try await eventually("the question") { opening.process.lines.contains("answered") ? true : nil }

@@ -14,7 +14,7 @@ extension DesktopTests {
                 environment: ["REMOTE_SYSTEMS_STATE": opening.state],
                 readsErrors: true
             )
-            let status = try await process.exit(within: .seconds(30))
+            let status = try await process.exit(within: .seconds(60))
             return (status, try await process.allLines())
         }
 
@@ -69,7 +69,7 @@ extension DesktopTests {
                     environment: desktop.environment,
                     readsErrors: true
                 )
-                let status = try await process.exit(within: .seconds(30))
+                let status = try await process.exit(within: .seconds(60))
                 #expect(status == 64)
             }
         }

@@ -38,8 +38,8 @@ extension ChildProcess {
         }
     }
 
-    func vanished(_ id: String, from start: Int = 0, within limit: Duration = .seconds(5)) async throws -> ProbeLine {
-        try await event("vanished", from: start, within: limit) { $0.id == id }
+    func vanished(_ id: String, from start: Int = 0) async throws -> ProbeLine {
+        try await event("vanished", from: start) { $0.id == id }
     }
 }
 

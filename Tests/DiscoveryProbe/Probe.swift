@@ -104,9 +104,15 @@ struct Probe {
 
     /// Runs the body until the parent closes stdin or sends SIGTERM.
     private func untilTold(_ body: @escaping @Sendable () async -> Void) async {
-        let task = Task { await body() }
         signal(SIGTERM, SIG_IGN)
+        // The body prints, and the answer to that may be a signal at once: it begins when that is heeded.
+        let (unheeded, heeded) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            for await _ in unheeded {}
+            await body()
+        }
         let terminated = DispatchSource.makeSignalSource(signal: SIGTERM)
+        terminated.setRegistrationHandler { heeded.finish() }
         terminated.setEventHandler {
             Output.line(["event": "withdrawing"])
             task.cancel()

@@ -213,7 +213,7 @@ extension HostDaemonTests {
                     environment: ["XDG_RUNTIME_DIR": daemon.directory],
                     readsErrors: true
                 )
-                let verified = try await verify.exit(within: .seconds(30))
+                let verified = try await verify.exit(within: .seconds(60))
                 let said = try await verify.allLines()
                 let complaints = said.filter { $0.contains("remotesystems-host") }
                 #expect(verified == 0, "\(said)")
@@ -226,7 +226,7 @@ extension HostDaemonTests {
                     ],
                     readsErrors: true
                 )
-                let exposure = try await security.exit(within: .seconds(30))
+                let exposure = try await security.exit(within: .seconds(60))
                 let table = try await security.allLines()
                 #expect(exposure == 0, "\(table.suffix(3))")
             }

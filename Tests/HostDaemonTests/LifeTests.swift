@@ -33,8 +33,9 @@ extension HostDaemonTests {
             try await Daemon.with { daemon in
                 try daemon.install("test.one", start: #"{"exec": ["/bin/false"]}"#)
                 let manager = try NotifySocket(path: "\(daemon.directory)/notify")
+                // Every two seconds: a socket keeps ten notes that nobody reads, and who sends the next one waits.
                 try await daemon.whileRunning(environment: [
-                    "NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "400000",
+                    "NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "4000000",
                 ]) { process, port in
                     _ = try await manager.line("READY") { $0 == "READY=1" }
                     _ = try await manager.line("STATUS") { $0 == "STATUS=Port \(port), 1 installed application" }
@@ -123,8 +124,11 @@ extension HostDaemonTests {
                     func complete(_ what: String, _ more: String...) async throws -> [String] {
                         let words = ["remotesystems", "call", "--loopback", "attic"] + more
                         let place = ["\(words.count - 1)", "\(more.last?.count ?? 0)"]
-                        return try await daemon.finish(["---completion", "call", "--", what] + place + words).1
-                            .filter { !$0.isEmpty }
+                        // It looks around for two seconds, in which a busy machine may not answer.
+                        return try await eventually("completions", within: .seconds(30)) { () -> [String]? in
+                            let lines = try await daemon.finish(["---completion", "call", "--", what] + place + words).1
+                            return lines.allSatisfy(\.isEmpty) ? nil : lines.filter { !$0.isEmpty }
+                        }
                     }
                     let field = "positional@2"
                     let all = try await complete(field, "test.set", "")
@@ -163,7 +167,10 @@ extension HostDaemonTests {
                     let after = try await daemon.launch("test:x", port: port)
                     #expect(after.status == .success)
                     _ = try await daemon.call("test.one", port: port)
-                    #expect(process.lines.contains { $0.contains(" debug ") && $0.contains("Starting an application") })
+                    _ = try await eventually("a word of the start") {
+                        process.lines.contains { $0.contains(" debug ") && $0.contains("Starting an application") }
+                            ? true : nil
+                    }
 
                     // Nobody finds it any more, until it is announced again.
                     let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
@@ -175,7 +182,7 @@ extension HostDaemonTests {
                     )
                     // The network is as the command line says.
                     #expect(waiting == ["stateDirectory"])
-                    let found = try? await eventually("the system", within: .seconds(10)) { watcher.systems.first }
+                    let found = try? await eventually("the system", within: .seconds(20)) { watcher.systems.first }
                     await watcher.stop()
                     #expect(found?.application("remote-systems.host")?.uriSchemes == ["test"])
                     #expect(
@@ -191,7 +198,9 @@ extension HostDaemonTests {
             async throws
         {
             try await Daemon.with { daemon in
-                let ports = [try freePort(), try freePort()]
+                let held = [try self.boundSocket(), try self.boundSocket()]
+                defer { for one in held { close(one.descriptor) } }
+                let ports = held.map { $0.port }
                 try daemon.configure(#"{"displayName": "Attic", "port": \#(ports[0])}"#)
                 try daemon.install("test.player", start: try daemon.exec("test.player"))
                 try await daemon.whileRunning([]) { process, port in
@@ -208,13 +217,18 @@ extension HostDaemonTests {
                         await call.close()
                         return true
                     }
-                    _ = try await eventually("the system", within: .seconds(10)) { try await canBeCalled() }
+                    _ = try await eventually("the system", within: .seconds(20)) { try await canBeCalled() }
                     // An application beside it, which knows only the machine's own name.
                     _ = try await daemon.call("test.player", port: port)
-                    _ = try await eventually("the player", within: .seconds(10)) {
+                    _ = try await eventually("the player", within: .seconds(20)) {
                         watcher.systems.first?.application("test.player")?.isRunning == true ? true : nil
                     }
-                    let before = recorder.story.count
+                    // The daemon says within a second that it runs, and it says so itself; what comes second may change more.
+                    var before = 0
+                    repeat {
+                        before = recorder.story.count
+                        try await Task.sleep(for: .seconds(3))
+                    } while recorder.story.count != before
 
                     func reload(port: Int) async throws -> [String: Any] {
                         let place = process.lines.count
@@ -231,7 +245,7 @@ extension HostDaemonTests {
                     try await daemon.openPing(port: ports[1]).close()
                     await #expect(throws: IntegrationError.self) { try await daemon.openPing(port: ports[0]) }
                     // Nobody listens at the old one any more.
-                    _ = try await eventually("the new address", within: .seconds(10)) { try await canBeCalled() }
+                    _ = try await eventually("the new address", within: .seconds(20)) { try await canBeCalled() }
                     // Until the daemon has sent watchers on that were connected to the old one.
                     try await Task.sleep(for: .seconds(12))
                     let story = recorder.story.dropFirst(before).filter { $0 != "enumeration completed" }
@@ -272,7 +286,7 @@ extension HostDaemonTests {
                         #expect(told.contains { $0.contains("only when the host starts again") && $0.contains(name) })
                     }
                     _ = try await daemon.call("test.none", port: port)
-                    _ = try await eventually("a line of the new level", within: .seconds(10)) {
+                    _ = try await eventually("a line of the new level") {
                         process.lines.contains { $0.contains(" debug ") } ? true : nil
                     }
                 }
@@ -281,7 +295,8 @@ extension HostDaemonTests {
 
         @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
             try await Daemon.with { daemon in
-                let port = try freePort()
+                let (held, port) = try self.boundSocket()
+                defer { close(held) }
                 try await daemon.whileRunning(
                     [],
                     // It passes on next to nothing of the environment by itself.
@@ -311,15 +326,13 @@ extension HostDaemonTests {
             }
         }
 
-        private func freePort() throws -> Int {
-            let (descriptor, port) = try self.boundSocket()
-            close(descriptor)
-            return port
-        }
-
-        /// A socket with a port of its own on the loopback interface.
+        /// A socket with a port of its own on the loopback interface. While it is open nobody is given that port who asks for any,
+        /// and whoever asks for that very one has it (SO_REUSEADDR), unless this one listens.
         private func boundSocket() throws -> (descriptor: Int32, port: Int) {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+            var yes: Int32 = 1
+            let size = socklen_t(MemoryLayout<Int32>.size)
+            let isShared = unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, size) == 0
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -329,7 +342,7 @@ extension HostDaemonTests {
                     unsafe bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
                 }
             }
-            guard result else { throw IntegrationError("no port is free: error \(errno)") }
+            guard isShared, result else { throw IntegrationError("no port is free: error \(errno)") }
             return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
         }
     }

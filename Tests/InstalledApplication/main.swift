@@ -28,11 +28,14 @@ if arguments.count > 3, arguments[3] != "-" {
         return .opened
     }
 }
+var configuration = RemoteSystemsConfiguration(
+    applicationID: arguments[1],
+    network: arguments.count > 4 ? .interfaces([arguments[4]]) : .loopback
+)
+// No test is about how fast a handshake with it is.
+configuration.helloTimeout = .seconds(10)
 let host = RemoteSystemHost(
-    RemoteSystemsConfiguration(
-        applicationID: arguments[1],
-        network: arguments.count > 4 ? .interfaces([arguments[4]]) : .loopback
-    ),
+    configuration,
     services: [AppService("test.echo") { ["pid": .integer(Int64(getpid())), "echo": .dictionary($0.message)] }],
     options: options
 )

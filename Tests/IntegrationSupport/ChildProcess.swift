@@ -133,9 +133,11 @@ package final class ChildProcess: Sendable {
         output.exit.withLock { if $0 == nil { _ = kill(id, signal) } }
     }
 
-    /// Waits for the program to end.
-    package func exit(within limit: Duration = .seconds(10)) async throws -> Int32 {
-        try await eventually("the end of process \(id)", within: limit) { self.exitCode }
+    /// Waits for the program to end, and for what it has printed; not for long, as somebody whom it has started may go on.
+    package func exit(within limit: Duration = .seconds(20)) async throws -> Int32 {
+        let code = try await eventually("the end of process \(id)", within: limit) { self.exitCode }
+        _ = try? await allLines(within: .seconds(1))
+        return code
     }
 
     /// Asks the program to end, and kills it when it does not.
@@ -144,13 +146,13 @@ package final class ChildProcess: Sendable {
         send(SIGTERM)
         if (try? await exit(within: .seconds(3))) == nil {
             send(SIGKILL)
-            _ = try? await exit(within: .seconds(3))
+            _ = try? await exit()
         }
     }
 
     /// Everything printed until the end.
-    package func allLines() async throws -> [String] {
-        _ = try await eventually("the end of the output of process \(id)", within: .seconds(3)) {
+    package func allLines(within limit: Duration = .seconds(15)) async throws -> [String] {
+        _ = try await eventually("the end of the output of process \(id)", within: limit) {
             self.output.state.withLock { $0.isFinished ? true : nil }
         }
         return lines
@@ -163,17 +165,18 @@ package struct IntegrationError: Error, CustomStringConvertible {
     package init(_ description: String) { self.description = description }
 }
 
-/// Asks again and again until there is an answer.
+/// Asks again and again until there is an answer; once more when the time is over, in which this process may have stood still.
 package func eventually<Answer>(
     _ what: String,
-    within limit: Duration = .seconds(5),
+    within limit: Duration = .seconds(15),
     every interval: Duration = .milliseconds(5),
     _ ask: () async throws -> Answer?
 ) async throws -> Answer {
     let end = ContinuousClock.now + limit
     while true {
+        let isLast = ContinuousClock.now >= end
         if let answer = try await ask() { return answer }
-        guard ContinuousClock.now < end else { throw IntegrationError("waited \(limit) for \(what) in vain") }
+        guard !isLast else { throw IntegrationError("waited \(limit) for \(what) in vain") }
         try await Task.sleep(for: interval)
     }
 }
@@ -182,7 +185,7 @@ package func eventually<Answer>(
 @discardableResult
 package func run(_ arguments: [String], environment: [String: String] = [:]) async throws -> String {
     let process = try ChildProcess(arguments, environment: environment, readsErrors: true)
-    let code = try await process.exit(within: .seconds(30))
+    let code = try await process.exit(within: .seconds(60))
     let text = try await process.allLines().joined(separator: "\n")
     guard code == 0 else { throw IntegrationError("\(arguments.joined(separator: " ")): exit code \(code): \(text)") }
     return text

@@ -28,7 +28,7 @@ extension ChildProcess {
     package func event(
         _ what: String,
         from start: Int = 0,
-        within limit: Duration = .seconds(5),
+        within limit: Duration = .seconds(15),
         where isWanted: (ProbeLine) -> Bool = { _ in true }
     ) async throws -> ProbeLine {
         do {

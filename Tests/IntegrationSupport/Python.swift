@@ -71,7 +71,7 @@ package enum Python {
 extension ChildProcess {
     /// Waits until a capture misses nothing any more.
     package func capturing() async throws {
-        _ = try await eventually("a look at the wire", within: .seconds(10)) {
+        _ = try await eventually("a look at the wire", within: .seconds(20)) {
             self.lines.contains("capturing") ? true : nil
         }
     }

@@ -184,7 +184,7 @@ package final class SimulatedHost: Sendable {
             "dbus-send", "--system", "--print-reply", "--dest=org.freedesktop.Avahi", "/",
             "org.freedesktop.Avahi.Server.GetState",
         ]
-        _ = try await eventually("avahi-daemon of \(name)", within: .seconds(10)) { () -> Bool? in
+        _ = try await eventually("avahi-daemon of \(name)", within: .seconds(30)) { () -> Bool? in
             let answer = try await self.output(of: question)
             return answer.contains("int32 2") ? true : nil
         }

@@ -241,6 +241,8 @@ import Testing
                 let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
                 let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
                 #expect(status == (number <= 4 ? .success : .remoteSystemUnavailable))
+                // A host counts a connection just after it has said yes to it, and before it answers anything over it.
+                if status == .success { _ = try await connection.send([:]).get() }
                 connections.append(connection)
             }
             #expect(connections.last?.openError?.canRetry == true)

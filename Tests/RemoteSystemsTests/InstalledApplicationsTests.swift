@@ -85,6 +85,21 @@ import Testing
         return (status, connection.openError)
     }
 
+    /// The machine at a port, with an application that runs there. What does not answer within two seconds is left out, as
+    /// where all of this stands still for as long; then it is asked again.
+    private func find(_ application: String, _ household: Household, port: Int) async throws -> RemoteSystem {
+        func ask() async throws -> RemoteSystem {
+            try await RemoteSystem.find(
+                host: "127.0.0.1",
+                port: port,
+                configuration: household.configuration("test.caller")
+            )
+        }
+        var system = try await ask()
+        for _ in 0..<5 where system.application(application) == nil { system = try await ask() }
+        return system
+    }
+
     @Test
     func `an application is listed before it runs, started once for all callers, and then runs (R-20, R-26, X-34)`()
         async throws
@@ -142,6 +157,7 @@ import Testing
             let installation = Installation([Self.player()]) { _ in throw Broken() }
             try await self.withMachine(household, installation) { host in
                 let port = try await host.port
+                let began = ContinuousClock.now
                 for _ in 0..<2 {
                     let (status, error) = try await self.call(household, port: port)
                     #expect(status == .appUnavailable)
@@ -149,8 +165,9 @@ import Testing
                     #expect(error?.canRetry == true)
                     #expect(error?.side == .remote)
                 }
-                // The second caller came while the failure was fresh.
-                #expect(installation.starts.withLock { $0.count } == 1)
+                // The second caller came while the failure was fresh, unless the machine stood still for as long as it is.
+                let most = 1 + Int((ContinuousClock.now - began) / ApplicationStarter.pause)
+                #expect((1...most).contains(installation.starts.withLock { $0.count }))
                 #expect(installation.late.withLock { $0 } == [])
             }
         }
@@ -258,11 +275,7 @@ import Testing
                         attributes: ["room": "attic"]
                     ) { embedded in
                         _ = try await embedded.port
-                        let system = try await RemoteSystem.find(
-                            host: "127.0.0.1",
-                            port: port,
-                            configuration: household.configuration("test.caller")
-                        )
+                        let system = try await self.find("test.embedded", household, port: port)
                         let told = system.applications.map { "\($0.id) \($0.isRunning)" }
                         #expect(
                             told == [
@@ -299,11 +312,7 @@ import Testing
             let running = Task { try await embedded.run() }
             _ = try await embedded.port
             try await self.withMachine(household, Installation([]) { _ in }) { host in
-                let system = try await RemoteSystem.find(
-                    host: "127.0.0.1",
-                    port: try await host.port,
-                    configuration: household.configuration("test.caller")
-                )
+                let system = try await self.find("test.embedded", household, port: try await host.port)
                 let result = try await RemoteLauncher().launchURI("attic:light", with: .system(system))
                 #expect(result.status == .success)
                 #expect(result.applicationID == "test.embedded")

@@ -44,16 +44,6 @@ import Testing
         #expect(answer == message, sourceLocation: sourceLocation)
     }
 
-    /// A port on which nobody listens.
-    static func freePort(_ household: Household) async throws -> Int {
-        let port = Mutex(0)
-        try await household.withHost([Self.echo]) { host in
-            let now = try await host.port
-            port.withLock { $0 = now }
-        }
-        return port.withLock { $0 }
-    }
-
     // MARK: Coming back
 
     @Test func `a host that is restarted on another port is found there, and every transition is told`() async throws {
@@ -81,6 +71,8 @@ import Testing
             #expect(before.contains("connected"))
             try await household.withHost([Self.echo]) { _ in
                 try await Self.exchange(connection, ["n": 2])
+                // An answer may be here before it is told that there is a connection.
+                try await until { states.names.count { $0 == "connected" } == 2 }
             }
             await connection.close()
             #expect(states.names.filter { $0 == "connected" }.count == 2)
@@ -135,16 +127,17 @@ import Testing
 
     @Test func `a connection to a host that is not there yet is made when it is`() async throws {
         try await Household.with { household in
-            let port = try await Self.freePort(household)
-            let connection = try Self.connection(household, port: port)
+            let port = try HeldPort()
+            let connection = try Self.connection(household, port: port.number)
             async let response = connection.send(["n": 1])
             try await until { if case .waiting = connection.state { true } else { false } }
             var options = RemoteSystemHost.Options()
-            options.port = port
+            options.port = port.number
             let host = RemoteSystemHost(household.configuration("test.host"), services: [Self.echo], options: options)
             let running = Task { try await host.run() }
             let answer = try await response.get()
             #expect(answer == ["n": 1])
+            withExtendedLifetime(port) {}
             await connection.close()
             running.cancel()
             _ = await running.result
@@ -195,6 +188,8 @@ import Testing
                 let response = try await connection.send(["n": 2], timeout: .milliseconds(500), retry: .idempotent)
                 #expect(response.status == .unknown)
                 #expect(response.error?.outcome == .unknown)
+                // The host may hear of it after its deadline.
+                try await until { dropper.messages.count == 2 }
                 #expect(dropper.messages == [["n": 1], ["n": 2]])
                 await connection.close()
             }

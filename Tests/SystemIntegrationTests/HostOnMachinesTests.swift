@@ -125,7 +125,7 @@ extension SystemTests {
                     let before = try await session.mainProcess("remotesystems-host.service")
                     #expect(try await b.ping(a.address).answered == 3)
                     // Longer than the watchdog waits: one that lives is left alone.
-                    try await Task.sleep(for: .seconds(5))
+                    try await Task.sleep(for: .seconds(7))
                     #expect(try await session.mainProcess("remotesystems-host.service") == before)
 
                     let freezing = try ChildProcess(
@@ -136,7 +136,7 @@ extension SystemTests {
                         if let code = freezing.exitCode { throw IntegrationError("\(code): \(freezing.lines)") }
                         return freezing.lines.contains("frozen") ? true : nil
                     }
-                    let after = try await eventually("another process", within: .seconds(20), every: .milliseconds(100))
+                    let after = try await eventually("another process", within: .seconds(40), every: .milliseconds(100))
                     {
                         let now = try await session.mainProcess("remotesystems-host.service")
                         return now != 0 && now != before ? now : nil
@@ -225,9 +225,10 @@ private struct UserSession {
             [Service]
             ExecStart=\(player.joined(separator: " ")) test.player \(directory)/record - eth0
             """,
-            // So that a test need not wait for the 30 s of the unit, and nothing but the watchdog starts it again.
+            // So that a test need not wait for the 30 s of the unit, and nothing but the watchdog starts it again. It is
+            // answered every 3 s, and so bears a machine that stands still for as long.
             "remotesystems-host.service.d/soon.conf":
-                "[Service]\nWatchdogSec=2\nRestart=on-watchdog\nRestartSec=200ms\n",
+                "[Service]\nWatchdogSec=6\nRestart=on-watchdog\nRestartSec=200ms\n",
         ]
         for (name, text) in texts {
             try (text + "\n").write(toFile: "\(units)/\(name)", atomically: true, encoding: .utf8)

@@ -18,9 +18,11 @@ extension SystemTests {
                 try await ways.serving.prepare(a.host)
                 try await ways.watching.prepare(b.host)
                 let onB = try b.watch()
-                for (signal, what) in [(SIGKILL, "killed"), (SIGTERM, "stopped")] {
+                // Each at a port of its own. At the killed one's, the watcher's next attempt would find the other as the new
+                // announcement does, and the second of these connections may open while the first is told goodbye.
+                for (signal, what, port) in [(SIGKILL, "killed", 4001), (SIGTERM, "stopped", 4002)] {
                     var told = onB.told.count
-                    let serving = try await a.serve()
+                    let serving = try await a.serve(port: port)
                     try await onB.told("added", a, from: told)
                     told = onB.told.count
                     let end = Date()

@@ -23,6 +23,7 @@ extension SystemTests {
 
                 let again = try c.command(["account", "join", uri])
                 #expect(try await again.exit(within: .seconds(30)) == 2)
+                _ = try await again.allLines()
                 #expect(again.hasTold("failed"))
 
                 let serving = try await a.serve()
@@ -138,6 +139,7 @@ extension SystemTests {
                 // Not even who knows the address gets in.
                 let knocking = try s.command(["ping", a.address, "--count", "1"])
                 #expect(try await knocking.exit(within: .seconds(20)) == 2)
+                _ = try await knocking.allLines()
                 #expect(knocking.hasTold("failed") && !knocking.hasTold("reply"))
             }
         }

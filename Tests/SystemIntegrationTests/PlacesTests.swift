@@ -31,6 +31,7 @@ extension SystemTests {
                 kill(try serving.processInside(), SIGTERM)
                 #expect(try await onB.told("removed", a).seconds(since: end) < 1)
                 _ = try await serving.exit(within: .seconds(8))
+                _ = try await serving.allLines()
                 #expect(serving.hasTold("stopped"))
                 try await onC.told("removed", a)
             }

@@ -33,7 +33,10 @@ extension SystemTests {
                 try await a.host.replaceInterface()
                 // Its hardware address is another one.
                 try await b.host.ip("neigh", "flush", "all")
-                try await Task.sleep(for: .milliseconds(2500))
+                // It is taken in within a second or so.
+                _ = try await eventually("an answer by the new interface", every: .milliseconds(200)) {
+                    try await b.attempt("ping", a.address, "--count", "1") == 0 ? true : nil
+                }
                 #expect(try await b.ping(a.address).answered == 3)
                 #expect(try await b.attempt("ping", second) == 2)
             }

@@ -20,11 +20,15 @@ extension SystemTests {
                 let capture = try b.host.start(Python.capture(interface: "eth0"))
                 try await capture.capturing()
                 let python = try b.host.start(Python.script("resolve.py"))
-                try await python.told("browsing")
+                try await python.told("browsing", within: .seconds(30))
                 let ready = try await a.serve(port: 4711).told("ready")
-                let resolved = try await python.told("resolved") { $0.port == 4711 }
+                let resolved = try await python.told("resolved", within: .seconds(30)) { $0.port == 4711 }
                 #expect(resolved.message?.hasPrefix("\(a.address) ") == true)
-                let listing = try await c.output(of: ["avahi-browse", "-rptk", "_remote-systems._tcp"])
+                // Each listing has what was answered within a second.
+                let listing = try await eventually("a listing") { () -> String? in
+                    let listing = try await c.output(of: ["avahi-browse", "-rptk", "_remote-systems._tcp"])
+                    return listing.contains("=;eth0;IPv4;") ? listing : nil
+                }
                 let lines = listing.split(separator: "\n").filter { $0.hasPrefix("=;eth0;IPv4;") }
                 #expect(lines.count == 1 && lines[0].contains(";\(a.address);4711;"), "\(listing)")
                 // The connections of a watcher and of a ping are on this wire, too.
@@ -78,10 +82,13 @@ extension SystemTests {
                         try x.start(Python.script("impostor.py", x.address, name, "\(port)", txt), readsErrors: true)
                     )
                 }
-                for impostor in impostors { try await impostor.told("announcing", within: .seconds(20)) }
+                for impostor in impostors { try await impostor.told("announcing", within: .seconds(60)) }
                 try await x.startDaemon()
                 for (name, port) in [("plain\u{1B}[31m", "47475"), ("at-port-zero", "0"), ("beta", "65535")] {
-                    _ = try x.start(["avahi-publish", "-s", name, "_remote-systems._tcp", port, "v=1", "t=12345678"])
+                    _ = try x.start(
+                        ["avahi-publish", "-s", name, "_remote-systems._tcp", port, "v=1", "t=12345678"],
+                        readsErrors: true
+                    )
                 }
                 try await Task.sleep(for: .seconds(3))
                 #expect(onB.told.filter { ["added", "removed", "updated"].contains($0.event) }.count == 1)
@@ -108,10 +115,12 @@ extension SystemTests {
                 for machine in [a, b, s] { try await way.prepare(machine.host) }
                 let onB = try b.watch()
                 let python = try x.start(Python.script("resolve.py"))
-                try await python.told("browsing")
+                try await python.told("browsing", within: .seconds(30))
                 let serving = try await a.serve()
                 try await onB.told("added", a)
-                let ours = try await python.told("resolved") { $0.message?.hasPrefix(a.address) == true }
+                let ours = try await python.told("resolved", within: .seconds(30)) {
+                    $0.message?.hasPrefix(a.address) == true
+                }
                 let instance = try #require(ours.id)
                 let txt = String(try #require(ours.message?.split(separator: " ").last))
 
@@ -119,7 +128,7 @@ extension SystemTests {
                 func replay(from host: SimulatedHost, port: Int) async throws -> ChildProcess {
                     let script = Python.script("impostor.py", host.address, instance, "\(port)", txt)
                     let impostor = try host.start(script, readsErrors: true)
-                    try await impostor.told("announcing")
+                    try await impostor.told("announcing", within: .seconds(30))
                     return impostor
                 }
                 let early = try await replay(from: x, port: 5000)
@@ -134,7 +143,7 @@ extension SystemTests {
                 let told = onB.told.count
                 let late = try await replay(from: x, port: 5001)
                 // That it is tried at all shows that the trap was stepped into.
-                try await late.told("connected", within: .seconds(15))
+                try await late.told("connected", within: .seconds(30))
                 await late.stop()
                 _ = try await s.serve(port: 5002)
                 _ = try await replay(from: s.host, port: 5002)

@@ -7,12 +7,14 @@ import ValueSets
 
 // The coding is checked by a CBOR library that shares no line with ours: Python's cbor2, through Tests/Independent.
 @Suite struct IndependentCodingTests {
+    private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
+
     /// What keeps the check from running, or `nil`. Never skipped where `CI` is set: there a missing cbor2 is a failure.
     static let obstacle: String? = {
         guard ProcessInfo.processInfo.environment["CI"] == nil else { return nil }
         guard (try? python(["-c", "import cbor2"]))?.status != 0 else { return nil }
         let how =
-            "python3 has no cbor2. The check against an independent CBOR library is skipped; to run it: pip install cbor2"
+            "\(interpreter) has no cbor2. The check with an independent CBOR library is skipped; to run it: pip install cbor2"
         print("SKIPPED: \(how)")
         return how
     }()
@@ -61,7 +63,7 @@ import ValueSets
         for file in files.dropFirst() { try Data().write(to: file) }
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3"] + arguments
+        process.arguments = [interpreter] + arguments
         process.standardInput = try FileHandle(forReadingFrom: files[0])
         process.standardOutput = try FileHandle(forWritingTo: files[1])
         process.standardError = try FileHandle(forWritingTo: files[2])

@@ -55,6 +55,21 @@ struct Sandbox {
         try await self.start(arguments, as: machine, input: input, around: around).finish()
     }
 
+    /// Runs `list` until it lists something. It waits for nobody who has not answered when all seems to be told, and on a busy
+    /// machine somebody may need longer.
+    func list(_ arguments: String..., as machine: String = "own") async throws -> FinishedCommand {
+        var said = ""
+        do {
+            return try await eventually("a system in the list", within: .seconds(30)) { () -> FinishedCommand? in
+                let list = try await self.start(["list", "--loopback"] + arguments, as: machine).finish()
+                said = "\(list)"
+                return list.status == 0 ? list : nil
+            }
+        } catch {
+            throw IntegrationError("\(error); \(said)")
+        }
+    }
+
     /// Runs `body` while `serve` answers pings on the loopback interface; it gets the port.
     func whileServing(
         as machine: String = "own",
@@ -89,7 +104,7 @@ struct RunningCommand {
     var errors: String { (try? String(contentsOfFile: self.errorFile, encoding: .utf8)) ?? "" }
 
     /// Waits for a line of JSON with this event.
-    func event(_ name: String, within limit: Duration = .seconds(15)) async throws -> JSONLine {
+    func event(_ name: String, within limit: Duration = .seconds(30)) async throws -> JSONLine {
         do {
             return try await eventually("the event \(name)", within: limit) {
                 let lines = self.process.lines
@@ -104,7 +119,7 @@ struct RunningCommand {
         }
     }
 
-    func finish(within limit: Duration = .seconds(30)) async throws -> FinishedCommand {
+    func finish(within limit: Duration = .seconds(60)) async throws -> FinishedCommand {
         do {
             let status = try await self.process.exit(within: limit)
             return FinishedCommand(status: status, lines: try await self.process.allLines(), errors: self.errors)

@@ -93,7 +93,7 @@ struct Daemon {
 
     func finish(_ arguments: [String], environment: [String: String] = [:]) async throws -> (Int32, [String]) {
         let process = try self.command(arguments, environment: environment)
-        let status = try await process.exit(within: .seconds(30))
+        let status = try await process.exit(within: .seconds(60))
         return (status, try await process.allLines())
     }
 
@@ -177,7 +177,9 @@ struct Daemon {
             network: .loopback,
             stateDirectory: "\(self.directory)/state"
         )
+        // No test is about how fast a handshake is.
         configuration.helloTimeout = .seconds(10)
+        configuration.connectTimeout = .seconds(15)
         return configuration
     }
 
@@ -187,7 +189,7 @@ struct Daemon {
         try await watcher.start()
         let found: RemoteSystem
         do {
-            found = try await eventually("the system", within: .seconds(20)) { watcher.systems.first(where: fits) }
+            found = try await eventually("the system", within: .seconds(30)) { watcher.systems.first(where: fits) }
         } catch {
             await watcher.stop()
             throw error
@@ -256,7 +258,7 @@ struct Daemon {
 extension ChildProcess {
     /// Waits for a line of JSON with this event, from a place on.
     func event(_ name: String, from start: Int = 0) async throws -> [String: Any] {
-        try await eventually("the event \(name)", within: .seconds(20)) {
+        try await eventually("the event \(name)", within: .seconds(30)) {
             for line in self.lines.dropFirst(start) {
                 if let object = (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any],
                     object["event"] as? String == name

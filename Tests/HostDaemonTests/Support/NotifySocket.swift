@@ -42,6 +42,6 @@ final class NotifySocket: Sendable {
     }
 
     func line(_ what: String, where fits: (String) -> Bool) async throws -> String {
-        try await eventually(what, within: .seconds(20)) { self.lines.first(where: fits) }
+        try await eventually(what, within: .seconds(30)) { self.lines.first(where: fits) }
     }
 }

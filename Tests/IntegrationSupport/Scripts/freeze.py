@@ -14,7 +14,14 @@ PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 
 process, name = sys.argv[1:]
 tasks = f"/proc/{process}/task"
-names = {int(task): open(f"{tasks}/{task}/comm", encoding="utf-8").read().strip() for task in os.listdir(tasks)}
+names = {}
+for task in os.listdir(tasks):
+    try:
+        with open(f"{tasks}/{task}/comm", encoding="utf-8") as comm:
+            names[int(task)] = comm.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        # Threads come and go, and this one has gone since it was listed.
+        continue
 threads = sorted(thread for thread in names if names[thread].startswith(name))
 if not threads:
     sys.exit(f"no thread's name begins with {name}: {sorted(names.values())}")

@@ -74,6 +74,8 @@ import Testing
                     configuration: household.configuration("test.friend")
                 )
                 #expect(welcome == .success)
+                // A host tells the service of a connection just after it has said yes to it.
+                try await until { seen.withLock { $0 } == 1 }
                 #expect(seen.withLock { $0 } == 1)
                 await friend.close()
             }

@@ -129,13 +129,17 @@ import ValueSets
                     while !isOver.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(2)) }
                     return request.message
                 }
-                let host = RemoteSystemHost(household.configuration("test.host"), services: [slow])
+                // Neither side may be done with waiting for the request before it was asked.
+                var (hosting, calling) = (household.configuration("test.host"), household.configuration("test.caller"))
+                hosting.drainTimeout = .seconds(60)
+                calling.drainTimeout = .seconds(60)
+                let host = RemoteSystemHost(hosting, services: [slow])
                 let group = ServiceGroup(
                     services: [host],
                     logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
                 )
                 let running = Task { try await group.run() }
-                let (connection, _) = try await Loopback.connect(household, host, description)
+                let (connection, _) = try await Loopback.connect(household, host, description, configuration: calling)
                 let sending = Task { try await connection.send([:]) }
                 try await until { isStarted.withLock { $0 } }
                 await group.triggerGracefulShutdown()
@@ -351,7 +355,7 @@ import ValueSets
                 )
                 let service = AppServiceDescription(name: "test.service", schema: .full)
                 // Opening counts, too, and takes its time in debug builds.
-                let timeout: Duration? = fate == .late ? .seconds(4) : nil
+                let timeout: Duration? = fate == .late ? .seconds(8) : nil
                 let response = try await AppServiceConnection.sendStateless(
                     fate.message,
                     to: service,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import RemoteSystemsTransport
 import Synchronization
 import Testing
 
@@ -20,6 +21,8 @@ import Testing
             let (first, one) = try await Loopback.connect(household, host)
             let (second, two) = try await Loopback.connect(household, host)
             #expect(one == .success && two == .success)
+            // A host counts a connection just after it has said yes to it.
+            try await until { host.openConnections == 2 }
             for _ in 0..<3 {
                 let (third, three) = try await Loopback.connect(household, host)
                 #expect(three == .remoteSystemUnavailable)
@@ -35,6 +38,33 @@ import Testing
             #expect(again == .success)
             running.cancel()
             _ = await running.result
+        }
+    }
+
+    @Test func `a connection that was let in just before the last one ended does not outlive the host`() async throws {
+        try await Household.with { household in
+            try await household.withHost([Loopback.echo]) { host in
+                let (caller, status) = try await Loopback.connect(household, host)
+                #expect(status == .success)
+                try await until { host.openConnections == 1 }
+                let connection = try #require(host.core.connections.all.first)
+                let shut = HostConnections(ConnectionPlaces(limit: 2), logger: Logger(label: "test"))
+                #expect(shut.allOrShut().isEmpty)
+                let accepted = AcceptedConnection(
+                    acceptance: Acceptance(
+                        application: "test.host",
+                        limits: ConnectionLimits().peerLimits,
+                        schema: nil
+                    ),
+                    limits: ConnectionLimits(),
+                    handler: { _, _ in Reply(status: .failure) },
+                    opened: { _ in Issue.record("It was opened.") }
+                )
+                accepted.entering({ shut.enter($0, isOwn: true) }, leaving: shut.leave).opened(connection)
+                try await until { host.openConnections == 0 }
+                #expect(shut.all.isEmpty)
+                await caller.close()
+            }
         }
     }
 
@@ -60,6 +90,7 @@ import Testing
                 #expect(status == .success)
                 open.append(connection)
             }
+            try await until { host.openConnections == 6 }
             for _ in 0..<2 {
                 let (refused, status) = try await connect("second")
                 #expect(status == .remoteSystemUnavailable)

@@ -77,7 +77,7 @@ import Testing
             try await self.withHost(on: "first", of: machines) { _ in
                 try await self.withHost(on: "fourth", of: machines) { _ in
                     try await self.withWatcher(on: "third", of: machines) { recorder in
-                        for _ in 0..<2 { _ = try await recorder.added() }
+                        try await until { recorder.events.count { if case .added = $0 { true } else { false } } >= 2 }
                         try machines.account("first").expel(rogue)
                         for machine in ["third", "fourth"] {
                             try await until { (try? machines.account(machine).expelledSystems()) == [rogue] }

@@ -24,7 +24,9 @@ struct TwoMachines {
             discovery: [self.segment],
             stateDirectory: "\(self.directory)/\(machine)"
         )
+        // Debug builds on busy machines are slow to shake hands.
         configuration.helloTimeout = .seconds(10)
+        configuration.connectTimeout = .seconds(10)
         return configuration
     }
 

@@ -256,15 +256,16 @@ extension LaunchingTests {
 
         @Test func `4: nobody is there (X-20)`() async throws {
             try await Household.with { household in
-                let gone = try await household.withHost(launching: nil) { try await $0.port }
+                let nobody = try HeldPort()
                 let result = try await RemoteLauncher().launchURI(
                     "player:x",
                     with: RemoteSystemConnectionRequest(
                         host: "127.0.0.1",
-                        port: gone,
+                        port: nobody.number,
                         configuration: household.configuration("test.caller")
                     )
                 )
+                withExtendedLifetime(nobody) {}
                 #expect(result.status == .remoteSystemUnavailable)
                 #expect(result.error?.side == .network)
                 #expect(result.error?.canRetry == true)

@@ -23,9 +23,9 @@ final class EventRecorder: Sendable {
         self.recorded.withLock { $0.append(event) }
     }
 
-    /// The first event for which `pick` gives something; waits for it, ten seconds at the most.
+    /// The first event for which `pick` gives something; waits for it, thirty seconds at the most.
     func first<Picked>(_ pick: (RemoteSystemEvent) -> Picked?) async throws -> Picked {
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < deadline {
             if let picked = self.events.lazy.compactMap(pick).first { return picked }
             try await Task.sleep(for: .milliseconds(2))

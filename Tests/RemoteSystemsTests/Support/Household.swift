@@ -30,6 +30,7 @@ struct Household {
         )
         // Debug builds on busy machines are slow to shake hands.
         configuration.helloTimeout = .seconds(10)
+        configuration.connectTimeout = .seconds(10)
         if let logger { configuration.logger = logger }
         return configuration
     }

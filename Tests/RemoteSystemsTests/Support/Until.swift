@@ -3,15 +3,15 @@
 
 import Testing
 
-/// Waits until the condition holds, ten seconds at the most.
+/// Waits until the condition holds, thirty seconds at the most.
 func until(
     _ condition: () async -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + .seconds(30)
     while !(await condition()) {
         guard ContinuousClock.now < deadline else {
-            Issue.record("It did not come about in ten seconds.", sourceLocation: sourceLocation)
+            Issue.record("It did not come about in thirty seconds.", sourceLocation: sourceLocation)
             return
         }
         try await Task.sleep(for: .milliseconds(2))

@@ -57,6 +57,22 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(103_000)) == .dead)
     }
 
+    @Test mutating func `a process that stood still while in doubt reads first what has come meanwhile`() {
+        self.keepAlive.heard(now: .at(101_000))
+        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
+        #expect(self.keepAlive.tick(now: .at(103_400)) == .nothing)
+        #expect(self.keepAlive.nextWakeUp < .at(103_734))
+        #expect(self.keepAlive.tick(now: .at(103_734)) == .dead)
+    }
+
+    @Test mutating func `a process that stood still before it could ask asks before it takes the peer for dead`() {
+        self.keepAlive.heard(now: .at(101_000))
+        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        #expect(self.keepAlive.tick(now: .at(110_000)) == .ping(1))
+        #expect(self.keepAlive.tick(now: .at(110_334)) == .dead)
+    }
+
     @Test mutating func `an answer ends the doubt`() {
         self.keepAlive.heard(now: .at(101_000))
         self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))

@@ -94,6 +94,9 @@ import ValueSets
 
     @Test func `giving up on opening closes the connection`() async throws {
         let gone = Mutex(false)
+        let hellos = Counter()
+        let mayAnswer = Gate()
+        defer { mayAnswer.open() }
         let account = try TestAccount()
         let security = try TransportSecurity(identity: account.system())
         let listener = try await Listener.start(
@@ -103,7 +106,8 @@ import ValueSets
             limits: .patient,
             logger: TestLog().logger
         ) { _, _ in
-            do { try await Task.sleep(for: .seconds(1)) } catch {}
+            hellos.increase()
+            await mayAnswer.wait()
             gone.withLock { $0 = true }
             return .refuse(Refusal(.unknown, "Too late."))
         }
@@ -121,7 +125,7 @@ import ValueSets
                 handler: { _, _ in Reply() }
             )
         }
-        try await Task.sleep(for: .milliseconds(100))
+        try await eventually("the hello") { hellos.value == 1 }
         opening.cancel()
         await #expect(throws: CancellationError.self) { _ = try await opening.value }
         #expect(gone.withLock { !$0 })
@@ -244,7 +248,7 @@ import ValueSets
     }
 
     @Test func `a peer that falls silent is noticed after the dead-peer time, by both sides`() async throws {
-        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(2) }
+        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(4) }
         try await LoopbackHost.with(limits: limits) { host in
             let tunnel = try await Tunnel.start(to: host.listener.port)
             let connection = try await host.connect(limits: limits, through: tunnel.port)
@@ -262,11 +266,11 @@ import ValueSets
     }
 
     @Test func `a quiet connection is kept alive`() async throws {
-        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(3) }
+        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(4) }
         try await LoopbackHost.with(limits: limits) { host in
             let connection = try await host.connect(limits: limits)
             // More than twice the dead-peer time without a request.
-            try await Task.sleep(for: .seconds(5))
+            try await Task.sleep(for: .seconds(9))
             #expect(try await connection.send([:], timeout: .seconds(20)).status == .success)
             await connection.close()
         }

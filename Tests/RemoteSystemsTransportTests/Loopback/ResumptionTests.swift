@@ -57,7 +57,7 @@ import ValueSets
 
     @Test func `a session that outlives the certificate it was made with is worth nothing`() async throws {
         try await LoopbackHost.with { host in
-            let short = try host.account.system(validFrom: -3600, to: 8)
+            let short = try host.account.system(validFrom: -3600, to: 12)
             let openssl = try OpenSSL(as: short, to: host)
             defer { openssl.remove() }
             #expect(try await openssl.accepted(["-sess_out", openssl.session]))

@@ -128,8 +128,10 @@ import ValueSets
 
     @Test func `a system that is expelled while its hello is looked at gets no request through`() async throws {
         let handled = Counter()
+        let mayDecide = Gate()
+        defer { mayDecide.open() }
         try await LoopbackHost.with(
-            admitting: .milliseconds(300),
+            admitting: mayDecide,
             handler: { request, _ in
                 handled.increase()
                 return Reply(message: request.message)
@@ -142,6 +144,7 @@ import ValueSets
             }
             try await eventually("the hello") { host.hellos.value == 1 }
             try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            mayDecide.open()
             await #expect(throws: TransportError.self) { _ = try await call.value }
             #expect(handled.value == 0)
         }

@@ -24,13 +24,15 @@ struct LoopbackHost: Sendable {
     let hellos: Counter
 
     /// Runs `body` against a host whose one service, "echo", answers with `handler`.
+    ///
+    /// - Parameter gate: where every hello waits before it is decided on.
     static func with(
         limits: ConnectionLimits = .patient,
         identity: SystemIdentity? = nil,
         account: TestAccount? = nil,
         security: TransportSecurity? = nil,
         allowsAnonymous: Bool = false,
-        admitting delay: Duration = .zero,
+        admitting gate: Gate? = nil,
         handler: @escaping RequestHandler = { request, _ in Reply(message: request.message) },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
@@ -48,7 +50,7 @@ struct LoopbackHost: Sendable {
             allowsAnonymous: allowsAnonymous
         ) { hello, _ in
             hellos.increase()
-            if delay > .zero { try? await Task.sleep(for: delay) }
+            await gate?.wait()
             guard hello.service == "echo" else {
                 return .refuse(Refusal(.appServiceUnavailable, "There is no service \(hello.service) here."))
             }
@@ -180,10 +182,11 @@ extension Hello {
 }
 
 extension ConnectionLimits {
-    /// Handshakes of a debug build on a busy machine may take longer than a second.
+    /// Handshakes of a debug build on a busy machine may take longer than a second, and closing longer than five.
     static var patient: ConnectionLimits {
         var limits = ConnectionLimits()
         limits.openingTime = .seconds(20)
+        limits.drainTime = .seconds(20)
         return limits
     }
 

@@ -22,7 +22,7 @@ class Listener(ServiceListener):
         threading.Thread(target=self.resolve, args=(zc, name), daemon=True).start()
 
     def resolve(self, zc, name):
-        info = zc.get_service_info(TYPE, name, 3000)
+        info = zc.get_service_info(TYPE, name, 15000)
         if info is not None:
             addresses = ",".join(info.parsed_addresses(IPVersion.V4Only))
             say(
