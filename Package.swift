@@ -149,7 +149,7 @@ let package = Package(
             dependencies: [
                 "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity",
                 "RemoteSystemsDiscovery",
-                "ValueSets",
+                "ValueSets", "IntegrationSupport",
                 nioCore, lifecycle, logging, metrics,
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),

@@ -115,14 +115,8 @@ struct Desktop {
     /// Runs `body` beside a message bus that is this desktop's own; it gets what tells programs of it.
     func withBus(_ body: ([String: String]) async throws -> Void) async throws {
         let address = "unix:path=\(self.directory)/run/bus"
-        let bus = try ChildProcess(
-            ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"],
-            environment: self.environment,
-            // It tells there of services that fail to start, which is what some tests want.
-            readsErrors: true
-        )
+        let bus = try await startMessageBus(["--session", "--address=\(address)"], environment: self.environment)
         do {
-            _ = try await eventually("the bus") { bus.lines.first { $0.hasPrefix("unix:") } }
             try await body(["DBUS_SESSION_BUS_ADDRESS": address])
         } catch {
             await bus.stop()

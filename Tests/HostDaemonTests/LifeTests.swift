@@ -198,9 +198,8 @@ extension HostDaemonTests {
             async throws
         {
             try await Daemon.with { daemon in
-                let held = [try self.boundSocket(), try self.boundSocket()]
-                defer { for one in held { close(one.descriptor) } }
-                let ports = held.map { $0.port }
+                let held = [try HeldPort(), try HeldPort()]
+                let ports = held.map(\.number)
                 try daemon.configure(#"{"displayName": "Attic", "port": \#(ports[0])}"#)
                 try daemon.install("test.player", start: try daemon.exec("test.player"))
                 try await daemon.whileRunning([]) { process, port in
@@ -253,16 +252,16 @@ extension HostDaemonTests {
                     await watcher.stop()
 
                     // One that is taken is told, and the old one stays.
-                    let (taken, number) = try boundSocket()
-                    defer { close(taken) }
-                    listen(taken, 1)
-                    let stays = try await reload(port: number)
+                    let taken = try HeldPort()
+                    taken.block()
+                    let stays = try await reload(port: taken.number)
                     #expect(stays["port"] as? Int == ports[1])
                     #expect(
                         (stays["problems"] as? [String])?.first?.contains("another program uses it") == true,
                         "\(stays)"
                     )
                     try await daemon.openPing(port: ports[1]).close()
+                    withExtendedLifetime((held, taken)) {}
                 }
             }
         }
@@ -295,8 +294,8 @@ extension HostDaemonTests {
 
         @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
             try await Daemon.with { daemon in
-                let (held, port) = try self.boundSocket()
-                defer { close(held) }
+                let held = try HeldPort()
+                let port = held.number
                 try await daemon.whileRunning(
                     [],
                     // It passes on next to nothing of the environment by itself.
@@ -323,27 +322,8 @@ extension HostDaemonTests {
                 ) { _, told in
                     #expect(told == port)
                 }
+                withExtendedLifetime(held) {}
             }
-        }
-
-        /// A socket with a port of its own on the loopback interface. While it is open nobody is given that port who asks for any,
-        /// and whoever asks for that very one has it (SO_REUSEADDR), unless this one listens.
-        private func boundSocket() throws -> (descriptor: Int32, port: Int) {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-            var yes: Int32 = 1
-            let size = socklen_t(MemoryLayout<Int32>.size)
-            let isShared = unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, size) == 0
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let result = unsafe withUnsafeMutablePointer(to: &address) {
-                unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-                }
-            }
-            guard isShared, result else { throw IntegrationError("no port is free: error \(errno)") }
-            return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
         }
     }
 }

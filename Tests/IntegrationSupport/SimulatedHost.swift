@@ -143,15 +143,9 @@ package final class SimulatedHost: Sendable {
         let configuration = "\(directory)/bus.conf"
         try Self.busConfiguration(address: busAddress).write(toFile: configuration, atomically: true, encoding: .utf8)
         try? FileManager.default.removeItem(atPath: "\(directory)/bus")
-        let bus = try ChildProcess(
-            ["dbus-daemon", "--config-file=\(configuration)", "--nofork", "--nopidfile", "--nosyslog"],
-            readsErrors: true
-        )
+        let bus = try await startMessageBus(["--config-file=\(configuration)"])
         self.bus.withLock { $0 = bus }
         try "\(bus.id)".write(toFile: "\(directory)/bus.pid", atomically: true, encoding: .utf8)
-        _ = try await eventually("the bus of \(name)") {
-            FileManager.default.fileExists(atPath: "\(self.directory)/bus") ? true : nil
-        }
     }
 
     package func killBus() async throws {

@@ -151,16 +151,12 @@ struct Daemon {
           <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
         </busconfig>
         """.write(toFile: "\(self.directory)/bus.conf", atomically: true, encoding: .utf8)
-        let bus = try ChildProcess(
-            ["dbus-daemon", "--config-file=\(self.directory)/bus.conf", "--nofork", "--nopidfile", "--nosyslog"],
-            environment: self.environment,
-            readsErrors: true
+        let bus = try await startMessageBus(
+            ["--config-file=\(self.directory)/bus.conf"],
+            environment: self.environment
         )
         let result: Result<Void, any Error>
         do {
-            _ = try await eventually("the bus") {
-                FileManager.default.fileExists(atPath: "\(self.directory)/bus") ? true : nil
-            }
             result = .success(try await body())
         } catch {
             result = .failure(error)

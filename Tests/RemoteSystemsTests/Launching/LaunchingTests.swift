@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import IntegrationSupport
 import RemoteSystems
 import Synchronization
 import Testing

@@ -2,20 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Testing
 
-/// A port of loopback on which nobody listens: no other test is given it for as long as this is held. A host that is
-/// told to listen there can all the same (`SO_REUSEADDR` on both sides).
-final class HeldPort: Sendable {
-    let number: Int
+/// A port of the loopback interface on which nobody listens, until this goes. Nobody is given it who asks for any port, and whoever
+/// asks for this very one has it (SO_REUSEADDR on both sides), unless it is blocked.
+package final class HeldPort: Sendable {
+    package let number: Int
     private let descriptor: Int32
 
-    init() throws {
+    package init() throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var isShared: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
         let isSet = unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isShared, size) == 0
-        try #require(isSet)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -25,12 +23,13 @@ final class HeldPort: Sendable {
                 unsafe bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
             }
         }
-        try #require(isBound)
-        self.number = Int(UInt16(bigEndian: address.sin_port))
         self.descriptor = descriptor
+        number = Int(UInt16(bigEndian: address.sin_port))
+        guard isSet, isBound else { throw IntegrationError("no port is free: error \(errno)") }
     }
 
-    deinit {
-        close(self.descriptor)
-    }
+    deinit { close(descriptor) }
+
+    /// From now on nobody else can listen there.
+    package func block() { listen(descriptor, 1) }
 }
