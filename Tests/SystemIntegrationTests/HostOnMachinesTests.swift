@@ -53,6 +53,37 @@ extension SystemTests {
             }
         }
 
+        @Test
+        func `what listens on loopback alone is there for its own machine, at whichever address it is called (R-26)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let host = try a.host.start(
+                    [try builtProgram("remotesystems"), "host", "run", "--json", "--state-directory", a.state],
+                    readsErrors: true
+                )
+                try await host.told("ready", within: .seconds(30))
+                let player = try a.host.start([
+                    "env", "REMOTE_SYSTEMS_STATE=\(a.state)", try builtProgram("installed-application"), "test.player",
+                    "\(a.host.directory)/record",
+                ])
+                _ = try await eventually("the player") { try? await a.portOfApplication() }
+                for address in ["127.0.0.1", a.address] {
+                    let answer = try await a.call(address, "test.echo", "test.player")
+                    #expect(answer.pid == Int(player.id))
+                }
+                let refused = try await b.failedCall(a.address, "test.echo", "test.player")
+                #expect(refused.contains("offers no service test.echo by an application test.player"), "\(refused)")
+                let list = try b.command(["info", a.address])
+                #expect(try await list.exit() == 0)
+                #expect(!list.lines.contains { $0.contains("test.player") }, "\(list.lines)")
+                await player.stop()
+                await host.stop()
+            }
+        }
+
         /// The units that `host install` writes, under a user's systemd with a session bus.
         @Test func `a user's systemd runs the daemon, and starts an application's unit when it is called (R-26, X-34)`()
             async throws
@@ -176,6 +207,13 @@ extension Machine {
         guard code == 0 else { throw IntegrationError("call ended with \(code): \(lines)") }
         struct Line: Decodable { let message: EchoAnswer }
         return try JSONDecoder().decode(Line.self, from: Data(lines.joined(separator: "\n").utf8)).message
+    }
+
+    /// What the command says that calls a service, and fails.
+    func failedCall(_ system: String, _ service: String, _ application: String) async throws -> String {
+        let call = try command(["call", system, service, "a:=1", "--application", application])
+        #expect(try await call.exit() == 2)
+        return call.lines.joined(separator: "\n")
     }
 
     /// The port of the one application that has noted itself.

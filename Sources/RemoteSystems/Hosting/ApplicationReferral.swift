@@ -9,6 +9,8 @@ internal import RemoteSystemsTransport
 struct ApplicationReferral: Sendable {
     let running: RunningApplications
     let starter: ApplicationStarter
+    /// Whether the machine is spoken for on the loopback interface alone, where every caller reaches everything.
+    let isOnLoopback: Bool
 
     /// Why a caller may not have the application started; `nil` when it may.
     static func refusal(
@@ -49,29 +51,49 @@ struct ApplicationReferral: Sendable {
         )
     }
 
-    /// The other applications that run here, as many as are told of.
-    func running(beside own: String) -> [String] {
-        let others = Set(self.running.all().map(\.application)).subtracting([own])
+    /// The other applications that run here and can be reached by whom it is told, as many as are told of.
+    func running(beside own: String, isLocal: Bool) -> [String] {
+        let reachable = self.running.all().filter { self.isReachable($0, isLocal: isLocal) }
+        let others = Set(reachable.map(\.application)).subtracting([own])
         return Array(others.sorted().prefix(SystemDescription.mostRunning))
+    }
+
+    private func isReachable(_ application: RunningApplication, isLocal: Bool) -> Bool {
+        isLocal || self.isOnLoopback || application.isOnLoopback != true
+    }
+
+    /// Sends a caller on to an application that runs; `nil` when it does not.
+    private func referToRunning(_ id: String, isLocal: Bool) -> Refusal? {
+        let processes = self.running.all().filter { $0.application == id }
+        if let process = processes.first(where: { self.isReachable($0, isLocal: isLocal) }) {
+            return Self.redirect(to: id, port: process.port)
+        }
+        guard !processes.isEmpty else { return nil }
+        return Refusal(
+            .appUnavailable,
+            "The application \(id) runs there, and listens for its own machine only. Its owner decides on which network it listens.",
+            canRetry: true
+        )
     }
 
     /// Answers a hello for an installed application, once it runs or has failed to start.
     func refer(_ hello: Hello, to application: InstalledApplication, isLocal: Bool) async -> Refusal {
         // One that runs decides for itself.
-        if let port = self.running.port(of: application.id) {
-            return Self.redirect(to: application.id, port: port)
-        }
+        if let answer = self.referToRunning(application.id, isLocal: isLocal) { return answer }
         if let refusal = Self.refusal(of: application, to: hello, isLocal: isLocal) { return refusal }
-        return switch await self.starter.bringUp(application.id) {
-        case .running(let port): Self.redirect(to: application.id, port: port)
-        case .failed(let text): Refusal(.appUnavailable, text, canRetry: true)
+        switch await self.starter.bringUp(application.id) {
+        case .running(let port):
+            return self.referToRunning(application.id, isLocal: isLocal)
+                ?? Self.redirect(to: application.id, port: port)
+        case .failed(let text):
+            return Refusal(.appUnavailable, text, canRetry: true)
         }
     }
 
     /// Answers a hello for an application that is not installed: it may run nevertheless.
-    func refer(to application: String) -> Refusal {
-        if let port = self.running.port(of: application) { return Self.redirect(to: application, port: port) }
-        return Refusal(.appNotInstalled, "The application \(application) is neither installed nor running there.")
+    func refer(to application: String, isLocal: Bool) -> Refusal {
+        self.referToRunning(application, isLocal: isLocal)
+            ?? Refusal(.appNotInstalled, "The application \(application) is neither installed nor running there.")
     }
 }
 
@@ -87,7 +109,8 @@ extension ApplicationReferral {
                 timeout: options.startTimeout,
                 environment: local.environment,
                 logger: local.logger
-            )
+            ),
+            isOnLoopback: local.configuration.network == .loopback
         )
     }
 }

@@ -112,7 +112,7 @@ actor HostCore {
         if let package = hello.package, package != self.application.id {
             if let referral {
                 guard let application = self.installed.first(where: { $0.id == package }) else {
-                    return .refuse(referral.refer(to: package))
+                    return .refuse(referral.refer(to: package, isLocal: peer.systemID == own))
                 }
                 return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
             }
@@ -351,7 +351,7 @@ actor HostCore {
         // As many as the watcher takes in one message: others must not cost it the description of the machine.
         let isLocal = connection.peer.systemID == identity?.systemID
         var room = connection.remote.limits.messageBytes / 2
-        for application in self.referral?.running(beside: self.application.id) ?? [] {
+        for application in self.referral?.running(beside: self.application.id, isLocal: isLocal) ?? [] {
             room -= application.utf8.count + 3
             guard room > 0 else { break }
             description.running.append(application)

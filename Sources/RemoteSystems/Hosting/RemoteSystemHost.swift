@@ -266,7 +266,12 @@ public final class RemoteSystemHost: Service {
         guard let running else { return nil }
         do {
             return try running.note(
-                RunningApplication(application: self.configuration.applicationID, port: port, pid: getpid())
+                RunningApplication(
+                    application: self.configuration.applicationID,
+                    port: port,
+                    pid: getpid(),
+                    isOnLoopback: self.configuration.network == .loopback ? true : nil
+                )
             )
         } catch {
             self.local.logger.warning(
@@ -328,10 +333,13 @@ public final class RemoteSystemHost: Service {
 
     /// A process that comes or goes tells of it by its note alone: this looks once a second, and tells the watchers what changed.
     private func tellOfRunning(_ referral: ApplicationReferral) async throws {
-        var told: [String]?
+        var told: [[String]]?
         while true {
             try await self.local.environment.time.sleep(for: .seconds(1))
-            let running = referral.running(beside: self.configuration.applicationID)
+            // What watchers elsewhere are told may change by itself.
+            let running = [true, false].map {
+                referral.running(beside: self.configuration.applicationID, isLocal: $0)
+            }
             guard running != told else { continue }
             told = running
             Task(executorPreference: self.local.environment.taskExecutor) { await self.core.tellWatchers() }

@@ -12,6 +12,8 @@ struct RunningApplication: Sendable, Hashable, Codable {
     /// Where it listens.
     var port: Int
     var pid: Int32
+    /// Whether only this machine can reach it there.
+    var isOnLoopback: Bool?
 }
 
 /// The applications of one system that run, as each of their processes has noted itself: a small file each in `run/` of the

@@ -119,7 +119,8 @@ package struct Connector: Sendable {
         (one as? TransportError)?.code == .unreachable || one is CancellationError ? other : one
     }
 
-    /// Connects; a host that names another port of its system is obeyed once.
+    /// Connects; a host that names another port of its system is obeyed once. If that system is this one, whoever has the port may
+    /// listen on loopback alone.
     private func reach(
         _ endpoint: Endpoint,
         expecting system: SystemID?,
@@ -137,13 +138,22 @@ package struct Connector: Sendable {
             )
         } catch let error as TransportError {
             guard let port = error.redirect else { throw error }
-            return try await self.connect(
-                to: Endpoint(host: endpoint.host, port: port),
-                expecting: system ?? error.peer,
-                hello: hello,
-                on: eventLoop,
-                handler: handler
-            )
+            func follow(to host: String) async throws -> Connection {
+                try await self.connect(
+                    to: Endpoint(host: host, port: port),
+                    expecting: system ?? error.peer,
+                    hello: hello,
+                    on: eventLoop,
+                    handler: handler
+                )
+            }
+            do {
+                return try await follow(to: endpoint.host)
+            } catch let failure as TransportError
+                where failure.code == .unreachable && error.peer == self.security.systemID
+            {
+                do { return try await follow(to: "127.0.0.1") } catch { throw failure }
+            }
         }
     }
 
