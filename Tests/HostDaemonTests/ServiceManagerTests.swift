@@ -32,6 +32,26 @@ import Testing
         ServiceNotifier(environment: ["NOTIFY_SOCKET": name], pid: 7).send(.ready)
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `a manager that reads nothing more does not hold the watchdog's notes up for ever`() throws {
+        let path = "\(FileManager.default.temporaryDirectory.path)/notify-\(UUID())"
+        let manager = try NotifySocket(path: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let queue = try #require(
+            Int(
+                try String(contentsOfFile: "/proc/sys/net/unix/max_dgram_qlen", encoding: .utf8)
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+            )
+        )
+        let notifier = ServiceNotifier(environment: ["NOTIFY_SOCKET": path], pid: 7)
+        // What is one too many waits a second, and is given up.
+        for _ in 0..<queue + 2 { notifier.send(.watchdog) }
+        let told = manager.lines
+        #expect(!told.isEmpty && told.count < queue + 2)
+        notifier.send(.ready)
+        #expect(manager.lines.last == "READY=1")
+    }
+
     @Test func `sockets that were handed to another process are not ours`() throws {
         #expect(try ActivationSockets(environment: [:], pid: 7).listeningSocket() == nil)
         #expect(

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+import IntegrationSupport
 import RemoteSystems
 import Synchronization
 import Testing
@@ -71,8 +73,8 @@ import Testing
             #expect(before.contains("connected"))
             try await household.withHost([Self.echo]) { _ in
                 try await Self.exchange(connection, ["n": 2])
-                // An answer may be here before it is told that there is a connection.
-                try await until { states.names.count { $0 == "connected" } == 2 }
+                // It is told before anything is sent.
+                #expect(states.names.count { $0 == "connected" } == 2)
             }
             await connection.close()
             #expect(states.names.filter { $0 == "connected" }.count == 2)
@@ -120,6 +122,44 @@ import Testing
                 }
                 try await Self.exchange(connection, ["n": 4])
                 #expect(dropper.opened == 4)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `whoever gets a request over it, its listeners have heard that it is there`() async throws {
+        let hasHeard = Mutex(false)
+        let wasFirst = Mutex<Bool?>(nil)
+        let service = AppService("test.echo") { request in
+            wasFirst.withLock { $0 = $0 ?? hasHeard.withLock { $0 } }
+            return request.message
+        }
+        try await Household.with { household in
+            try await household.withHost([service]) { host in
+                let request = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: household.configuration("test.caller")
+                )
+                let connection = LongLivedConnection(to: Self.description, request)
+                connection.onStateChanged { state in
+                    guard case .connected = state else { return }
+                    // Long enough for a request that does not wait for this.
+                    usleep(200_000)
+                    hasHeard.withLock { $0 = true }
+                }
+                try connection.start()
+                // One that waits for the connection, and some that find it.
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<20 {
+                        group.addTask {
+                            try await Task.sleep(for: .milliseconds(10 * number))
+                            _ = try await connection.send(["n": .integer(Int64(number))]).get()
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(wasFirst.withLock { $0 } == true)
                 await connection.close()
             }
         }

@@ -22,13 +22,13 @@ final class AnonymousGuests: Sendable {
         open.count < Self.mostConnections && open.values.count { $0 == system } < Self.mostOfOneSystem
     }
 
-    /// Notes a connection. Returns false, and notes nothing, if there is no room: several may have been admitted at the same
-    /// time.
-    func enter(_ connection: Connection) -> Bool {
+    /// Notes a connection, and returns `nil`; or notes nothing and returns how it is to be closed, if there is no room: several
+    /// may have been admitted at the same time.
+    func enter(_ connection: Connection) -> CloseStatus? {
         self.open.withLock { open in
-            guard Self.hasRoom(for: connection.peer.systemID, in: open) else { return false }
+            guard Self.hasRoom(for: connection.peer.systemID, in: open) else { return .resourceLimitsExceeded }
             open[ObjectIdentifier(connection)] = connection.peer.systemID
-            return true
+            return nil
         }
     }
 

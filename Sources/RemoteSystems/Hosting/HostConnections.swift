@@ -25,7 +25,7 @@ final class HostConnections: Sendable {
 
     var all: [Connection] { self.state.withLock { Array($0.open.values) } }
 
-    /// The same. Where there are none, none is let in from then on: what was admitted just before may open yet.
+    /// Every open connection. Where there are none, none is let in from then on: what was admitted just before may open yet.
     func allOrShut() -> [Connection] {
         self.state.withLock { state in
             if state.open.isEmpty { state.isShut = true }
@@ -68,13 +68,14 @@ final class HostConnections: Sendable {
         }
     }
 
-    /// Notes a connection. Returns false, and notes nothing, if there is no room: several may have been admitted at the same
-    /// time.
-    func enter(_ connection: Connection, isOwn: Bool) -> Bool {
+    /// Notes a connection, and returns `nil`; or notes nothing and returns how it is to be closed, if there is no room (several may
+    /// have been admitted at the same time) or the host has ended.
+    func enter(_ connection: Connection, isOwn: Bool) -> CloseStatus? {
         self.state.withLock { state in
-            guard !state.isShut, state.places.enter(connection.peer.systemID, isOwn: isOwn) else { return false }
+            guard !state.isShut else { return .cancelled }
+            guard state.places.enter(connection.peer.systemID, isOwn: isOwn) else { return .resourceLimitsExceeded }
             state.open[ObjectIdentifier(connection)] = connection
-            return true
+            return nil
         }
     }
 
@@ -90,12 +91,12 @@ extension AcceptedConnection {
     /// The same, ended the moment it opens unless it is let in then: several may have been admitted at the same time. It has
     /// left once all who wanted to hear of its end from the start have heard.
     func entering(
-        _ enter: @escaping @Sendable (Connection) -> Bool,
+        _ enter: @escaping @Sendable (Connection) -> CloseStatus?,
         leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void
     ) -> AcceptedConnection {
         var accepted = self
         accepted.opened = { [opened = self.opened] connection in
-            guard enter(connection) else { return connection.abort(.resourceLimitsExceeded) }
+            if let status = enter(connection) { return connection.abort(status) }
             opened(connection)
             let id = ObjectIdentifier(connection)
             connection.onClose { _ in leave(id) }

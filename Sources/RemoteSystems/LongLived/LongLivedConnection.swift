@@ -88,6 +88,8 @@ public final class LongLivedConnection: Sendable {
     public var states: AsyncStream<State> { self.run.states }
 
     /// Calls back for each new state, one after the other, in their order. It stays registered until cancelled.
+    ///
+    /// What comes next waits for it, requests included: they are sent when all listeners have heard that there is a connection.
     @discardableResult
     public func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
         self.run.onStateChanged(listener)

@@ -53,9 +53,9 @@ final class LongLivedRun: Sendable {
             return .send(connection, generation: generation)
         }
 
-        /// The machine's state, which is the one that is asked for from now on.
-        mutating func news() -> News {
-            self.state = State(self.machine.phase, self.info)
+        /// The state that is the one asked for from now on: the machine's, unless it is to reach it next.
+        mutating func news(_ state: State? = nil) -> News {
+            self.state = state ?? State(self.machine.phase, self.info)
             defer { if self.state.isLast { self.readers = [:] } }
             return News(
                 state: self.state,
@@ -202,18 +202,21 @@ final class LongLivedRun: Sendable {
         }
     }
 
-    /// Tells that it is connected before anything is sent: whoever has an answer finds the connection open.
+    /// Tells that it is connected before any request can be sent: whoever has an answer finds the connection open.
     private func opened(_ connection: AppServiceConnection, _ info: RemoteSystemConnectionInfo) {
-        let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int, news: News)? in
+        let news = self.guarded.withLock { guarded -> News? in
+            guard case .connecting = guarded.machine.phase else { return nil }
+            return guarded.news(.connected(info))
+        }
+        news?.tell()
+        let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int)? in
             guard case .stay(let ids) = guarded.machine.opened(now: self.time.now) else { return nil }
             guarded.connection = connection
             guarded.info = info
-            let waiters = ids.compactMap { guarded.waiting.removeValue(forKey: $0) }
-            return (waiters, guarded.machine.generation, guarded.news())
+            return (ids.compactMap { guarded.waiting.removeValue(forKey: $0) }, guarded.machine.generation)
         }
         // A connection that is not wanted any more is given up by letting go of it.
         guard let released else { return }
-        released.news.tell()
         for waiter in released.waiters {
             waiter.resume(with: .success(.send(connection, generation: released.generation)))
         }

@@ -21,8 +21,16 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var stamp: [FileStamp] = []
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
         var nextListener: UInt64 = 0
-        /// The program of each application that was started from here last, and whether a manifest names it.
-        var programs: [String: (program: StartedProgram, isNamed: Bool)] = [:]
+        var programs: [String: ApplicationProgram] = [:]
+    }
+
+    /// The program of an application that was started from here last.
+    private struct ApplicationProgram {
+        let program: StartedProgram
+        /// Whether a manifest names it.
+        let isNamed: Bool
+        /// Whether it had only what the end of the one before it had left of the time to come up.
+        var wasHeldUp: Bool
     }
 
     /// Where manifests are looked for, the first first.
@@ -223,9 +231,11 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         of id: String,
         isNamed: Bool
     ) async throws -> StartedProgram {
-        if let last = self.state.withLock({ $0.programs[id] })?.program, last.ended == nil {
+        var wasHeldUp = false
+        while let last = self.state.withLock({ $0.programs[id] })?.program, last.ended == nil {
             _ = await last.end()
             try Task.checkCancellation()
+            wasHeldUp = true
         }
         var program = DetachedProgram(arguments, environment: self.programEnvironment, directory: directory)
         program.keepsOutput = self.environment["JOURNAL_STREAM"] != nil
@@ -235,18 +245,26 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         } catch {
             throw StartFailure("\(arguments[0]) cannot be run: \(error).")
         }
-        self.state.withLock { $0.programs[id] = (started, isNamed) }
+        let noted = ApplicationProgram(program: started, isNamed: isNamed, wasHeldUp: wasHeldUp)
+        self.state.withLock { $0.programs[id] = noted }
         return started
     }
 
     /// Ends the program that was started for the application and hangs, without waiting for its end; the next start does.
     ///
-    /// Only what a manifest names itself, and was started from here: what a desktop entry starts may have a window with somebody's work
+    /// One that was started late, because another one had to end first, is left alone until it has had a whole time to come up. And only
+    /// what a manifest names itself, and was started from here: what a desktop entry starts may have a window with somebody's work
     /// in it, and what D-Bus or systemd has started is theirs.
     public func didNotComeUp(_ id: String) async {
-        guard let (program, isNamed) = self.state.withLock({ $0.programs[id] }), isNamed, program.ended == nil,
-            !program.isUnwanted
-        else { return }
+        let hanging = self.state.withLock { state -> StartedProgram? in
+            guard let last = state.programs[id], last.isNamed, last.program.ended == nil, !last.program.isUnwanted
+            else {
+                return nil
+            }
+            state.programs[id]?.wasHeldUp = false
+            return last.wasHeldUp ? nil : last.program
+        }
+        guard let program = hanging else { return }
         let metadata: Logger.Metadata = ["application": "\(id)", "process": "\(program.id)"]
         self.logger.warning("A program that was started and did not come up is ended", metadata: metadata)
         Task {

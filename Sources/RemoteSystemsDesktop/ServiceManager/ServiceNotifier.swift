@@ -28,13 +28,14 @@ package struct ServiceNotifier: Sendable {
     package var isManaged: Bool { self.socketName != nil }
 
     /// Sends messages in one datagram. Nothing happens without a manager, or when it does not take them: a service does its
-    /// work whether or not somebody wants to hear of it. A manager that does not read is waited for at most a second.
+    /// work whether or not somebody wants to hear of it. A manager that does not read is waited for, a second, or
+    /// half a minute to tell it that the service is ready: it ends one of which it does not hear that.
     package func send(_ messages: ServiceMessage...) {
         guard let socketName, var address = Self.address(socketName) else { return }
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        var patience = timeval(tv_sec: 1, tv_usec: 0)
+        var patience = timeval(tv_sec: messages.contains(.ready) ? 30 : 1, tv_usec: 0)
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         let text = Array(messages.map(\.lines).joined(separator: "\n").utf8)
         let length = socklen_t(MemoryLayout<sa_family_t>.size + socketName.utf8.count)

@@ -12,21 +12,24 @@ struct KeepAlive {
     private let interval: TimeAmount
     private var lastHeard: NIODeadline
     private var lastPing: NIODeadline
-    /// How long an answer to a ping may take: less while the peer is in doubt.
-    private var patience: TimeAmount
+    /// This late, the process itself has stood still, and the peer has as long again: less while it is in doubt.
+    private var grace: TimeAmount
+    /// Once in each silence: ticks that are late again and again must not keep a dead peer alive.
+    private var hasBeenLate = false
     private var token: UInt64 = 0
 
     init(deadPeerTime: TimeAmount, now: NIODeadline) {
         self.deadPeerTime = deadPeerTime
         self.interval = .nanoseconds(deadPeerTime.nanoseconds / 3)
-        self.patience = self.interval
+        self.grace = self.interval
         self.lastHeard = now
         self.lastPing = now
     }
 
     mutating func heard(now: NIODeadline) {
         self.lastHeard = now
-        self.patience = self.interval
+        self.grace = self.interval
+        self.hasBeenLate = false
     }
 
     /// The peer may be gone: it is asked at once, and has no more than this to answer.
@@ -34,7 +37,7 @@ struct KeepAlive {
         let left = min(time, self.deadPeerTime - self.interval)
         self.lastHeard = min(self.lastHeard, now + left - self.deadPeerTime)
         self.lastPing = now - self.interval
-        self.patience = .nanoseconds(min(self.patience.nanoseconds, left.nanoseconds / 3))
+        self.grace = .nanoseconds(min(self.grace.nanoseconds, left.nanoseconds / 3))
     }
 
     enum OnTick: Equatable {
@@ -44,9 +47,11 @@ struct KeepAlive {
     }
 
     mutating func tick(now: NIODeadline) -> OnTick {
-        // Woken up this late, the process itself stood still. What the peer said meanwhile is not read yet: ask again.
-        if self.nextWakeUp + self.patience <= now {
-            self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.patience)
+        // What the peer said meanwhile is not read yet: ask again.
+        if self.nextWakeUp + self.grace <= now, !self.hasBeenLate {
+            self.hasBeenLate = true
+            self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.grace)
+            self.lastPing = min(self.lastPing, now - self.interval)
         }
         if self.lastHeard + self.deadPeerTime <= now { return .dead }
         guard self.nextPing <= now else { return .nothing }

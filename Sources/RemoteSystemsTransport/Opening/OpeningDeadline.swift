@@ -5,8 +5,8 @@ internal import NIOCore
 
 /// When an opening must be over.
 ///
-/// A timer that goes off late tells that this process stood still or got no processor: what the peer sent meanwhile lies
-/// unread, and is no reason to turn it away. It gets its time once more.
+/// A timer that goes off late tells that this process stood still, or had too much else to do: what the peer sent meanwhile lies
+/// unread, and is no reason to turn it away. It gets the time that was lost, once, and no more than it had.
 struct OpeningDeadline {
     private(set) var time: NIODeadline
     private let allowed: TimeAmount
@@ -22,13 +22,18 @@ struct OpeningDeadline {
         self.time = self.time + time
     }
 
-    /// Whether the opening is over, asked when the timer has gone off; otherwise it is to be set again.
-    mutating func isOver(now: NIODeadline) -> Bool {
-        guard !self.isExtended, now - self.time > .nanoseconds(self.allowed.nanoseconds / 4) else {
-            return now >= self.time
-        }
+    enum OnTimer: Equatable {
+        case giveUp
+        /// Until the time that it is now.
+        case wait
+    }
+
+    mutating func timerWentOff(now: NIODeadline) -> OnTimer {
+        if now < self.time { return .wait }
+        let late = now - self.time
+        guard !self.isExtended, late > .nanoseconds(self.allowed.nanoseconds / 4) else { return .giveUp }
         self.isExtended = true
-        self.time = now + self.allowed
-        return false
+        self.time = now + min(late, self.allowed)
+        return .wait
     }
 }

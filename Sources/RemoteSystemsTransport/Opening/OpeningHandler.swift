@@ -97,7 +97,9 @@ final class OpeningHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func timerWentOff(context: ChannelHandlerContext) {
-        guard self.deadline.isOver(now: context.eventLoop.now) else { return self.restartTimer(context: context) }
+        guard self.deadline.timerWentOff(now: context.eventLoop.now) == .giveUp else {
+            return self.restartTimer(context: context)
+        }
         self.fail(
             TransportError(
                 .unreachable,

@@ -53,6 +53,14 @@ import ValueSets
         #expect(error.allowed == "data of 1 to 64 bytes, or null")
     }
 
+    @Test func `bytes that are no frame are an error in one sentence, which says where`() throws {
+        let error = #expect(throws: TransportError.self) { try Frame(ByteBuffer(bytes: [0x9F, 0xFF])) }
+        #expect(error?.code == .protocolViolation)
+        let message = error?.message ?? ""
+        #expect(message.hasPrefix("The peer broke the protocol: a frame cannot be read: "))
+        #expect(message.hasSuffix(".") && !message.hasSuffix(".."), "\(message)")
+    }
+
     @Test func `a request with null for its key has none, whatever a newer version says behind it`() throws {
         let elements: [Value] = [.integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, .string("new")]
         let frame = try Frame(ByteBuffer(bytes: try Value.array(elements).encoded()))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import NIOCore
 import RemoteSystemsIdentity
 import Synchronization
@@ -209,6 +210,24 @@ import ValueSets
             #expect(await connection.waitUntilClosed() == .resourceLimitsExceeded)
             #expect(await hosts.waitUntilClosed() == .resourceLimitsExceeded)
             try await eventually("cancellation of the handler") { wasCancelled.withLock { $0 } }
+        }
+    }
+
+    @Test func `a peer's reason is told also where the connection is reset behind it`() async throws {
+        try await LoopbackHost.with { _, _ in
+            try? await Task.sleep(for: .seconds(60))
+            return Reply()
+        } _: { host in
+            let connection = try await host.connect()
+            let call = Task { try await connection.send([:], timeout: .seconds(30)) }
+            try await eventually("the request") { try await connection.hasCallsOut }
+            try await connection.ask { driver in
+                driver.peerReason = TransportError(.localResources, "Out of patience.", side: .remote)
+                driver.channelFailed(IOError(errnoCode: ECONNRESET, reason: "read"))
+            }
+            let error = await #expect(throws: TransportError.self) { try await call.value }
+            #expect(error?.code == .connectionLost)
+            #expect((error?.cause as? TransportError)?.message.contains("Out of patience.") == true)
         }
     }
 

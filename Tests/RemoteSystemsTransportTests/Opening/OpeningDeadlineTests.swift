@@ -11,24 +11,32 @@ import Testing
 
     @Test(arguments: [1_000, 1_001, 1_250]) func `an opening is over when its time is`(now: Int64) {
         var deadline = self.deadline
-        #expect(deadline.isOver(now: .at(now)) == true)
+        #expect(deadline.timerWentOff(now: .at(now)) == .giveUp)
     }
 
-    @Test mutating func `a process that stood still gives the peer its time once more`() {
-        #expect(self.deadline.isOver(now: .at(1_251)) == false)
-        #expect(self.deadline.time == .at(2_251))
-        #expect(self.deadline.isOver(now: .at(2_251)) == true)
+    @Test mutating func `a process that stood still gives the peer the time that was lost`() {
+        #expect(self.deadline.timerWentOff(now: .at(1_400)) == .wait)
+        #expect(self.deadline.time == .at(1_800))
+        #expect(self.deadline.timerWentOff(now: .at(1_800)) == .giveUp)
     }
 
-    @Test mutating func `but only once, however often it stands still`() {
-        #expect(self.deadline.isOver(now: .at(5_000)) == false)
-        #expect(self.deadline.isOver(now: .at(60_000)) == true)
+    @Test mutating func `but only once, however often it stands still, and no more than the peer had`() {
+        #expect(self.deadline.timerWentOff(now: .at(5_000)) == .wait)
+        #expect(self.deadline.time == .at(6_000))
+        #expect(self.deadline.timerWentOff(now: .at(60_000)) == .giveUp)
     }
 
     @Test mutating func `a peer that has proved who it is has the time that is added`() {
         self.deadline.extend(by: .seconds(4))
         #expect(self.deadline.time == .at(5_000))
-        #expect(self.deadline.isOver(now: .at(4_999)) == false)
-        #expect(self.deadline.isOver(now: .at(5_000)) == true)
+        #expect(self.deadline.timerWentOff(now: .at(4_999)) == .wait)
+        #expect(self.deadline.timerWentOff(now: .at(5_000)) == .giveUp)
+    }
+
+    /// As when connecting took all of it.
+    @Test func `an opening with no time left is over`() {
+        var deadline = OpeningDeadline(.at(1_000), now: .at(1_100))
+        #expect(deadline.timerWentOff(now: .at(1_100)) == .wait)
+        #expect(deadline.timerWentOff(now: .at(1_100)) == .giveUp)
     }
 }

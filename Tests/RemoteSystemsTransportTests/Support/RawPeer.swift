@@ -152,7 +152,7 @@ extension Connection {
     /// How many handlers are at work.
     var handlers: Int { get async throws { try await self.ask { $0.handlerTasks.count } } }
 
-    private func ask<Answer: Sendable>(_ question: @escaping @Sendable (ConnectionDriver) -> Answer) async throws
+    func ask<Answer: Sendable>(_ question: @escaping @Sendable (ConnectionDriver) -> Answer) async throws
         -> Answer
     {
         try await self.channel.eventLoop.submit { question(self.driver.value) }.get()
