@@ -69,7 +69,7 @@ struct Systemd {
     /// Waits until it takes orders.
     private func isUp() async throws {
         do {
-            _ = try await eventually("systemd", within: .seconds(20), every: .milliseconds(200)) { () -> Bool? in
+            _ = try await eventually("systemd", within: .seconds(60), every: .milliseconds(200)) { () -> Bool? in
                 let answer = try? await control("is-active", "idle.target")
                 return answer?.hasPrefix("active") == true ? true : nil
             }
@@ -95,6 +95,10 @@ struct Systemd {
 
     /// Ends it, and with it all that it has started.
     private func stop() async {
+        // What it has made for its services in /tmp and /var/tmp it removes when they end.
+        if let stopping = try? self.beside(["timeout", "10", "systemctl", "stop", "*.service"]) {
+            _ = try? await run(stopping)
+        }
         process.send(SIGKILL)
         _ = try? await process.exit()
         let remove = """
