@@ -13,11 +13,16 @@ import Glibc
 ///
 /// Whoever is on the link can answer what it likes, as to any question of multicast DNS. Confined to a queue.
 final class OneShotQuestion {
-    /// Two questions would do where no packet is lost.
-    private static let moments: [Duration] = [.zero, .milliseconds(250), .seconds(1), .milliseconds(2500)]
-    private static let listening: Duration = .seconds(4)
+    /// One question would do where no packet is lost. The last is for a network so full of others' answers that hosts miss questions
+    /// for seconds, in which Avahi's cache has no room for ours either.
+    private static let moments: [Duration] = [
+        .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
+    ]
+    private static let listening: Duration = .milliseconds(7500)
     /// How many packets are read before others get their turn.
     private static let burst = 64
+    /// For a thousand hosts that answer at once; the kernel gives as much of it as it gives to anybody.
+    private static let receiveBuffer: Int32 = 1 << 20
 
     private let interface: NetworkInterface
     private let onAnswer: (Sighting, Resolution) -> Void
@@ -94,6 +99,14 @@ final class OneShotQuestion {
                 close(descriptor)
                 return nil
             }
+            var buffer = OneShotQuestion.receiveBuffer
+            _ = unsafe setsockopt(
+                descriptor,
+                SOL_SOCKET,
+                SO_RCVBUF,
+                &buffer,
+                socklen_t(MemoryLayout<Int32>.size)
+            )
             self.family = family
             self.descriptor = descriptor
             group = SocketAddress(family, interface: interface)
