@@ -66,6 +66,7 @@ import Testing
             async let first: Void = registry.start("test.leaving")
             _ = try await eventually("the first start") { count() == 1 ? true : nil }
             async let second: Void = registry.start("test.leaving")
+            // Long enough for a second program to be started beside the first, were it not waited for.
             try await Task.sleep(for: .milliseconds(200))
             #expect(count() == 1)
             #expect(FileManager.default.createFile(atPath: leave, contents: nil))

@@ -149,7 +149,7 @@ import Testing
                     hasHeard.withLock { $0 = true }
                 }
                 try connection.start()
-                // One that waits for the connection, and some that find it.
+                // One waits for the connection; the others come one after the other, so that some come while the listener hears.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for number in 0..<20 {
                         group.addTask {

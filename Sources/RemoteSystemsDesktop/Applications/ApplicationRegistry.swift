@@ -252,9 +252,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// Ends the program that was started for the application and hangs, without waiting for its end; the next start does.
     ///
-    /// One that was started late, because another one had to end first, is left alone until it has had a whole time to come up. And only
-    /// what a manifest names itself, and was started from here: what a desktop entry starts may have a window with somebody's work
-    /// in it, and what D-Bus or systemd has started is theirs.
+    /// Only what a manifest names itself, and was started from here: what a desktop entry starts may have a window with somebody's work
+    /// in it, and what D-Bus or systemd has started is theirs. One that was started late, because another one had to end first, is left
+    /// alone until it has had a whole time to come up.
     public func didNotComeUp(_ id: String) async {
         let hanging = self.state.withLock { state -> StartedProgram? in
             guard let last = state.programs[id], last.isNamed, last.program.ended == nil, !last.program.isUnwanted

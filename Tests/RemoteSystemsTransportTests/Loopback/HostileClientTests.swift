@@ -140,7 +140,7 @@ import ValueSets
                 try peer.send(.hello(.test))
                 try await eventually("the hello's arrival") { host.hellos.value == 1 }
                 try peer.send(Self.request)
-                // Nothing tells when the host has read it.
+                // Nothing tells when the host has read it: this is many times what it takes.
                 try await Task.sleep(for: .seconds(2))
                 mayDecide.open()
             }
