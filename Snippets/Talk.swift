@@ -11,8 +11,8 @@ struct Volume: Codable {
 
 func turnDown(_ player: RemoteSystemApplication) async throws -> Double {
     try await player.withAppService("com.example.volume") { connection in
-        let answer: Volume = try await connection.send(Volume(volume: 0.1))
-        return answer.volume
+        let response: Volume = try await connection.send(Volume(volume: 0.1))
+        return response.volume
     }
 }
 // snippet.end
@@ -36,7 +36,7 @@ func keepTalking(to player: RemoteSystemApplication) async throws {
 // snippet.statuses
 func ask(_ player: RemoteSystemApplication) async throws {
     let connection = AppServiceConnection(
-        to: AppServiceDescription(name: "com.example.volume", packageID: "com.example.player")
+        to: AppServiceDescription(name: "com.example.volume", applicationID: "com.example.player")
     )
     connection.onClosed { print("closed:", $0) }
     guard try await connection.open(RemoteSystemConnectionRequest(application: player)) == .success else {

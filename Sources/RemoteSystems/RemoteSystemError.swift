@@ -69,7 +69,7 @@ public struct RemoteSystemError: Error, Sendable {
     /// Whether the request was carried out.
     public enum Outcome: String, Sendable, Hashable, Codable {
         /// It was not, for certain: trying again repeats nothing.
-        case notCarriedOut
+        case notExecuted
         /// It may have been: the answer did not come.
         case unknown
         /// It was, and failed.
@@ -95,7 +95,7 @@ public struct RemoteSystemError: Error, Sendable {
         _ message: String,
         side: Side,
         canRetry: Bool = false,
-        outcome: Outcome = .notCarriedOut,
+        outcome: Outcome = .notExecuted,
         cause: (any Error)? = nil
     ) {
         self.code = code

@@ -58,7 +58,7 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// How long, from when it connects, a caller may take to say who it is and what it wants. 1 s unless set.
     public var helloTimeout = Duration.seconds(1)
     /// What the process has around it; a test puts its own in place of the real one.
-    package var environment = LocalEnvironment()
+    package var environment = RuntimeEnvironment()
     /// Where it logs. Nothing at `info` or above in normal use; never what messages contain.
     public var logger: Logger
 

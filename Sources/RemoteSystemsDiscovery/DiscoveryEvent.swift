@@ -17,16 +17,16 @@ public enum DiscoveryEvent: Sendable, Equatable {
     case settled
 
     /// Something keeps the browse from seeing all there is. It is told once for each code until ``recovered(_:)``.
-    case trouble(DiscoveryTrouble)
+    case trouble(DiscoveryProblem)
 
     /// The trouble with this code is over.
-    case recovered(DiscoveryTrouble.Code)
+    case recovered(DiscoveryProblem.Code)
 }
 
 extension DiscoveryEvent: CoalescingEvent {
     package enum Subject: Hashable, Sendable {
         case hint(DiscoveryHint.ID)
-        case trouble(DiscoveryTrouble.Code)
+        case trouble(DiscoveryProblem.Code)
         case settled
     }
 
@@ -48,7 +48,7 @@ extension DiscoveryEvent: CoalescingEvent {
         }
     }
 
-    package func asTold(subjectIsKnown: Bool) -> DiscoveryEvent {
+    package func asReported(subjectIsKnown: Bool) -> DiscoveryEvent {
         switch self {
         case .appeared(let hint), .changed(let hint): subjectIsKnown ? .changed(hint) : .appeared(hint)
         case .vanished, .settled, .trouble, .recovered: self

@@ -55,8 +55,8 @@ public struct DiscoveryEvents: AsyncSequence, Sendable {
     }
 }
 
-extension DiscoveryTrouble {
-    static let tooManyHints = DiscoveryTrouble(
+extension DiscoveryProblem {
+    static let tooManyHints = DiscoveryProblem(
         code: .tooManyHints,
         message: "more than \(DiscoveryLimits.hints) instances are announced; further ones are not told.",
         advice: "Split the network, or start the watch again when there are fewer.",

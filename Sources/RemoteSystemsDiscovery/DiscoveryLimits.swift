@@ -3,7 +3,7 @@
 
 /// The bounds that discovery keeps, whatever the network says.
 public enum DiscoveryLimits {
-    /// How many instances one browse knows at most. Further ones are refused, told by ``DiscoveryTrouble/Code/tooManyHints``.
+    /// How many instances one browse knows at most. Further ones are refused, told by ``DiscoveryProblem/Code/tooManyHints``.
     public static let hints = 4096
 
     /// The most bytes of a TXT record, length bytes included. Above about 1 350 a record no longer fits an Ethernet frame, and

@@ -25,7 +25,7 @@ public protocol DiscoverySource: Sendable {
     /// again as soon as it can be.
     ///
     /// - Throws: ``DiscoveryError`` when the announcement can never be made as it is.
-    func announce(_ announcement: DiscoveryAnnouncement) async throws
+    func advertise(_ advertisement: DiscoveryAdvertisement) async throws
 }
 
 extension DiscoverySource {

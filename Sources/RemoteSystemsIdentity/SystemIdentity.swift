@@ -79,9 +79,9 @@ public struct SystemIdentity: Sendable {
         TrustPolicy(rootKey: self.rootKey, revoked: revoked)
     }
 
-    /// Reads a list of the systems that were expelled from this account, from wherever it came.
-    package func expulsions(in bytes: [UInt8]) throws(TrustError) -> ExpulsionList {
-        try ExpulsionList(bytes, of: self.accountID, signedBy: self.rootKey)
+    /// Reads a list of the systems that were revoked from this account, from wherever it came.
+    package func revocations(in bytes: [UInt8]) throws(TrustError) -> RevocationList {
+        try RevocationList(bytes, of: self.accountID, signedBy: self.rootKey)
     }
 
     /// A request for a new certificate, for ``AccountAuthority/renew(_:for:now:)`` on the machine with the account's key.

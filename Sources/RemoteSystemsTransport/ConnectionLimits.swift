@@ -7,11 +7,11 @@ package import NIOCore
 package struct ConnectionLimits: Sendable, Hashable {
     /// The largest message accepted, in bytes of its frame. 1 MiB unless set; clamped to 1 KiB … 16 MiB.
     package var messageBytes: Int {
-        didSet { self.messageBytes = min(max(self.messageBytes, Self.leastMessageBytes), Self.mostMessageBytes) }
+        didSet { self.messageBytes = min(max(self.messageBytes, Self.minMessageBytes), Self.maxMessageBytes) }
     }
     /// How many requests the peer may have with us at once. 128 unless set; clamped to 1 … 65 536.
     package var window = 128 {
-        didSet { self.window = min(max(self.window, 1), Self.mostWindow) }
+        didSet { self.window = min(max(self.window, 1), Self.maxWindow) }
     }
     /// How many bytes of requests the peer may have with us at once; never less than one message. 8 MiB unless set.
     package var windowBytes: Int {
@@ -25,7 +25,7 @@ package struct ConnectionLimits: Sendable, Hashable {
     /// Silence after which the peer counts as gone.
     package var deadPeerTime = TimeAmount.seconds(15)
     /// How long TLS and the hello may take together, from when the connection is accepted.
-    package var openingTime = TimeAmount.seconds(1)
+    package var handshakeTimeout = TimeAmount.seconds(1)
     /// How long a graceful close waits for what is under way.
     package var drainTime = TimeAmount.seconds(5)
 
@@ -36,14 +36,14 @@ package struct ConnectionLimits: Sendable, Hashable {
 
     private var chosenWindowBytes = 8 << 20
 
-    package static let leastMessageBytes = 1 << 10
-    package static let mostMessageBytes = 16 << 20
-    package static let mostWindow = 65_536
+    package static let minMessageBytes = 1 << 10
+    package static let maxMessageBytes = 16 << 20
+    package static let maxWindow = 65_536
     /// The largest frame before a connection is open (`Docs/wire-protocol.md`, section 4).
     package static let helloBytes = 8 << 10
 
     package init(messageBytes: Int = 1 << 20) {
-        self.messageBytes = min(max(messageBytes, Self.leastMessageBytes), Self.mostMessageBytes)
+        self.messageBytes = min(max(messageBytes, Self.minMessageBytes), Self.maxMessageBytes)
     }
 }
 

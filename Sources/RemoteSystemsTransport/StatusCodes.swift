@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a connection ended, with Project Rome's numbers. Numbers that this version does not know are kept.
+/// Why a connection ended, with Project Rome's numbers. Numbers that this version does not know are kept.
 package struct CloseStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -12,7 +12,7 @@ package struct CloseStatus: RawRepresentable, Sendable, Hashable {
     package static let unknown = CloseStatus(rawValue: 3)
 }
 
-/// How a request ended, with Project Rome's numbers.
+/// How a request ended, with Project Rome's numbers.
 package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -26,7 +26,7 @@ package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
     package static let connectionClosed = ResponseStatus(rawValue: 6)
 }
 
-/// How opening a connection ended, with Project Rome's numbers.
+/// How opening a connection ended, with Project Rome's numbers.
 package struct OpenStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }

@@ -40,7 +40,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a damaged file is told, with what to do, and left alone`() async throws {
+        @Test func `a damaged file is reported, with what to do, and left alone`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 let key = sandbox.state() + "/account/system-key.pem"
@@ -85,7 +85,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a damaged root key is told by show and doctor, a missing one too`() async throws {
+        @Test func `a damaged root key is reported by show and doctor, a missing one too`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 let key = sandbox.state() + "/account/root-key.pem"
@@ -108,7 +108,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a directory without permission is told`() async throws {
+        @Test func `a directory without permission is reported`() async throws {
             try await Sandbox.with { sandbox in
                 // Nobody, root included, may make a directory there.
                 let finished = try await sandbox.run(
@@ -165,7 +165,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a wrong secret is told, and the third one ends the invitation`() async throws {
+        @Test func `a wrong secret is reported, and the third one ends the invitation`() async throws {
             try await Sandbox.with { sandbox in
                 let inviting = try await Self.whileInviting(sandbox) { _, uri in
                     let start = try #require(uri.range(of: "secret="))
@@ -197,7 +197,7 @@ extension CommandTests {
                     + "&expires=1700000000&secret=\(String(repeating: "a", count: 26))", "invitationExpired"
             ),
         ])
-        func `what is no invitation, or no more, is told`(text: String, reason: String) async throws {
+        func `what is no invitation, or no more, is reported`(text: String, reason: String) async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run("account", "join", "--json", input: Array(text.utf8))
                 #expect(finished.status == 2)
@@ -250,7 +250,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a passphrase that is too short, and a missing file, is told`() async throws {
+        @Test func `a passphrase that is too short, and a missing file, is reported`() async throws {
             try await Sandbox.with { sandbox in
                 let file = sandbox.directory + "/recovery"
                 let short = try await sandbox.run(
@@ -290,25 +290,25 @@ extension CommandTests {
             }
         }
 
-        @Test func `a machine is expelled by the beginning of its id, and account show says so`() async throws {
+        @Test func `a machine is revoked by the beginning of its id, and account show says so`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await Self.whileInviting(sandbox) { _, uri in
                     _ = try await sandbox.run("account", "join", uri, "--json", as: "other")
                 }
                 let id = try #require(try await sandbox.account("other")["systemID"] as? String)
                 try await sandbox.whileServing { serving, port in
-                    let expelled = try await sandbox.run(
+                    let revoked = try await sandbox.run(
                         "account",
-                        "expel",
+                        "revoke",
                         String(id.prefix(6)),
                         "--loopback",
                         "--wait",
                         "1",
                         "--json"
                     )
-                    #expect(expelled.status == 0)
-                    #expect(expelled.event("expelled")?["systemID"] as? String == id)
-                    #expect(try await sandbox.account()["expelled"] as? [String] == [id])
+                    #expect(revoked.status == 0)
+                    #expect(revoked.event("revoked")?["systemID"] as? String == id)
+                    #expect(try await sandbox.account()["revoked"] as? [String] == [id])
                     // The service that runs has taken it into use meanwhile, or does so now.
                     _ = try await eventually("a refusal", within: .seconds(30)) {
                         let ping = try await sandbox.run(
@@ -320,7 +320,7 @@ extension CommandTests {
                             as: "other"
                         )
                         let message = ping.event("failed")?["message"] as? String
-                        return message?.contains("expelled") == true ? true : nil
+                        return message?.contains("revoked") == true ? true : nil
                     }
                     // What looks it up by name, and what looks for causes, say so too; and no one says it twice.
                     let name = try #require(try await sandbox.list("--json").event("system")?["name"])
@@ -331,13 +331,13 @@ extension CommandTests {
                         ).finish()
                         #expect(failed.status == 2)
                         let message = failed.event("failed")?["message"] as? String
-                        #expect(message?.contains("was expelled") == true, "\(command) \(failed)")
+                        #expect(message?.contains("was revoked") == true, "\(command) \(failed)")
                     }
                     // Both look around for no longer than it usually takes to be refused.
                     let finding = try await eventually("the finding", within: .seconds(30)) { () -> JSONLine? in
                         let doctor = try await sandbox.run("doctor", "--loopback", "--json", as: "other")
                         let finding = doctor.json.first { $0["code"] as? String == "systems" }
-                        return (finding?["what"] as? String)?.contains("was expelled") == true ? finding : nil
+                        return (finding?["what"] as? String)?.contains("was revoked") == true ? finding : nil
                     }
                     #expect(finding["status"] as? String == "problem")
                     #expect((finding["advice"] as? String)?.contains("firewall") == false)
@@ -350,13 +350,13 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system that nobody knows, and one's own, are not expelled`() async throws {
+        @Test func `a system that nobody knows, and one's own, are not revoked`() async throws {
             try await Sandbox.with { sandbox in
                 let own = try #require(try await sandbox.account()["systemID"] as? String)
                 for (system, reason) in [("nobody", nil), (own, "accountInUse")] {
                     let finished = try await sandbox.run(
                         "account",
-                        "expel",
+                        "revoke",
                         system,
                         "--loopback",
                         "--wait",

@@ -25,9 +25,9 @@ extension CommandTests {
             options: .init(version: "2.1", summary: "Sets the volume.")
         ) { request in
             if request.message["Level"] == 11 { throw AppServiceFailure("It does not go to eleven.", canRetry: true) }
-            var answer = request.message
-            answer["Was"] = 3
-            return answer
+            var response = request.message
+            response["Was"] = 3
+            return response
         }
 
         static let services = [
@@ -79,7 +79,7 @@ extension CommandTests {
 
         // MARK: Answers
 
-        @Test func `fields are read by their declared types, and the answer is printed as JSON`() async throws {
+        @Test func `fields are read by their declared types, and the response is printed as JSON`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await Self.call(
                     sandbox,
@@ -94,15 +94,15 @@ extension CommandTests {
                     "Name=42"
                 )
                 #expect(finished.status == 0, "\(finished.errors)")
-                let answer = try ValueSet(json: finished.lines.joined(separator: "\n"))
-                #expect(answer["Level"] == 0.4)
-                #expect(answer["Rooms"] == ["attic", "hall"])
-                #expect(answer["Muted"] == false)
-                #expect(answer["Steps"] == -2)
-                #expect(answer["At"] == .date(secondsSince1970: 1_769_860_800))
-                #expect(answer["Id"]?.type == .uuid)
-                #expect(answer["Name"] == "42")
-                #expect(answer["Was"] == 3)
+                let response = try ValueSet(json: finished.lines.joined(separator: "\n"))
+                #expect(response["Level"] == 0.4)
+                #expect(response["Rooms"] == ["attic", "hall"])
+                #expect(response["Muted"] == false)
+                #expect(response["Steps"] == -2)
+                #expect(response["At"] == .date(secondsSince1970: 1_769_860_800))
+                #expect(response["Id"]?.type == .uuid)
+                #expect(response["Name"] == "42")
+                #expect(response["Was"] == 3)
             }
         }
 
@@ -117,9 +117,9 @@ extension CommandTests {
                     "--json"
                 )
                 #expect(finished.status == 0, "\(finished.errors)")
-                let answer = try #require(finished.event("answer"))
-                #expect(answer["status"] as? String == "success")
-                let message = try #require(answer["message"] as? JSONLine)
+                let response = try #require(finished.event("answer"))
+                #expect(response["status"] as? String == "success")
+                let message = try #require(response["message"] as? JSONLine)
                 #expect(message["text"] as? String == "1=2")
                 #expect((message["nested"] as? JSONLine)?["a"] as? [Any] != nil)
             }
@@ -159,7 +159,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a service that fails is no success, and its reason is told`() async throws {
+        @Test func `a service that fails is no success, and its reason is reported`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await Self.call(sandbox, address, "test.volume", "Level=11")
                 #expect(finished.status == 1)
@@ -172,7 +172,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a service that is not offered to this caller, or not at all, is told as such`() async throws {
+        @Test func `a service that is not offered to this caller, or not at all, is reported as such`() async throws {
             try await Self.with { sandbox, address in
                 let friends = try await Self.call(sandbox, address, "test.friends", "--json")
                 #expect(friends.status == 2)
@@ -227,7 +227,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system is told about in full (X-25)`() async throws {
+        @Test func `a system is reported about in full (X-25)`() async throws {
             try await Self.with { sandbox, address in
                 let info = try await sandbox.run("info", address, "--loopback")
                 #expect(info.status == 0, "\(info.errors)")

@@ -17,7 +17,7 @@ extension CommandTests.Account {
             (10, ["certificate  begins ", "'remotesystems doctor' says what to do"]),
         ] as [(Double, [String])]
     )
-    func `a certificate is told by when it was made`(days: Double, words: [String]) async throws {
+    func `a certificate is reported by when it was made`(days: Double, words: [String]) async throws {
         try await Sandbox.with { sandbox in
             let made = Date.now.addingTimeInterval(days * 86_400)
             let authority = try AccountAuthority(creatingAt: made)

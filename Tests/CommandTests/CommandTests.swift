@@ -15,7 +15,7 @@ extension CommandTests {
             [], ["watch"], ["list"], ["info"], ["apps"], ["call"], ["ping"], ["serve"], ["values"],
             ["values", "encode"], ["values", "decode"],
             ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
-            ["account", "import"], ["account", "expel"], ["doctor"], ["launch"],
+            ["account", "import"], ["account", "revoke"], ["doctor"], ["launch"],
             ["host"], ["host", "run"], ["host", "check"], ["host", "install"], ["host", "uninstall"],
         ]
 
@@ -65,7 +65,7 @@ extension CommandTests {
             ["doctor", "--port"], ["account", "invite", "--port"], ["host", "run", "--port"],
             ["call", "somewhere", "x", "--timeout"], ["ping", "--timeout"],
         ])
-        func `a number below what is allowed is told with its range, in lines that fit`(arguments: [String])
+        func `a number below what is allowed is reported with its range, in lines that fit`(arguments: [String])
             async throws
         {
             try await Sandbox.with { sandbox in
@@ -132,7 +132,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a full disk is told`() async throws {
+        @Test func `a full disk is reported`() async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run(
                     "values",

@@ -17,8 +17,8 @@ extension CommandTests.Calling {
                     #expect(further.isEmpty || finished.json.count == finished.lines.count)
                 }
             }
-            let told = try sandbox.start(["apps", address, "--loopback", "--json"])
-            let application = try #require(try await told.finish().event("application"))
+            let reported = try sandbox.start(["apps", address, "--loopback", "--json"])
+            let application = try #require(try await reported.finish().event("application"))
             #expect(application["attributes"] as? [String: String] == ["room": hostile])
         }
     }

@@ -55,7 +55,7 @@ extension CommandTests {
         }
 
         @Test(.enabled(if: obstacle == nil, "needs python3 with cbor2 and cryptography"))
-        func `a client with a wrong secret is told so`() async throws {
+        func `a client with a wrong secret is reported so`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await Account.whileInviting(sandbox) { inviting, uri in
                     let start = try #require(uri.range(of: "secret="))

@@ -141,7 +141,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a service that nobody offers is told with those that are`() async throws {
+        @Test func `a service that nobody offers is reported with those that are`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let named = try await sandbox.run(
@@ -200,7 +200,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a port in use is told`() async throws {
+        @Test func `a port in use is reported`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let finished = try await sandbox.run("serve", "--loopback", "--port", port, "--json")
@@ -260,7 +260,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `watch tells what comes and goes, a line each (R-03, R-10)`() async throws {
+        @Test func `watch reports what comes and goes, a line each (R-03, R-10)`() async throws {
             try await Sandbox.with { sandbox in
                 let watching = try sandbox.start(["watch", "--loopback", "--json"])
                 _ = try await watching.event("enumeration-completed")

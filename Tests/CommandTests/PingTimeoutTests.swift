@@ -11,7 +11,9 @@ extension CommandTests.Calling {
         return request.message
     }
 
-    @Test func `ping waits for each answer as long as it is told, and counts what did not come as lost`() async throws {
+    @Test func `ping waits for each response as long as it is reported, and counts what did not come as lost`()
+        async throws
+    {
         try await Self.with([Self.slow]) { sandbox, address in
             let began = ContinuousClock.now
             let finished = try await sandbox.run(

@@ -60,7 +60,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `with --json the value and its size are told`() async throws {
+        @Test func `with --json the value and its size are reported`() async throws {
             try await Sandbox.with { sandbox in
                 let encoded = try #require(try await sandbox.run("values", "encode", #"{"a":1}"#, "--json").json.first)
                 #expect(encoded["data"] as? String == "a1616101")

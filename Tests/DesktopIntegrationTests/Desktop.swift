@@ -86,7 +86,7 @@ struct Desktop {
     func forget(_ id: String) throws { try FileManager.default.removeItem(atPath: "\(self.directory)/\(id).record") }
 
     /// Runs `body` while a process opens URIs on this desktop.
-    func whileOpening(_ more: [String: String] = [:], _ body: (OpeningProcess) async throws -> Void) async throws {
+    func duringHandshake(_ more: [String: String] = [:], _ body: (OpeningProcess) async throws -> Void) async throws {
         let process = try ChildProcess(
             [self.probe, "host"],
             environment: self.environment.merging(more) { $1 },

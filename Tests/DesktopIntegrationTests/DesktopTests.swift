@@ -21,7 +21,7 @@ extension DesktopTests {
                 try desktop.install("org.example.two")
                 try desktop.install("org.example.other")
                 try desktop.associate("https", "org.example.one", "org.example.two")
-                try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
                     #expect(opening.schemes == ["https"])
                     let first = try await opening.launch("https://example.com/")
                     #expect(first.status == .success)
@@ -46,11 +46,11 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 try desktop.install("browser")
                 try desktop.associate("https", "browser")
-                try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
                     for uri in ["tel:+49", "player:x"] {
                         let none = try await opening.launch(uri)
                         #expect(none.status == .protocolUnavailable)
-                        #expect(none.error?.outcome == .notCarriedOut)
+                        #expect(none.error?.outcome == .notExecuted)
                     }
                     let fallback = try await opening.launch("player:x", fallback: "https://example.com/x")
                     #expect(fallback.status == .success)
@@ -67,7 +67,7 @@ extension DesktopTests {
                 try desktop.install("graphical")
                 try desktop.install("headless", "X-RemoteSystems-NeedsDisplay=false")
                 try desktop.associate("https", "graphical", "headless")
-                try await desktop.whileOpening { opening in
+                try await desktop.duringHandshake { opening in
                     let result = try await opening.launch("https://example.com/")
                     #expect(result.status == .appUnavailable)
                     #expect(result.error?.message.contains("display") == true)
@@ -86,7 +86,7 @@ extension DesktopTests {
                 try desktop.associate("https", "terminal")
                 // Nothing but what is named is on this path.
                 let path = "\(desktop.directory)/none"
-                try await desktop.whileOpening(["DISPLAY": ":99", "PATH": path]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99", "PATH": path]) { opening in
                     let result = try await opening.launch("https://example.com/")
                     #expect(result.status == .appUnavailable)
                     #expect(result.error?.message.contains("terminal") == true)
@@ -102,7 +102,7 @@ extension DesktopTests {
                 _ = unsafe chmod(program, 0o755)
                 try desktop.install("broken", exec: "\"\(program)\" %u")
                 try desktop.associate("https", "broken")
-                try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
                     let result = try await opening.launch("https://example.com/")
                     #expect(result.status == .appUnavailable)
                     #expect(result.error?.message.contains("could not be started") == true)
@@ -115,7 +115,7 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("https", "one")
-                try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
                     let result = try await opening.launch("https://example.com/", inputData: ["a": 1])
                     #expect(result.status == .appUnavailable)
                     #expect(result.error?.message.contains("input data") == true)
@@ -141,7 +141,7 @@ extension DesktopTests {
                 )
                 try desktop.associate("https", "one")
                 let variables = ["DISPLAY": ":99", "NOTIFY_SOCKET": "/secret", "LISTEN_FDS": "1", "SECRET": "yes"]
-                try await desktop.whileOpening(variables) { opening in
+                try await desktop.duringHandshake(variables) { opening in
                     let result = try await opening.launch("https://example.com/")
                     #expect(result.status == .success)
                     _ = try await desktop.recorded("one")
@@ -175,7 +175,7 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 try desktop.install("any")
                 try desktop.associate(String(uri.prefix { $0 != ":" }), "any")
-                try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
                     let result = try await opening.launch(uri, fallback: uri)
                     #expect(result.status == .deniedByRemoteSystem)
                     #expect(result.error?.side == .remote)
@@ -185,14 +185,17 @@ extension DesktopTests {
         }
 
         @Test(arguments: [("yes", 1), ("no", 7), ("", 7)])
-        func `somebody is asked where the policy says so, and denies it when nobody can be`(answer: String, status: Int)
+        func `somebody is asked where the policy says so, and denies it when nobody can be`(
+            response: String,
+            status: Int
+        )
             async throws
         {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("player", "one")
-                let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": answer]
-                try await desktop.whileOpening(variables) { opening in
+                let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": response]
+                try await desktop.duringHandshake(variables) { opening in
                     let result = try await opening.launch("player:x")
                     #expect(result.status.rawValue == status)
                     if status == 1 {
@@ -209,7 +212,7 @@ extension DesktopTests {
                 try desktop.install("one")
                 try desktop.associate("player", "one")
                 let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": "never"]
-                try await desktop.whileOpening(variables) { opening in
+                try await desktop.duringHandshake(variables) { opening in
                     // The one who is asked says yes at the moment of being interrupted.
                     let result = try await opening.launch("player:x", timeout: .seconds(2))
                     #expect(result.status == .unknown)
@@ -229,7 +232,7 @@ extension DesktopTests {
                 try desktop.install("one")
                 try desktop.associate("player", "one")
                 let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": "never"]
-                try await desktop.whileOpening(variables) { opening in
+                try await desktop.duringHandshake(variables) { opening in
                     async let result = opening.launch("player:x")
                     _ = try await eventually("the question") { opening.process.lines.contains("asked") ? true : nil }
                     opening.process.send(SIGKILL)
@@ -256,10 +259,10 @@ extension DesktopTests {
                 try desktop.associate("player", name)
                 try await desktop.withBus { bus in
                     let variables = bus.merging(["PROBE_ALLOW": "player"]) { $1 }
-                    try await desktop.whileOpening(variables) { opening in
+                    try await desktop.duringHandshake(variables) { opening in
                         let result = try await opening.launch("player:;$(x)%25")
                         #expect(result.status.rawValue == status)
-                        #expect(result.error?.outcome == (status == 1 ? nil : status == 2 ? .notCarriedOut : .unknown))
+                        #expect(result.error?.outcome == (status == 1 ? nil : status == 2 ? .notExecuted : .unknown))
                         // The answer comes after the opening, so that it is there already.
                         #expect(desktop.record(name) == (status == 1 ? ["player:;$(x)%25"] : nil))
                     }
@@ -273,7 +276,7 @@ extension DesktopTests {
                 try desktop.associate("player", "org.example.gone")
                 try await desktop.withBus { bus in
                     let variables = bus.merging(["PROBE_ALLOW": "player"]) { $1 }
-                    try await desktop.whileOpening(variables) { opening in
+                    try await desktop.duringHandshake(variables) { opening in
                         let result = try await opening.launch("player:x")
                         #expect(result.status == .appUnavailable)
                         try desktop.installService("org.example.gone", exec: "/bin/false")
@@ -288,7 +291,7 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 try desktop.install("org.example.both", "DBusActivatable=true")
                 try desktop.associate("player", "org.example.both")
-                try await desktop.whileOpening(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
                     let result = try await opening.launch("player:x")
                     #expect(result.status == .success)
                     let recorded = try await desktop.recorded("org.example.both")

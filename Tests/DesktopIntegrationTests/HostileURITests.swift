@@ -30,7 +30,7 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("player", "one")
-                try await desktop.whileOpening(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
                     for uri in Self.arriving {
                         let response = try await opening.sendUnchecked(uri)
                         #expect(response.message["Status"] == 1, "\(uri)")
@@ -46,7 +46,7 @@ extension DesktopTests {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("player", "one")
-                try await desktop.whileOpening(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
                     for uri in Self.refused {
                         let response = try await opening.sendUnchecked(uri)
                         #expect(response.status == .failure, "\(uri.debugDescription)")
@@ -69,7 +69,7 @@ extension DesktopTests {
                 ] {
                     try desktop.install(id, exec: exec)
                     try desktop.associate("player", id)
-                    try await desktop.whileOpening(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
+                    try await desktop.duringHandshake(["PROBE_ALLOW": "player", "DISPLAY": ":99"]) { opening in
                         let result = try await opening.launch("player:$(touch$IFS\(marker))")
                         #expect(result.status == .appUnavailable)
                         #expect(result.error?.message.contains("part of a command") == true)

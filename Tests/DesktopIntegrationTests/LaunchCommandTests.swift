@@ -18,14 +18,14 @@ extension DesktopTests {
             return (status, try await process.allLines())
         }
 
-        @Test func `a URI is opened with what was asked for, and what opened it is told (R-17, R-18, R-25)`()
+        @Test func `a URI is opened with what was asked for, and what opened it is reported (R-17, R-18, R-25)`()
             async throws
         {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.install("two")
                 try desktop.associate("https", "one", "two")
-                try await desktop.whileOpening(["DISPLAY": ":99"]) { opening in
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
                     let system = "127.0.0.1:\(opening.port)"
                     let (status, lines) = try await Self.run(
                         opening,
@@ -43,7 +43,7 @@ extension DesktopTests {
 
         @Test func `a refusal ends with 1, an unreachable system with 2, and each says why`() async throws {
             try await Desktop.with { desktop in
-                try await desktop.whileOpening { opening in
+                try await desktop.duringHandshake { opening in
                     let system = "127.0.0.1:\(opening.port)"
                     let (refused, lines) = try await Self.run(opening, [system, "player:x", "--json"])
                     #expect(refused == 1)

@@ -25,14 +25,14 @@ enum ProbeApplication {
         else { exit(1) }
         var table = GDBusInterfaceVTable()
         unsafe table.method_call = { _, _, _, _, _, parameters, invocation, _ in
-            unsafe ProbeApplication.answer(parameters, invocation)
+            unsafe ProbeApplication.response(parameters, invocation)
         }
         unsafe g_dbus_connection_register_object(bus, path, node.pointee.interfaces[0], &table, nil, nil, nil)
         unsafe g_bus_own_name_on_connection(bus, busName, G_BUS_NAME_OWNER_FLAGS_NONE, nil, nil, nil, nil)
         unsafe g_main_loop_run(g_main_loop_new(nil, 0))
     }
 
-    private static func answer(_ parameters: OpaquePointer?, _ invocation: OpaquePointer?) {
+    private static func response(_ parameters: OpaquePointer?, _ invocation: OpaquePointer?) {
         switch unsafe Self.behaviour {
         case "vanish": exit(0)
         case "refuse":

@@ -13,19 +13,19 @@ import Testing
 )
 struct DaemonLossTests {
     @Test(arguments: [SIGTERM, SIGKILL])
-    func `hints survive a restart of the daemon, and announcements are made again`(_ signal: Int32) async throws {
+    func `hints survive a restart of the daemon, and advertisements are made again`(_ signal: Int32) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await network.startDaemons(on: a, b)
             let onA = try await a.browse()
             let onB = try await b.browse()
-            _ = try await a.announce("from-a")
-            _ = try await b.announce("from-b")
+            _ = try await a.advertise("from-a")
+            _ = try await b.advertise("from-b")
             try await onB.appeared("from-a", at: a.address)
             try await onA.appeared("from-b", at: b.address)
-            let toldA = onA.events.count
-            let toldB = onB.events.count
+            let reportedA = onA.events.count
+            let reportedB = onB.events.count
 
             try await b.stopDaemon(signal)
             try await onB.event("trouble") { $0.code == "daemonUnavailable" }
@@ -33,25 +33,25 @@ struct DaemonLossTests {
             try await onB.event("recovered") { $0.code == "daemonUnavailable" }
             // Longer than the time those have to come back that were known before.
             try await Task.sleep(for: .seconds(4))
-            #expect(!onB.printed("vanished", from: toldB))
+            #expect(!onB.printed("vanished", from: reportedB))
             // Whether the others saw it go depends on whether there was a goodbye; it is back in any case.
             let afterwards = try await a.browse()
             try await afterwards.appeared("from-b", at: b.address)
-            if signal == SIGKILL { #expect(!onA.printed("vanished", from: toldA)) }
+            if signal == SIGKILL { #expect(!onA.printed("vanished", from: reportedA)) }
         }
     }
 
-    @Test func `what went while the daemon was away is told after the grace period`() async throws {
+    @Test func `what went while the daemon was away is reported after the grace period`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await b.startDaemon()
             let onB = try await b.browse()
-            let announced = try await a.announce("short-lived")
+            let advertised = try await a.advertise("short-lived")
             try await onB.appeared("short-lived", at: a.address)
             try await b.stopDaemon(SIGKILL)
             try await onB.event("trouble")
-            await announced.stop()
+            await advertised.stop()
             try await b.startDaemon()
             _ = try await onB.vanished("short-lived")
         }
@@ -62,10 +62,10 @@ struct DaemonLossTests {
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             let onB = try await b.browse("mode=daemon")
-            _ = try await b.announce("from-b", port: 4000, "mode=daemon")
+            _ = try await b.advertise("from-b", port: 4000, "mode=daemon")
             try await onB.event("trouble") { $0.code == "daemonUnavailable" }
             try await onB.event("settled")
-            _ = try await a.announce("from-a")
+            _ = try await a.advertise("from-a")
             try await b.startDaemon()
             try await onB.event("recovered")
             try await onB.appeared("from-a", at: a.address)
@@ -79,16 +79,16 @@ struct DaemonLossTests {
             let b = try await network.addHost("b")
             try await b.startDaemon()
             let onB = try await b.browse()
-            _ = try await b.announce("from-b")
-            _ = try await a.announce("from-a")
+            _ = try await b.advertise("from-b")
+            _ = try await a.advertise("from-a")
             try await onB.appeared("from-a", at: a.address)
-            let told = onB.events.count
+            let reported = onB.events.count
             try await b.killBus()
-            try await onB.event("trouble", from: told) { $0.code == "daemonUnavailable" }
+            try await onB.event("trouble", from: reported) { $0.code == "daemonUnavailable" }
             try await b.startDaemon()
-            try await onB.event("recovered", from: told)
+            try await onB.event("recovered", from: reported)
             try await a.browse().appeared("from-b", at: b.address)
-            #expect(!onB.printed("vanished", from: told))
+            #expect(!onB.printed("vanished", from: reported))
         }
     }
 

@@ -21,8 +21,8 @@ struct DiscoveryTests {
             try await right.prepare(b)
             let onA = try await a.browse()
             let onB = try await b.browse()
-            let announcedByA = try await a.announce("from-a", port: 4001, "v:1")
-            let announcedByB = try await b.announce("from-b", port: 4002)
+            let advertisedByA = try await a.advertise("from-a", port: 4001, "v:1")
+            let advertisedByB = try await b.advertise("from-b", port: 4002)
             let seen = try await onB.appeared("from-a", at: "\(a.address):4001")
             #expect(seen.properties == "v=1")
             try await onA.appeared("from-b", at: "\(b.address):4002")
@@ -30,13 +30,13 @@ struct DiscoveryTests {
             try await onA.event("appeared") { $0.id == "from-a" }
             try await onA.event("settled")
 
-            announcedByA.send(SIGTERM)
-            _ = try await announcedByA.exit()
+            advertisedByA.send(SIGTERM)
+            _ = try await advertisedByA.exit()
             // That it has ended may be known before its last line is read.
-            _ = try await announcedByA.allLines()
-            #expect(announcedByA.events.last?.event == "withdrawn")
+            _ = try await advertisedByA.allLines()
+            #expect(advertisedByA.events.last?.event == "withdrawn")
             _ = try await onB.vanished("from-a")
-            await announcedByB.stop()
+            await advertisedByB.stop()
             _ = try await onA.vanished("from-b")
             let selected = try await a.output(of: [builtProgram("discovery-probe"), "select"])
             #expect(selected.contains(left.backend))
@@ -44,13 +44,13 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `what is there already is told at once, and to later listeners`(_ way: Way) async throws {
+    func `what is there already is reported at once, and to later listeners`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(a)
             try await way.prepare(b)
-            _ = try await a.announce("early")
+            _ = try await a.advertise("early")
             try await b.browse().appeared("early", at: a.address)
         }
     }
@@ -60,8 +60,8 @@ struct DiscoveryTests {
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             let onB = try await b.browse()
-            let first = try await a.announce("first", port: 4001)
-            _ = try await a.announce("second", port: 4002)
+            let first = try await a.advertise("first", port: 4001)
+            _ = try await a.advertise("second", port: 4002)
             try await onB.appeared("first", at: "\(a.address):4001")
             try await onB.appeared("second", at: "\(a.address):4002")
             await first.stop()
@@ -78,8 +78,8 @@ struct DiscoveryTests {
             let b = try await network.addHost("b")
             try await a.startDaemon()
             let onB = try await b.browse()
-            _ = try await a.announce("by-daemon", port: 4001)
-            _ = try await a.announce("by-itself", port: 4002, "mode=embedded")
+            _ = try await a.advertise("by-daemon", port: 4001)
+            _ = try await a.advertise("by-itself", port: 4002, "mode=embedded")
             try await onB.appeared("by-daemon", at: "\(a.address):4001")
             try await onB.appeared("by-itself", at: "\(a.address):4002")
             try await Task.sleep(for: .seconds(3))
@@ -96,26 +96,26 @@ struct DiscoveryTests {
             let b = try await network.addHost("b")
             try await network.startDaemons(on: a, b)
             let onB = try await b.browse()
-            let announced = try await a.announce("killed")
+            let advertised = try await a.advertise("killed")
             try await onB.appeared("killed", at: a.address)
-            announced.send(SIGKILL)
+            advertised.send(SIGKILL)
             _ = try await onB.vanished("killed")
         }
     }
 
     @Test(arguments: Way.allCases)
-    func `a service that comes back on another port is told as changed`(_ way: Way) async throws {
+    func `a service that comes back on another port is reported as changed`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(b)
             let onB = try await b.browse()
             // Embedded, its end by SIGKILL is not noticed by anybody, so its old records are still remembered.
-            let before = try await a.announce("moving", port: 4001, "mode=embedded")
+            let before = try await a.advertise("moving", port: 4001, "mode=embedded")
             try await onB.appeared("moving", at: "\(a.address):4001")
             before.send(SIGKILL)
             _ = try await before.exit()
-            _ = try await a.announce("moving", port: 4002, "mode=embedded")
+            _ = try await a.advertise("moving", port: 4002, "mode=embedded")
             try await onB.event("changed") { $0.id == "moving" && $0.endpoints?.contains(":4002") == true }
             #expect(!onB.printed("vanished"))
         }
@@ -129,43 +129,43 @@ struct DiscoveryTests {
             try await way.prepare(a)
             try await way.prepare(b)
             let onB = try await b.browse()
-            _ = try await a.announce("linked")
+            _ = try await a.advertise("linked")
             try await onB.appeared("linked", at: a.address)
-            let told = onB.events.count
+            let reported = onB.events.count
             try await b.setInterface(up: false)
-            _ = try await onB.vanished("linked", from: told)
+            _ = try await onB.vanished("linked", from: reported)
             try await b.setInterface(up: true)
-            try await onB.appeared("linked", at: a.address, from: told)
+            try await onB.appeared("linked", at: a.address, from: reported)
         }
     }
 
     @Test(arguments: Way.allCases)
-    func `a host whose address changes is told with the new one`(_ way: Way) async throws {
+    func `a host whose address changes is reported with the new one`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(a)
             try await way.prepare(b)
             let onB = try await b.browse()
-            _ = try await a.announce("renumbered", port: 4001)
+            _ = try await a.advertise("renumbered", port: 4001)
             try await onB.appeared("renumbered", at: "\(a.address):4001")
-            let told = onB.events.count
+            let reported = onB.events.count
             try await a.ip("addr", "del", "\(a.address)/24", "dev", "eth0")
             try await a.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
             _ = try await eventually("the new address") {
-                onB.events.dropFirst(told).first { $0.endpoints?.contains("10.77.0.99:4001") == true }
+                onB.events.dropFirst(reported).first { $0.endpoints?.contains("10.77.0.99:4001") == true }
             }
         }
     }
 
-    @Test func `no interface is a trouble, and an announcement is made when one comes`() async throws {
+    @Test func `no interface is a trouble, and an advertisement is made when one comes`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await a.setInterface(up: false)
             let onA = try await a.browse("interfaces=eth0")
             try await onA.event("trouble") { $0.code == "noInterface" }
-            _ = try await a.announce("patient", port: 4000, "interfaces=eth0")
+            _ = try await a.advertise("patient", port: 4000, "interfaces=eth0")
             let onB = try await b.browse()
             try await a.setInterface(up: true)
             try await onA.event("recovered") { $0.code == "noInterface" }
@@ -174,13 +174,13 @@ struct DiscoveryTests {
     }
 
     // A daemon has the tighter limits: 1024 objects a client, 4096 records an interface.
-    @Test func `a thousand instances are all told, and that the cache is nearly full`() async throws {
+    @Test func `a thousand instances are all reported, and that the cache is nearly full`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await b.startDaemon()
             let onB = try await b.browse("interfaces=eth0")
-            _ = try await a.announce("many", port: 4000, "count=1000", "interfaces=eth0")
+            _ = try await a.advertise("many", port: 4000, "count=1000", "interfaces=eth0")
             let seen = { Set(onB.events.filter { $0.event == "appeared" }.compactMap(\.id)).count }
             do {
                 _ = try await eventually("all", within: .seconds(90), every: .milliseconds(250)) {

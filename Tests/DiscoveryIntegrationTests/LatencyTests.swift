@@ -14,7 +14,7 @@ struct LatencyTests {
     static let rounds = 5
 
     @Test(arguments: Way.allCases)
-    func `from an announcement to its being seen elsewhere, and from its end`(_ way: Way) async throws {
+    func `from an advertisement to its being seen elsewhere, and from its end`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -25,12 +25,12 @@ struct LatencyTests {
             var seen: [Double] = []
             var gone: [Double] = []
             for round in 0..<Self.rounds {
-                let announced = try await a.announce("round-\(round)")
-                let start = try await announced.event("announcing").time
+                let advertised = try await a.advertise("round-\(round)")
+                let start = try await advertised.event("announcing").time
                 seen.append(try await onB.event("appeared") { $0.id == "round-\(round)" }.time - start)
                 try await Task.sleep(for: .milliseconds(1200))
-                await announced.stop()
-                let end = try await announced.event("withdrawing").time
+                await advertised.stop()
+                let end = try await advertised.event("withdrawing").time
                 gone.append(try await onB.vanished("round-\(round)").time - end)
             }
             report("\(way): announced to seen elsewhere", seen)
@@ -47,7 +47,7 @@ struct LatencyTests {
             let b = try await network.addHost("b")
             try await way.prepare(a)
             try await way.prepare(b)
-            _ = try await a.announce("present")
+            _ = try await a.advertise("present")
             // A daemon remembers for all programs of its machine; beside an embedded stack, each host is asked.
             try await b.browse().event("settled")
             var seen: [Double] = []

@@ -13,9 +13,9 @@ extension SimulatedHost {
     }
 
     /// Starts to announce on the host.
-    func announce(_ instance: String, port: Int = 4000, _ arguments: String...) async throws -> ChildProcess {
+    func advertise(_ instance: String, port: Int = 4000, _ arguments: String...) async throws -> ChildProcess {
         let probe = try start(
-            [try builtProgram("discovery-probe"), "announce", "instance=\(instance)", "port=\(port)"] + arguments
+            [try builtProgram("discovery-probe"), "advertise", "instance=\(instance)", "port=\(port)"] + arguments
         )
         try await probe.event("announcing")
         return probe

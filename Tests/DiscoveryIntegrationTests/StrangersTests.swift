@@ -13,13 +13,13 @@ import Testing
 )
 struct StrangersTests {
     @Test(arguments: Way.allCases)
-    func `avahi-browse sees and resolves our announcement`(_ way: Way) async throws {
+    func `avahi-browse sees and resolves our advertisement`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(a)
             try await b.startDaemon()
-            _ = try await a.announce("ours", port: 4711, "v:1", "t:abc")
+            _ = try await a.advertise("ours", port: 4711, "v:1", "t:abc")
             try await b.browse().appeared("ours", at: a.address)
             // Each listing has what was answered within a second.
             let resolved = try await eventually("a listing") { () -> [Substring]? in
@@ -41,24 +41,24 @@ struct StrangersTests {
     }
 
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-    func `python-zeroconf sees and resolves our announcement, and its removal`(_ way: Way) async throws {
+    func `python-zeroconf sees and resolves our advertisement, and its removal`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(a)
             let listener = try b.start(Python.script("zeroconf_browse.py"))
             try await listener.event("browsing", within: .seconds(30))
-            let announced = try await a.announce("ours", port: 4711, "v:1")
+            let advertised = try await a.advertise("ours", port: 4711, "v:1")
             try await listener.event("appeared") {
                 $0.id == "ours" && $0.endpoints?.contains("\(a.address):4711") == true && $0.properties == "v=1"
             }
-            await announced.stop()
+            await advertised.stop()
             try await listener.event("vanished") { $0.id == "ours" }
         }
     }
 
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-    func `a service that python-zeroconf announces is seen and its end noticed`(_ way: Way) async throws {
+    func `a service that python-zeroconf advertises is seen and its end noticed`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -88,7 +88,7 @@ struct StrangersTests {
                     readsErrors: true
                 )
             }
-            _ = try await a.announce("honest")
+            _ = try await a.advertise("honest")
             try await onB.appeared("honest", at: a.address)
             for number in Self.garbage.indices {
                 try await onB.event("appeared", within: .seconds(30)) { $0.id?.hasPrefix("garbage \(number) ") == true }
@@ -112,21 +112,21 @@ struct StrangersTests {
             let onB = try await b.browse()
             let attacker = try a.start(Python.script("garbage_packets.py", a.address))
             try await attacker.event("done", within: .seconds(30))
-            _ = try await a.announce("after")
+            _ = try await a.advertise("after")
             try await onB.appeared("after", at: a.address)
             #expect(onB.exitCode == nil)
         }
     }
 
-    @Test func `a name taken by somebody else is announced under another one`() async throws {
+    @Test func `a name taken by somebody else is advertised under another one`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await a.startDaemon()
             let onB = try await b.browse()
-            _ = try await a.announce("same", port: 4001)
+            _ = try await a.advertise("same", port: 4001)
             try await onB.appeared("same", at: "\(a.address):4001")
-            _ = try await a.announce("same", port: 4002)
+            _ = try await a.advertise("same", port: 4002)
             try await onB.event("appeared") {
                 $0.id?.hasPrefix("same-") == true && $0.endpoints?.contains(":4002") == true
             }
@@ -135,14 +135,14 @@ struct StrangersTests {
 
     // MARK: What is on the wire
 
-    @Test func `nothing on the wire tells the name of the host or of the user`() async throws {
+    @Test func `nothing on the wire reports the name of the host or of the user`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             let capture = try b.start(Python.capture(interface: "eth0"))
             try await capture.capturing()
             let script =
-                "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) announce instance=i port=4000"
+                "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) advertise instance=i port=4000"
             let probe = try a.start([
                 "unshare", "-u", "env", "USER=secret-user", "LOGNAME=secret-user", "HOME=/home/secret-user", "sh", "-c",
                 script,
@@ -168,10 +168,10 @@ struct StrangersTests {
             let capture = try b.start(Python.capture(interface: "eth0"))
             try await capture.capturing()
             let onA = try await a.browse("interfaces=lo")
-            let announced = try await a.announce("local", port: 4000, "interfaces=lo")
+            let advertised = try await a.advertise("local", port: 4000, "interfaces=lo")
             try await onA.appeared("local", at: "127.0.0.1:4000")
             try await onA.event("settled")
-            await announced.stop()
+            await advertised.stop()
             _ = try await onA.vanished("local")
             await onA.stop()
             await capture.stop()
@@ -197,15 +197,15 @@ struct StrangersTests {
         return hex(ports, count: 2) == "14e9" || hex(ports + 2, count: 2) == "14e9"
     }
 
-    @Test func `restricted to one interface, a daemon announces on it alone`() async throws {
+    @Test func `restricted to one interface, a daemon advertises on it alone`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await a.startDaemon()
             let onA = try await a.browse("interfaces=lo", "mode=daemon")
             let onB = try await b.browse()
-            _ = try await a.announce("restricted", port: 4001, "interfaces=lo", "mode=daemon")
-            _ = try await a.announce("open", port: 4002, "interfaces=eth0", "mode=daemon")
+            _ = try await a.advertise("restricted", port: 4001, "interfaces=lo", "mode=daemon")
+            _ = try await a.advertise("open", port: 4002, "interfaces=eth0", "mode=daemon")
             try await onA.appeared("restricted", at: "127.0.0.1:4001")
             try await onB.appeared("open", at: "\(a.address):4002")
             #expect(!onB.printed("appeared", id: "restricted"))

@@ -5,7 +5,7 @@ import RemoteSystemsDiscovery
 
 /// What the probe is asked to do.
 struct Options {
-    enum Command: String { case browse, announce, select, cycle }
+    enum Command: String { case browse, advertise, select, cycle }
 
     let command: Command
     var mode = AvahiDiscovery.Mode.automatic

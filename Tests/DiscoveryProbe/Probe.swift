@@ -19,9 +19,9 @@ struct Probe {
             let selection = await discovery.selected()
             Output.line(["event": "selected", "backend": selection.backend.rawValue, "reason": selection.reason])
         case .browse:
-            await untilTold { await browse(discovery) }
-        case .announce:
-            await untilTold { await announce(discovery) }
+            await untilReported { await browse(discovery) }
+        case .advertise:
+            await untilReported { await advertise(discovery) }
         case .cycle:
             await cycle(discovery)
         }
@@ -31,8 +31,8 @@ struct Probe {
         Output.line(["event": "browsing"])
         for await event in discovery.browse() {
             switch event {
-            case .appeared(let hint): tell("appeared", hint)
-            case .changed(let hint): tell("changed", hint)
+            case .appeared(let hint): emit("appeared", hint)
+            case .changed(let hint): emit("changed", hint)
             case .vanished(let id): Output.line(["event": "vanished", "id": id])
             case .settled: Output.line(["event": "settled"])
             case .trouble(let trouble): Output.line(["event": "trouble", "code": trouble.code.description])
@@ -42,7 +42,7 @@ struct Probe {
         Output.line(["event": "ended"])
     }
 
-    private func tell(_ event: String, _ hint: DiscoveryHint) {
+    private func emit(_ event: String, _ hint: DiscoveryHint) {
         let properties = hint.properties.sorted { $0.key < $1.key }
             .map { "\($0.key)=\(String(decoding: $0.value, as: UTF8.self))" }
         Output.line([
@@ -54,17 +54,17 @@ struct Probe {
         ])
     }
 
-    private func announce(_ discovery: AvahiDiscovery) async {
+    private func advertise(_ discovery: AvahiDiscovery) async {
         await withTaskGroup { group in
             for number in 0..<options.count {
-                let announcement = DiscoveryAnnouncement(
+                let advertisement = DiscoveryAdvertisement(
                     instance: options.count == 1 ? options.instance : "\(options.instance)-\(number)",
                     port: options.port,
                     properties: options.properties
                 )
                 group.addTask {
                     do {
-                        try await discovery.announce(announcement)
+                        try await discovery.advertise(advertisement)
                     } catch {
                         Output.line(["event": "error", "message": "\(error)"])
                     }
@@ -85,11 +85,11 @@ struct Probe {
                         if case .appeared = event { break }
                     }
                 }
-                let announcement = DiscoveryAnnouncement(instance: "\(options.instance)-\(round)", port: options.port)
-                let announcing = Task { try await discovery.announce(announcement) }
+                let advertisement = DiscoveryAdvertisement(instance: "\(options.instance)-\(round)", port: options.port)
+                let advertising = Task { try await discovery.advertise(advertisement) }
                 await group.waitForAll()
-                announcing.cancel()
-                _ = await announcing.result
+                advertising.cancel()
+                _ = await advertising.result
             }
             if round % 20 == 0 || round == options.count - 1 {
                 try? await Task.sleep(for: .milliseconds(50))
@@ -103,7 +103,7 @@ struct Probe {
     }
 
     /// Runs the body until the parent closes stdin or sends SIGTERM.
-    private func untilTold(_ body: @escaping @Sendable () async -> Void) async {
+    private func untilReported(_ body: @escaping @Sendable () async -> Void) async {
         signal(SIGTERM, SIG_IGN)
         // The body prints, and the answer to that may be a signal at once: it begins when that is heeded.
         let (unheeded, heeded) = AsyncStream.makeStream(of: Void.self)

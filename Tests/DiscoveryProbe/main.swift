@@ -10,7 +10,7 @@ import RemoteSystemsDiscovery
 guard let options = Options(CommandLine.arguments.dropFirst()) else {
     Output.line([
         "error":
-            "usage: discovery-probe (browse|announce|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] [count=…] [key:value]…"
+            "usage: discovery-probe (browse|advertise|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] [count=…] [key:value]…"
     ])
     exit(64)
 }

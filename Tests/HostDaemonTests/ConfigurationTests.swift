@@ -13,7 +13,7 @@ extension HostDaemonTests {
                 .first { $0["event"] as? String == "failed" }?["message"] as? String ?? "\(lines)"
         }
 
-        @Test func `check tells of an asking program and of a manifest that are not there`()
+        @Test func `check reports of an asking program and of a manifest that are not there`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -26,21 +26,23 @@ extension HostDaemonTests {
                 #expect(fine.0 == 0)
                 let path = "\(daemon.directory)/data/remote-systems/applications/test.link.json"
                 try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/nonexistent/file")
-                let (linked, told) = try await daemon.finish(["host", "check"])
+                let (linked, reported) = try await daemon.finish(["host", "check"])
                 #expect(linked == 1)
-                #expect(told.contains { $0.hasPrefix("\(path): ") && $0.contains("link") }, "\(told)")
+                #expect(reported.contains { $0.hasPrefix("\(path): ") && $0.contains("link") }, "\(reported)")
             }
         }
 
-        @Test func `an option that makes no sense, and a place that cannot be, are told by their names`() async throws {
+        @Test func `an option that makes no sense, and a place that cannot be, are reported by their names`()
+            async throws
+        {
             try await Daemon.with { daemon in
                 let (status, lines) = try await daemon.finish(["host", "check", "--uri-policy", "foo"])
                 #expect(status == 64)
                 #expect(lines.contains { $0.contains("--uri-policy") && $0.contains("foo") }, "\(lines)")
-                let (install, told) = try await daemon.finish(["host", "install", "--directory", "/proc/nope"])
+                let (install, reported) = try await daemon.finish(["host", "install", "--directory", "/proc/nope"])
                 #expect(install == 2)
-                #expect(told.contains { $0.contains("/proc/nope") && $0.contains("No such file") }, "\(told)")
-                #expect(!told.contains { $0.contains("NSCocoa") }, "\(told)")
+                #expect(reported.contains { $0.contains("/proc/nope") && $0.contains("No such file") }, "\(reported)")
+                #expect(!reported.contains { $0.contains("NSCocoa") }, "\(reported)")
             }
         }
 
@@ -62,12 +64,14 @@ extension HostDaemonTests {
             ("{\n\"askTimeout\": 0\n}", 2, "'askTimeout' takes seconds"),
             ("{\n\"password\": \"x\"\n}", 2, "'password' is not known here."),
             ("{\n\"port\": 1,\n}", 3, "not JSON"),
-            ("{\n\n\"port\": 12abc\n}", 3, "not JSON"), ("{\n\n\"announce\": tru\n}", 3, "not JSON"),
+            ("{\n\n\"port\": 12abc\n}", 3, "not JSON"), ("{\n\n\"advertise\": tru\n}", 3, "not JSON"),
             ("{\n\n\"displayName\": \"\\x\"\n}", 3, "not JSON"),
             ("{\n\n\"port\": 47474.5\n}", 3, "'port' must be a whole number"),
             ("{\n\n\"port\": 99999999999999999999\n}", 3, "'port' must be a whole number"),
         ])
-        func `what is wrong in the file is told with its line`(text: String, line: Int, message: String) async throws {
+        func `what is wrong in the file is reported with its line`(text: String, line: Int, message: String)
+            async throws
+        {
             try await Daemon.with { daemon in
                 try daemon.configure(text)
                 let (status, lines) = try await daemon.finish(["host", "check", "--json"])

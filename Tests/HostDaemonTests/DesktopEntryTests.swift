@@ -37,7 +37,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `an entry that cannot be started, or fails, is told with the reason`() async throws {
+        @Test func `an entry that cannot be started, or fails, is reported with the reason`() async throws {
             try await Daemon.with { daemon in
                 let entries = [
                     ("test.failing", ["Exec=/bin/false", "X-RemoteSystems-NeedsDisplay=false"], "exit status 1"),

@@ -161,7 +161,7 @@ extension HostDaemonTests {
                     #expect(!process.lines.contains { $0.contains(" debug ") })
 
                     var waiting = try await reload(
-                        #"{"uriPolicy": ["test=allow"], "logLevel": "debug", "announce": false, "startTimeout": 3}"#
+                        #"{"uriPolicy": ["test=allow"], "logLevel": "debug", "advertise": false, "startTimeout": 3}"#
                     )
                     #expect(waiting == [])
                     let after = try await daemon.launch("test:x", port: port)
@@ -281,8 +281,10 @@ extension HostDaemonTests {
                         process.send(SIGHUP)
                         let reloaded = try await process.event("reloaded", from: place)
                         #expect(reloaded["needsRestart"] as? [String] == [name])
-                        let told = process.lines.dropFirst(place)
-                        #expect(told.contains { $0.contains("only when the host starts again") && $0.contains(name) })
+                        let reported = process.lines.dropFirst(place)
+                        #expect(
+                            reported.contains { $0.contains("only when the host starts again") && $0.contains(name) }
+                        )
                     }
                     _ = try await daemon.call("test.none", port: port)
                     _ = try await eventually("a line of the new level") {
@@ -319,8 +321,8 @@ extension HostDaemonTests {
                         #expect(status == .success)
                         await connection.close()
                     }
-                ) { _, told in
-                    #expect(told == port)
+                ) { _, reported in
+                    #expect(reported == port)
                 }
                 withExtendedLifetime(held) {}
             }

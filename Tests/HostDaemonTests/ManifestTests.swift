@@ -90,7 +90,7 @@ import Testing
             3, "'nonsense' is not known here"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"answers\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"responses\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
             3, "'type' is one of any, array"
         ),
         (
@@ -135,7 +135,7 @@ import Testing
             2, "application ids"
         ),
     ])
-    func `what is wrong is told with its line`(text: String, line: Int, message: String) {
+    func `what is wrong is reported with its line`(text: String, line: Int, message: String) {
         let error = #expect(throws: ConfigurationFileError.self) { try self.manifest(text) }
         #expect(error?.line == line, "\(error.debugDescription)")
         #expect(error?.message.contains(message) == true, "\(error.debugDescription)")

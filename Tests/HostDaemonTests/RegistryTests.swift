@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `whoever listens is told of what changes, and of nothing else`() async throws {
+    @Test func `whoever listens is reported of what changes, and of nothing else`() async throws {
         try await Daemon.with { daemon in
             try daemon.install("test.one", start: #"{"exec": ["/a"]}"#)
             let registry = ApplicationRegistry(environment: daemon.environment)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a program that fails is told at once, and how`() async throws {
+    @Test func `a program that fails is reported at once, and how`() async throws {
         try await Daemon.with { daemon in
             try daemon.install("test.false", start: #"{"exec": ["/bin/false"]}"#)
             try daemon.install("test.missing", start: #"{"exec": ["/no/such/program"]}"#)

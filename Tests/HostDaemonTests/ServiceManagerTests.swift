@@ -46,8 +46,8 @@ import Testing
         let notifier = ServiceNotifier(environment: ["NOTIFY_SOCKET": path], pid: 7)
         // What is one too many waits a second, and is given up.
         for _ in 0..<queue + 2 { notifier.send(.watchdog) }
-        let told = manager.lines
-        #expect(!told.isEmpty && told.count < queue + 2)
+        let reported = manager.lines
+        #expect(!reported.isEmpty && reported.count < queue + 2)
         notifier.send(.ready)
         #expect(manager.lines.last == "READY=1")
     }

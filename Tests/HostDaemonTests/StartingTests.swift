@@ -104,12 +104,13 @@ extension HostDaemonTests {
                     _ = try await process.event("reloaded")
                     // Whoever calls while it is being ended has it started afterwards, and not beside it.
                     _ = FileManager.default.createFile(atPath: well, contents: nil)
-                    let answer = try await eventually("the program", within: .seconds(40), every: .milliseconds(200)) {
+                    let response = try await eventually("the program", within: .seconds(40), every: .milliseconds(200))
+                    {
                         let again = try await daemon.call("test.hung", port: port)
                         return again.0 == .success ? again.2 : nil
                     }
                     #expect(!hung.contains(where: isAlive))
-                    #expect(!hung.contains { $0 == answer })
+                    #expect(!hung.contains { $0 == response })
                     #expect(daemon.starts.count == 1)
                 }
             }
@@ -137,7 +138,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `ping waits for an application to start as long as it is told`() async throws {
+        @Test func `ping waits for an application to start as long as it is reported`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.idle", start: #"{"exec": ["/bin/sleep", "5"]}"#)
                 try await daemon.whileRunning { _, port in
@@ -176,7 +177,9 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a daemon that ends while a caller waits is told as that, and not as no host at all`() async throws {
+        @Test func `a daemon that ends while a caller waits is reported as that, and not as no host at all`()
+            async throws
+        {
             try await Daemon.with { daemon in
                 let program = try daemon.script("slow", "touch '\(daemon.directory)/began'; exec sleep 3")
                 try daemon.install("test.slow", start: #"{"exec": ["\#(program)"]}"#)
@@ -212,7 +215,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `without a service manager its units are not started, and callers are told`() async throws {
+        @Test func `without a service manager its units are not started, and callers are reported`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.unit", start: #"{"systemd": "test.service"}"#)
                 try await daemon.whileRunning { _, port in

@@ -100,7 +100,7 @@ extension HostDaemonTests {
                 )
                 try daemon.configure(#"{"uriPolicy": ["tel=ask"], "askProgram": ["\#(daemon.directory)/ask"]}"#)
                 let secrets = [
-                    "API_TOKEN": "secret", "LD_LIBRARY_PATH": "/nowhere", "REMOTE_SYSTEMS_HOST_ANNOUNCE": "true",
+                    "API_TOKEN": "secret", "LD_LIBRARY_PATH": "/nowhere", "REMOTE_SYSTEMS_HOST_ADVERTISE": "true",
                 ]
                 try await daemon.whileRunning(environment: secrets) { _, port in
                     let result = try await daemon.launch("tel:1", port: port)

@@ -118,7 +118,7 @@ ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 5), RESP
 # The keys of a hello, an accept and a failure; what is required has no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
 KEYS = {
-    HELLO: {"version": list, "service": str, "package": str, "application": str, **LIMITS},
+    HELLO: {"version": list, "service": str, "target": str, "application": str, **LIMITS},
     ACCEPT: {"version": list, "application": str, "schema": dict, **LIMITS},
 }
 FAILURE = {"text": str, "retry": bool}
@@ -187,7 +187,7 @@ def check_hello(kind, map):
     missing -= map.keys()
     if missing:
         raise Broken(f"without {', '.join(sorted(missing))}")
-    for key in ("service", "package", "application"):
+    for key in ("service", "target", "application"):
         if len(map.get(key, "").encode()) > 256:
             raise Broken(f"{key} is too long")
     if map.get("service") == "" or map["limit"] < 1024 or map["window"] < 1 or map["window-bytes"] < map["limit"]:

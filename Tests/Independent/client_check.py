@@ -578,10 +578,10 @@ def _(place):
 @promise("hellos that break the table are refused", "[5] the hello-map")
 def _(place):
     changes = [
-        {"service": ""}, {"service": "x" * 257}, {"service": b"x"}, {"package": "x" * 257}, {"application": "x" * 257},
+        {"service": ""}, {"service": "x" * 257}, {"service": b"x"}, {"target": "x" * 257}, {"application": "x" * 257},
         {"limit": 1023}, {"window": 0}, {"window-bytes": 1}, {"limit": -1}, {"version": [1]}, {"version": ["1", "0"]},
-        {"version": "1.0"}, {"package": 1}, {"new": cbor2.CBORTag(99, 1)},
-        {"service": "a\nb"}, {"package": "a\u202eb"}, {"application": "\x1b[2J"},
+        {"version": "1.0"}, {"target": 1}, {"new": cbor2.CBORTag(99, 1)},
+        {"service": "a\nb"}, {"target": "a\u202eb"}, {"application": "\x1b[2J"},
     ]
     for change in changes + [key for key in ("version", "service", "limit", "window", "window-bytes")]:
         with place.connect() as connection:

@@ -166,16 +166,16 @@ package struct IntegrationError: Error, CustomStringConvertible {
 }
 
 /// Asks again and again until there is an answer; once more when the time is over, in which this process may have stood still.
-package func eventually<Answer>(
+package func eventually<Response>(
     _ what: String,
     within limit: Duration = .seconds(15),
     every interval: Duration = .milliseconds(5),
-    _ ask: () async throws -> Answer?
-) async throws -> Answer {
+    _ ask: () async throws -> Response?
+) async throws -> Response {
     let end = ContinuousClock.now + limit
     while true {
         let isLast = ContinuousClock.now >= end
-        if let answer = try await ask() { return answer }
+        if let response = try await ask() { return response }
         guard !isLast else { throw IntegrationError("waited \(limit) for \(what) in vain") }
         try await Task.sleep(for: interval)
     }

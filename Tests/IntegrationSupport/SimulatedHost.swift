@@ -179,8 +179,8 @@ package final class SimulatedHost: Sendable {
             "org.freedesktop.Avahi.Server.GetState",
         ]
         _ = try await eventually("avahi-daemon of \(name)", within: .seconds(30)) { () -> Bool? in
-            let answer = try await self.output(of: question)
-            return answer.contains("int32 2") ? true : nil
+            let response = try await self.output(of: question)
+            return response.contains("int32 2") ? true : nil
         }
     }
 

@@ -6,7 +6,7 @@ import RemoteSystems
 
 /// Says what happens, a line of JSON each.
 enum Output {
-    static func tell(_ event: String, _ message: String) {
+    static func report(_ event: String, _ message: String) {
         let time = Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         let line = ["event": event, "message": message, "time": time]
         if let data = try? JSONEncoder().encode(line) { FileHandle.standardOutput.write(data + Data("\n".utf8)) }
@@ -42,9 +42,9 @@ let connection = LongLivedConnection(
 )
 connection.onStateChanged { state in
     if case .connected(let info) = state {
-        Output.tell("connected", info.address)
+        Output.report("connected", info.address)
     } else {
-        Output.tell("state", "\(state)")
+        Output.report("state", "\(state)")
     }
 }
 try connection.start()
@@ -52,6 +52,6 @@ try connection.start()
 for number in 0..<3000 {
     let request: ValueSet = ["Type": "ping", "Number": .integer(Int64(number))]
     let response = try await connection.send(request, timeout: .seconds(60), retry: .idempotent)
-    if response.status != .success { Output.tell("failed", "\(response.status)") }
+    if response.status != .success { Output.report("failed", "\(response.status)") }
     try await Task.sleep(for: .milliseconds(50))
 }

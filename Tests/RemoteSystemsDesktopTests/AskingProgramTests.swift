@@ -38,7 +38,7 @@ import Testing
         var questions: [Task<Bool, Never>] = []
         for number in 1...6 {
             questions.append(Task { await asking.ask("\(number)", until: deadline) })
-            while await asking.underWay < number { await Task.yield() }
+            while await asking.inFlight < number { await Task.yield() }
         }
         questions[2].cancel()
         #expect(await questions[2].value == false)
@@ -46,6 +46,6 @@ import Testing
         for index in [0, 1, 3, 4, 5] { #expect(await questions[index].value) }
         let asked = try String(contentsOfFile: "\(directory)/asked", encoding: .utf8)
         #expect(asked.split(separator: "\n") == ["1", "2", "4", "5", "6"])
-        #expect(await asking.underWay == 0)
+        #expect(await asking.inFlight == 0)
     }
 }

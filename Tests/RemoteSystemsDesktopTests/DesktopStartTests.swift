@@ -71,7 +71,7 @@ import Testing
         isCertain: Bool
     ) {
         #expect(ActivationFailure.error(name: name).decision("a").status == (isCertain ? .appUnavailable : .unknown))
-        #expect(ActivationFailure.noAnswer.decision("a").status == .unknown)
+        #expect(ActivationFailure.noResponse.decision("a").status == .unknown)
         #expect(ActivationFailure.noBus.decision("a").status == .appUnavailable)
     }
 }

@@ -43,7 +43,7 @@ import Testing
         ("mailto:a@example.com?subject=attach", false), ("mailto:attach@example.com", false),
         ("https://example.com/?attach=x", false),
     ])
-    func `a mail that wants a file attached is told from others (RFC 6068)`(text: String, wants: Bool) throws {
+    func `a mail that wants a file attached is reported from others (RFC 6068)`(text: String, wants: Bool) throws {
         #expect(MailtoURI.wantsAttachment(try LaunchURI(text)) == wants)
     }
 }

@@ -14,8 +14,10 @@ import Testing
         Machine(limits: Machine.Limits(openResolvers: openResolvers, instances: instances), now: start)
     }
 
-    private func sighting(_ name: String, on interface: Int32 = 2, _ family: Sighting.Family = .ipv4) -> Sighting {
-        Sighting(interface: interface, family: family, instance: name)
+    private func serviceInstance(_ name: String, on interface: Int32 = 2, _ family: ServiceInstance.Family = .ipv4)
+        -> ServiceInstance
+    {
+        ServiceInstance(interface: interface, family: family, instance: name)
     }
 
     private func found(
@@ -44,142 +46,147 @@ import Testing
 
     @Test func `an instance appears once it is resolved`() {
         var machine = machine()
-        #expect(machine.seen(sighting("a")) == .resolve)
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .tell(.appeared(hint("a", [("10.0.0.1", 7)]))))
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .nothing)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        #expect(
+            machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .emit(.appeared(hint("a", [("10.0.0.1", 7)])))
+        )
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
     }
 
-    @Test func `sightings of one instance are one hint, link-local addresses last`() {
+    @Test func `serviceInstances of one instance are one hint, link-local addresses last`() {
         var machine = machine()
-        let v6 = sighting("a", on: 2, .ipv6)
-        let v4 = sighting("a", on: 3)
+        let v6 = serviceInstance("a", on: 2, .ipv6)
+        let v4 = serviceInstance("a", on: 3)
         _ = machine.seen(v6)
         _ = machine.seen(v4)
-        #expect(machine.resolved(v6, found("fe80::1%eth0")) == .tell(.appeared(hint("a", [("fe80::1%eth0", 7)]))))
+        #expect(machine.resolved(v6, found("fe80::1%eth0")) == .emit(.appeared(hint("a", [("fe80::1%eth0", 7)]))))
         let both = hint("a", [("10.0.0.1", 7), ("fe80::1%eth0", 7)])
-        #expect(machine.resolved(v4, found("10.0.0.1")) == .tell(.changed(both)))
+        #expect(machine.resolved(v4, found("10.0.0.1")) == .emit(.changed(both)))
     }
 
     @Test func `the same address on two interfaces is one endpoint`() {
         var machine = machine()
-        _ = machine.seen(sighting("a", on: 2))
-        _ = machine.seen(sighting("a", on: 3))
-        _ = machine.resolved(sighting("a", on: 2), found("10.0.0.1"))
-        #expect(machine.resolved(sighting("a", on: 3), found("10.0.0.1")) == .nothing)
-        #expect(machine.gone(sighting("a", on: 2)) == Machine.OnGone(stopResolving: true, events: []))
+        _ = machine.seen(serviceInstance("a", on: 2))
+        _ = machine.seen(serviceInstance("a", on: 3))
+        _ = machine.resolved(serviceInstance("a", on: 2), found("10.0.0.1"))
+        #expect(machine.resolved(serviceInstance("a", on: 3), found("10.0.0.1")) == .nothing)
+        #expect(machine.gone(serviceInstance("a", on: 2)) == Machine.OnGone(stopResolving: true, events: []))
     }
 
     @Test func `a service back on another port is a change`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1", port: 7))
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 7))
         #expect(
-            machine.resolved(sighting("a"), found("10.0.0.1", port: 8)) == .tell(.changed(hint("a", [("10.0.0.1", 8)])))
+            machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 8))
+                == .emit(.changed(hint("a", [("10.0.0.1", 8)])))
         )
     }
 
-    @Test func `what a resolver tells of a second host is not used, and another resolver is made`() {
+    @Test func `what a resolver reports of a second host is not used, and another resolver is made`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1", port: 7))
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 7))
         // The new host's port with the old one's address, then both right, or never.
         let half = found("10.0.0.1", port: 8, at: "other.local")
-        #expect(machine.resolved(sighting("a"), half, now: start) == .nothing)
-        #expect(machine.resolved(sighting("a"), found("10.0.0.2", port: 8, at: "other.local")) == .nothing)
+        #expect(machine.resolved(serviceInstance("a"), half, now: start) == .nothing)
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.2", port: 8, at: "other.local")) == .nothing)
         #expect(machine.hints == [hint("a", [("10.0.0.1", 7)])])
         #expect(machine.movedOn(now: start).isEmpty)
-        #expect(machine.movedOn(now: start + Machine.moving) == [sighting("a")])
+        #expect(machine.movedOn(now: start + Machine.moving) == [serviceInstance("a")])
         #expect(machine.movedOn(now: start + Machine.moving).isEmpty)
-        let moved = machine.resolved(sighting("a"), found("10.0.0.2", port: 8, at: "other.local"))
-        #expect(moved == .tell(.changed(hint("a", [("10.0.0.2", 8)]))))
+        let moved = machine.resolved(serviceInstance("a"), found("10.0.0.2", port: 8, at: "other.local"))
+        #expect(moved == .emit(.changed(hint("a", [("10.0.0.2", 8)]))))
     }
 
     @Test func `an instance that is gone before it is resolved anew is forgotten`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1", at: "other.local"), now: start)
-        _ = machine.gone(sighting("a"))
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1", at: "other.local"), now: start)
+        _ = machine.gone(serviceInstance("a"))
         #expect(machine.movedOn(now: start + Machine.moving).isEmpty)
     }
 
-    @Test func `an instance vanishes with its last sighting`() {
+    @Test func `an instance vanishes with its last serviceInstance`() {
         var machine = machine()
-        _ = machine.seen(sighting("a", on: 2))
-        _ = machine.seen(sighting("a", on: 3))
-        _ = machine.resolved(sighting("a", on: 2), found("10.0.0.1"))
-        _ = machine.resolved(sighting("a", on: 3), found("10.1.0.1"))
-        #expect(machine.gone(sighting("a", on: 3)).events == [.changed(hint("a", [("10.0.0.1", 7)]))])
-        #expect(machine.gone(sighting("a", on: 2)).events == [.vanished("a")])
-        #expect(machine.gone(sighting("a", on: 2)) == Machine.OnGone())
+        _ = machine.seen(serviceInstance("a", on: 2))
+        _ = machine.seen(serviceInstance("a", on: 3))
+        _ = machine.resolved(serviceInstance("a", on: 2), found("10.0.0.1"))
+        _ = machine.resolved(serviceInstance("a", on: 3), found("10.1.0.1"))
+        #expect(machine.gone(serviceInstance("a", on: 3)).events == [.changed(hint("a", [("10.0.0.1", 7)]))])
+        #expect(machine.gone(serviceInstance("a", on: 2)).events == [.vanished("a")])
+        #expect(machine.gone(serviceInstance("a", on: 2)) == Machine.OnGone())
         #expect(machine.hints.isEmpty)
     }
 
     @Test func `an instance that was never resolved vanishes without a word`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        #expect(machine.unresolved(sighting("a")) == .nothing)
-        #expect(machine.gone(sighting("a")) == Machine.OnGone(stopResolving: true, events: []))
+        _ = machine.seen(serviceInstance("a"))
+        #expect(machine.unresolved(serviceInstance("a")) == .nothing)
+        #expect(machine.gone(serviceInstance("a")) == Machine.OnGone(stopResolving: true, events: []))
     }
 
     @Test func `an instance that can no longer be resolved vanishes, and appears again when it can`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
-        #expect(machine.unresolved(sighting("a")) == .tell(.vanished("a")))
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .tell(.appeared(hint("a", [("10.0.0.1", 7)]))))
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
+        #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
+        #expect(
+            machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .emit(.appeared(hint("a", [("10.0.0.1", 7)])))
+        )
     }
 
-    @Test func `what resolvers tell of sightings that are gone is ignored`() {
+    @Test func `what resolvers emit of serviceInstances that are gone is ignored`() {
         var machine = machine()
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .nothing)
-        #expect(machine.unresolved(sighting("a")) == .nothing)
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
+        #expect(machine.unresolved(serviceInstance("a")) == .nothing)
     }
 
-    @Test func `an interface that is no longer browsed takes its sightings with it`() {
+    @Test func `an interface that is no longer browsed takes its serviceInstances with it`() {
         var machine = machine()
-        _ = machine.seen(sighting("a", on: 2))
-        _ = machine.seen(sighting("a", on: 3))
-        #expect(machine.sightings(on: 3) == [sighting("a", on: 3)])
+        _ = machine.seen(serviceInstance("a", on: 2))
+        _ = machine.seen(serviceInstance("a", on: 3))
+        #expect(machine.serviceInstances(on: 3) == [serviceInstance("a", on: 3)])
     }
 
     // MARK: Settling
 
-    @Test func `it is settled when all is told and resolved`() {
+    @Test func `it is settled when all is reported and resolved`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        #expect(machine.allTold(now: start).isEmpty)
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        _ = machine.seen(serviceInstance("a"))
+        #expect(machine.enumerationCompleted(now: start).isEmpty)
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         #expect(machine.tick(now: start) == [.settled])
         #expect(machine.tick(now: start).isEmpty)
-        #expect(machine.allTold(now: start).isEmpty)
+        #expect(machine.enumerationCompleted(now: start).isEmpty)
     }
 
     @Test func `it is settled at once when there is nothing`() {
         var machine = machine()
-        #expect(machine.allTold(now: start) == [.settled])
+        #expect(machine.enumerationCompleted(now: start) == [.settled])
         #expect(machine.deadline == nil)
     }
 
     @Test func `what was not known at once is waited for a little longer`() {
         var machine = machine()
-        #expect(machine.allTold(now: start + .seconds(1)).isEmpty)
+        #expect(machine.enumerationCompleted(now: start + .seconds(1)).isEmpty)
         #expect(machine.deadline == start + Machine.patience)
-        #expect(machine.seen(sighting("a")) == .resolve)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.tick(now: start + Machine.patience).isEmpty)
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         #expect(machine.tick(now: start + Machine.patience) == [.settled])
     }
 
     @Test func `what cannot be resolved holds settling up for a bounded time`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        #expect(machine.allTold(now: start).isEmpty)
+        _ = machine.seen(serviceInstance("a"))
+        #expect(machine.enumerationCompleted(now: start).isEmpty)
         #expect(machine.deadline == start + Machine.resolving)
         #expect(machine.tick(now: start + Machine.resolving) == [.settled])
     }
 
-    @Test func `it is settled in bounded time though nobody tells anything`() {
+    @Test func `it is settled in bounded time though nobody reports anything`() {
         var machine = machine()
         #expect(machine.deadline == start + Machine.settling)
         #expect(machine.tick(now: start + Machine.settling / 2).isEmpty)
@@ -190,26 +197,26 @@ import Testing
 
     @Test func `known instances survive a restart of the daemon`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         machine.lost(now: start)
         machine.resumed(now: start + .seconds(1))
-        #expect(machine.seen(sighting("a")) == .resolve)
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1")) == .nothing)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
         #expect(machine.tick(now: start + .seconds(1) + Machine.grace) == [.settled])
         #expect(machine.hints.map(\.id) == ["a"])
     }
 
     @Test func `those that do not come back vanish after a grace period`() {
         var machine = machine()
-        _ = machine.allTold(now: start)
+        _ = machine.enumerationCompleted(now: start)
         for name in ["a", "b"] {
-            _ = machine.seen(sighting(name))
-            _ = machine.resolved(sighting(name), found("10.0.0.1"))
+            _ = machine.seen(serviceInstance(name))
+            _ = machine.resolved(serviceInstance(name), found("10.0.0.1"))
         }
         machine.lost(now: start)
         machine.resumed(now: start + .seconds(1))
-        _ = machine.seen(sighting("a"))
+        _ = machine.seen(serviceInstance("a"))
         let end = start + .seconds(1) + Machine.grace
         #expect(machine.deadline == end)
         #expect(machine.tick(now: end - .milliseconds(1)).isEmpty)
@@ -219,9 +226,9 @@ import Testing
 
     @Test func `without a daemon instances are kept as long as mDNS would remember them`() {
         var machine = machine()
-        _ = machine.allTold(now: start)
-        _ = machine.seen(sighting("a"))
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"))
+        _ = machine.enumerationCompleted(now: start)
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         machine.lost(now: start)
         #expect(machine.tick(now: start + .seconds(119)).isEmpty)
         #expect(machine.tick(now: start + .seconds(120)) == [.vanished("a")])
@@ -231,106 +238,106 @@ import Testing
 
     @Test func `beyond the limit of open resolvers instances are resolved once`() {
         var machine = machine(openResolvers: 1)
-        #expect(machine.seen(sighting("a")) == .resolve)
-        #expect(machine.seen(sighting("b")) == .resolveOnce)
-        #expect(machine.gone(sighting("b")).stopResolving == false)
-        #expect(machine.gone(sighting("a")).stopResolving == true)
-        #expect(machine.seen(sighting("c")) == .resolve)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        #expect(machine.seen(serviceInstance("b")) == .resolveOnce)
+        #expect(machine.gone(serviceInstance("b")).stopResolving == false)
+        #expect(machine.gone(serviceInstance("a")).stopResolving == true)
+        #expect(machine.seen(serviceInstance("c")) == .resolve)
     }
 
     @Test func `a resolver that could not be made does not count`() {
         var machine = machine(openResolvers: 1)
-        #expect(machine.seen(sighting("a")) == .resolve)
-        machine.released(sighting("a"))
-        machine.released(sighting("a"))
-        #expect(machine.seen(sighting("b")) == .resolve)
-        #expect(machine.seen(sighting("c")) == .resolveOnce)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        machine.released(serviceInstance("a"))
+        machine.released(serviceInstance("a"))
+        #expect(machine.seen(serviceInstance("b")) == .resolve)
+        #expect(machine.seen(serviceInstance("c")) == .resolveOnce)
     }
 
-    @Test func `more instances than can be kept are told as trouble, once`() {
+    @Test func `more instances than can be kept are reported as trouble, once`() {
         var machine = machine(instances: 1)
-        #expect(machine.seen(sighting("a")) == .resolve)
-        #expect(machine.seen(sighting("b")) == .tell(.trouble(.tooManyHints)))
-        #expect(machine.seen(sighting("c")) == .nothing)
-        #expect(machine.seen(sighting("a", on: 3)) == .resolve)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        #expect(machine.seen(serviceInstance("b")) == .emit(.trouble(.tooManyHints)))
+        #expect(machine.seen(serviceInstance("c")) == .nothing)
+        #expect(machine.seen(serviceInstance("a", on: 3)) == .resolve)
     }
 
-    @Test func `one instance cannot have any number of sightings`() {
+    @Test func `one instance cannot have any number of serviceInstances`() {
         var machine = machine(openResolvers: 1000)
-        for interface in 1...100 { _ = machine.seen(sighting("a", on: Int32(interface))) }
-        #expect(machine.sightings(on: 32).count == 1)
-        #expect(machine.sightings(on: 33).isEmpty)
+        for interface in 1...100 { _ = machine.seen(serviceInstance("a", on: Int32(interface))) }
+        #expect(machine.serviceInstances(on: 32).count == 1)
+        #expect(machine.serviceInstances(on: 33).isEmpty)
     }
 
-    @Test func `a crowd near the limit of the cache is told, and its end`() {
+    @Test func `a crowd near the limit of the cache is reported, and its end`() {
         var machine = machine(openResolvers: 5000, instances: 5000)
         for number in 1..<Machine.crowdedServices {
-            _ = machine.seen(sighting("\(number)"))
+            _ = machine.seen(serviceInstance("\(number)"))
             #expect(machine.crowding() == nil)
         }
-        _ = machine.seen(sighting("0"))
+        _ = machine.seen(serviceInstance("0"))
         #expect(machine.crowding() == .trouble(.cacheLimit))
-        _ = machine.seen(sighting("x"))
+        _ = machine.seen(serviceInstance("x"))
         #expect(machine.crowding() == nil)
         var recovered: [DiscoveryEvent] = []
         for number in 0..<Machine.crowdedServices {
-            _ = machine.gone(sighting("\(number)"))
+            _ = machine.gone(serviceInstance("\(number)"))
             if let event = machine.crowding() { recovered.append(event) }
         }
-        _ = machine.gone(sighting("x"))
+        _ = machine.gone(serviceInstance("x"))
         #expect(machine.crowding() == nil)
         #expect(recovered == [.recovered(.cacheLimit)])
     }
 
     // MARK: Answers to a question of our own
 
-    @Test func `an answer is told at once, and followed by the browser without another word`() {
+    @Test func `an answer is reported at once, and followed by the browser without another word`() {
         var machine = machine()
         let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
-        #expect(machine.answered(sighting("a"), found("10.0.0.1"), now: start) == appeared)
-        #expect(machine.answered(sighting("a"), found("10.0.0.2"), now: start) == nil)
-        #expect(machine.seen(sighting("a")) == .resolve)
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1"), now: start) == .nothing)
+        #expect(machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start) == appeared)
+        #expect(machine.answered(serviceInstance("a"), found("10.0.0.2"), now: start) == nil)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1"), now: start) == .nothing)
         #expect(machine.unfollowed(now: start + .seconds(10)).isEmpty)
-        #expect(machine.gone(sighting("a")).events == [.vanished("a")])
+        #expect(machine.gone(serviceInstance("a")).events == [.vanished("a")])
     }
 
     @Test func `an answer that no browser follows is resolved, and forgotten when that fails`() {
         var machine = machine()
-        _ = machine.answered(sighting("a"), found("10.0.0.1"), now: start)
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         #expect(machine.unfollowed(now: start + .seconds(2)).isEmpty)
-        #expect(machine.unfollowed(now: start + .seconds(3)) == [sighting("a"): .resolve])
+        #expect(machine.unfollowed(now: start + .seconds(3)) == [serviceInstance("a"): .resolve])
         #expect(machine.unfollowed(now: start + .seconds(4)).isEmpty)
-        #expect(machine.unresolved(sighting("a")) == .tell(.vanished("a")))
-        #expect(!machine.knows(sighting("a")))
+        #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
+        #expect(!machine.knows(serviceInstance("a")))
     }
 
     @Test func `an answer that no browser follows but a resolver confirms stays until its records end`() {
         var machine = machine()
-        _ = machine.answered(sighting("a"), found("10.0.0.1"), now: start)
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         _ = machine.unfollowed(now: start + .seconds(3))
-        #expect(machine.resolved(sighting("a"), found("10.0.0.1"), now: start + .seconds(3)) == .nothing)
-        #expect(machine.knows(sighting("a")))
-        #expect(machine.unresolved(sighting("a")) == .tell(.vanished("a")))
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1"), now: start + .seconds(3)) == .nothing)
+        #expect(machine.knows(serviceInstance("a")))
+        #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
     }
 
     @Test func `an answer about what a browser knows changes nothing`() {
         var machine = machine()
-        _ = machine.seen(sighting("a"))
-        #expect(machine.answered(sighting("a"), found("10.0.0.9"), now: start) == nil)
-        _ = machine.resolved(sighting("a"), found("10.0.0.1"), now: start)
+        _ = machine.seen(serviceInstance("a"))
+        #expect(machine.answered(serviceInstance("a"), found("10.0.0.9"), now: start) == nil)
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), now: start)
         #expect(machine.hints == [hint("a", [("10.0.0.1", 7)])])
     }
 
     @Test func `answers cannot fill more than there is room for`() {
         var machine = machine(instances: 2)
-        for name in ["a", "b", "c"] { _ = machine.answered(sighting(name), found("10.0.0.1"), now: start) }
+        for name in ["a", "b", "c"] { _ = machine.answered(serviceInstance(name), found("10.0.0.1"), now: start) }
         #expect(machine.hints.map(\.id) == ["a", "b"])
     }
 
     @Test func `what was answered before the daemon was lost is stale like the rest`() {
         var machine = machine()
-        _ = machine.answered(sighting("a"), found("10.0.0.1"), now: start)
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         machine.lost(now: start)
         #expect(machine.unfollowed(now: start + .seconds(5)).isEmpty)
         #expect(machine.tick(now: start + Machine.retention).contains(.vanished("a")))
@@ -338,7 +345,7 @@ import Testing
 }
 
 extension AvahiBrowse.StateMachine {
-    fileprivate mutating func resolved(_ sighting: Sighting, _ resolution: Resolution) -> OnResolved {
-        resolved(sighting, resolution, now: .now)
+    fileprivate mutating func resolved(_ serviceInstance: ServiceInstance, _ resolution: Resolution) -> OnResolved {
+        resolved(serviceInstance, resolution, now: .now)
     }
 }

@@ -25,7 +25,7 @@ import Testing
             }
         }
 
-        func asTold(subjectIsKnown: Bool) -> Note {
+        func asReported(subjectIsKnown: Bool) -> Note {
             switch self {
             case .appeared(let id, let value), .changed(let id, let value):
                 subjectIsKnown ? .changed(id, value) : .appeared(id, value)
@@ -36,80 +36,80 @@ import Testing
 
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let told: [Note]
+        let reported: [Note]
         let missed: [Note]
         let expected: [Note]
     }
 
     static let cases: [Case] = [
-        Case(testDescription: "nothing", told: [], missed: [], expected: []),
-        Case(testDescription: "one event", told: [], missed: [.appeared(1, "a")], expected: [.appeared(1, "a")]),
+        Case(testDescription: "nothing", reported: [], missed: [], expected: []),
+        Case(testDescription: "one event", reported: [], missed: [.appeared(1, "a")], expected: [.appeared(1, "a")]),
         Case(
             testDescription: "appeared and changed is appeared with the new value",
-            told: [],
+            reported: [],
             missed: [.appeared(1, "a"), .changed(1, "b"), .changed(1, "c")],
             expected: [.appeared(1, "c")]
         ),
         Case(
             testDescription: "appeared and vanished is nothing",
-            told: [],
+            reported: [],
             missed: [.appeared(1, "a"), .vanished(1)],
             expected: []
         ),
         Case(
             testDescription: "changed and vanished is vanished",
-            told: [.appeared(1, "a")],
+            reported: [.appeared(1, "a")],
             missed: [.changed(1, "b"), .vanished(1)],
             expected: [.vanished(1)]
         ),
         Case(
             testDescription: "vanished and appeared is changed",
-            told: [.appeared(1, "a")],
+            reported: [.appeared(1, "a")],
             missed: [.vanished(1), .appeared(1, "b")],
             expected: [.changed(1, "b")]
         ),
         Case(
             testDescription: "vanished, appeared and vanished is vanished",
-            told: [.appeared(1, "a")],
+            reported: [.appeared(1, "a")],
             missed: [.vanished(1), .appeared(1, "b"), .vanished(1)],
             expected: [.vanished(1)]
         ),
         Case(
             testDescription: "subjects keep the order of their first news",
-            told: [.appeared(3, "x")],
+            reported: [.appeared(3, "x")],
             missed: [.appeared(1, "a"), .changed(3, "y"), .appeared(2, "b"), .changed(1, "c")],
             expected: [.appeared(1, "c"), .changed(3, "y"), .appeared(2, "b")]
         ),
         Case(
             testDescription: "a mark stays behind what was there before it",
-            told: [],
+            reported: [],
             missed: [.appeared(1, "a"), .appeared(2, "b"), .mark, .appeared(3, "c"), .changed(1, "d")],
             expected: [.appeared(1, "d"), .appeared(2, "b"), .mark, .appeared(3, "c")]
         ),
         Case(
             testDescription: "what came back after it was given up goes to the end",
-            told: [],
+            reported: [],
             missed: [.appeared(1, "a"), .appeared(2, "b"), .vanished(1), .appeared(1, "c")],
             expected: [.appeared(2, "b"), .appeared(1, "c")]
         ),
         Case(
             testDescription: "the end of something never told is not told",
-            told: [.appeared(1, "a"), .vanished(1)],
+            reported: [.appeared(1, "a"), .vanished(1)],
             missed: [.vanished(1), .vanished(2)],
             expected: []
         ),
     ]
 
-    @Test(arguments: cases) func `a slow listener is told how it ended`(_ test: Case) {
+    @Test(arguments: cases) func `a slow listener is reported how it ended`(_ test: Case) {
         var buffer = CoalescingBuffer<Note>(limit: 10)
-        for note in test.told {
+        for note in test.reported {
             #expect(buffer.put(note) == true)
             #expect(buffer.next() == note)
         }
         for note in test.missed { #expect(buffer.put(note) == true) }
-        var told: [Note] = []
-        while let note = buffer.next() { told.append(note) }
-        #expect(told == test.expected)
+        var reported: [Note] = []
+        while let note = buffer.next() { reported.append(note) }
+        #expect(reported == test.expected)
         #expect(buffer.isEmpty)
     }
 

@@ -10,7 +10,7 @@ import Testing
         DiscoveryHint(id: id, instance: id, endpoints: [DiscoveryEndpoint(address: "10.0.0.1", port: port)])
     }
 
-    @Test func `events that wait are told in order, then new ones as they come`() async {
+    @Test func `events that wait are reported in order, then new ones as they come`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         feed.yield(.appeared(hint("a")))
         feed.yield(.settled)
@@ -27,9 +27,9 @@ import Testing
         feed.yield(.appeared(hint("a")))
         feed.finish()
         feed.yield(.appeared(hint("b")))
-        var told: [DiscoveryEvent] = []
-        for await event in events { told.append(event) }
-        #expect(told == [.appeared(hint("a"))])
+        var reported: [DiscoveryEvent] = []
+        for await event in events { reported.append(event) }
+        #expect(reported == [.appeared(hint("a"))])
     }
 
     @Test func `cancelling the listener's task ends the browse`() async {
@@ -65,12 +65,12 @@ import Testing
         for await _ in ended {}
     }
 
-    @Test func `more hints than allowed are told as trouble, once`() async {
+    @Test func `more hints than allowed are reported as trouble, once`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         for number in 0..<(DiscoveryLimits.hints + 10) { feed.yield(.appeared(hint("\(number)"))) }
         feed.finish()
         var appeared = 0
-        var troubles: [DiscoveryTrouble.Code] = []
+        var troubles: [DiscoveryProblem.Code] = []
         for await event in events {
             switch event {
             case .appeared: appeared += 1
@@ -82,7 +82,7 @@ import Testing
         #expect(troubles == [.tooManyHints])
     }
 
-    @Test func `a trouble that passed before anybody listened is not told`() async {
+    @Test func `a trouble that passed before anybody listened is not reported`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         feed.yield(.trouble(.daemonUnavailable))
         feed.yield(.recovered(.daemonUnavailable))
@@ -91,7 +91,7 @@ import Testing
         #expect(await iterator.next() == .settled)
     }
 
-    @Test func `a trouble that was told is told to be over`() async {
+    @Test func `a trouble that was reported is reported to be over`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         var iterator = events.makeAsyncIterator()
         feed.yield(.trouble(.daemonUnavailable))

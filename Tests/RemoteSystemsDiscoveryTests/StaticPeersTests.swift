@@ -24,7 +24,7 @@ import Testing
         #expect(error?.code == .invalidPeer)
     }
 
-    @Test func `addresses are told as they are, then it is settled`() async throws {
+    @Test func `addresses are reported as they are, then it is settled`() async throws {
         let source = StaticPeers([try StaticPeer("127.0.0.1:9")], logger: Logger(label: "test"))
         var events = source.browse().makeAsyncIterator()
         let endpoint = DiscoveryEndpoint(address: "127.0.0.1", port: 9)
@@ -35,7 +35,7 @@ import Testing
         #expect(await events.next() == .settled)
     }
 
-    @Test func `a name that cannot be resolved is a trouble, and others are told`() async throws {
+    @Test func `a name that cannot be resolved is a trouble, and others are reported`() async throws {
         let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
         let source = StaticPeers(
             [try StaticPeer("bad:1"), try StaticPeer("good:1"), try StaticPeer("good:1")],

@@ -16,7 +16,7 @@ import Testing
             try await stage.appears(speaker)
             let request = RemoteSystemConnectionRequest(system: try #require(watcher.systems.first))
             speaker.link.drop()
-            let sending = UnderWay(on: stage) {
+            let sending = InFlight(on: stage) {
                 try await AppServiceConnection.sendStateless(
                     ["Type": "ping"],
                     to: AppServiceDescription(name: "echo"),
@@ -31,15 +31,15 @@ import Testing
         }
     }
 
-    @Test func `a request with a key is worked on until its deadline, and its answer remembered for five minutes`()
+    @Test func `a request with a key is worked on until its deadline, and its response remembered for five minutes`()
         async throws
     {
         let stage = DiscoveryStage()
         let clock = stage.clock
-        let carriedOut = Mutex(0)
+        let executed = Mutex(0)
         let wasCancelled = Mutex(false)
         let counting = AppService("counting") { request in
-            let number = carriedOut.withLock { count in
+            let number = executed.withLock { count in
                 count += 1
                 return count
             }
@@ -54,13 +54,13 @@ import Testing
             let client = try await stage.connect(to: host, service: "counting")
 
             let key = IdempotencyKey()
-            var answers: [ValueSet] = []
-            answers.append(try await client.send([:], idempotencyKey: key).get())
+            var responses: [ValueSet] = []
+            responses.append(try await client.send([:], idempotencyKey: key).get())
             try await stage.advance(by: .seconds(299))
-            answers.append(try await client.send([:], idempotencyKey: key).get())
+            responses.append(try await client.send([:], idempotencyKey: key).get())
             try await stage.advance(by: .seconds(1))
-            answers.append(try await client.send([:], idempotencyKey: key).get())
-            #expect(answers == [["n": 1], ["n": 1], ["n": 2]])
+            responses.append(try await client.send([:], idempotencyKey: key).get())
+            #expect(responses == [["n": 1], ["n": 1], ["n": 2]])
 
             async let response = client.send(
                 ["Pause": true],
@@ -85,7 +85,7 @@ import Testing
             // Enough for the handshake, and not for the description.
             host.link.limit(bytesPerSecond: 10_000)
             let port = try await host.port()
-            let finding = UnderWay(on: stage) {
+            let finding = InFlight(on: stage) {
                 try await RemoteSystem.find(host: host.address, port: port, configuration: stage.configuration)
             }
             try await stage.advance(by: .seconds(7))
@@ -96,7 +96,7 @@ import Testing
 }
 
 /// What goes on while a test moves time. Its outcome is looked at and not waited for, since it must be there by then.
-private final class UnderWay<Value: Sendable>: Sendable {
+private final class InFlight<Value: Sendable>: Sendable {
     private let result = Mutex<Result<Value, any Error>?>(nil)
 
     init(on stage: DiscoveryStage, _ work: @escaping @Sendable () async throws -> Value) {

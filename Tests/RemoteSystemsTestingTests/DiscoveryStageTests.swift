@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `a change is told as an update (R-10)`() async throws {
+    @Test func `a change is reported as an update (R-10)`() async throws {
         try await DiscoveryStage.with { stage in
             let (_, recorder, speaker) = try await Self.watchedSpeaker(on: stage)
             try await stage.changes(speaker, attributes: ["playing": "yes"])
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `trouble of discovery is told to watchers, also to those that start later`() async throws {
+    @Test func `trouble of discovery is reported to watchers, also to those that start later`() async throws {
         try await DiscoveryStage.with { stage in
             try await stage.fails(with: .daemonUnavailable)
             let watcher = stage.watcher()
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `an impostor that claims to be of the account is told as an error, and is not added`() async throws {
+    @Test func `an impostor that claims to be of the account is reported as an error, and is not added`() async throws {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             let recorder = stage.record(watcher)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `what does not come about fails with what was told instead`() async throws {
+    @Test func `what does not come about fails with what was reported instead`() async throws {
         try await DiscoveryStage.with(patience: .milliseconds(20)) { stage in
             let recorder = stage.record(stage.watcher())
             let error = await #expect(throws: StageError.self) { try await recorder.added("Nobody") }

@@ -13,8 +13,8 @@ import Testing
 
     @Test func `a pair talks without sockets`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
-            let answer = try await pair.client.send(Self.large).get()
-            #expect(answer["echo"]?.dictionary == Self.large)
+            let response = try await pair.client.send(Self.large).get()
+            #expect(response["echo"]?.dictionary == Self.large)
             #expect(pair.client.info?.peer.systemID == pair.host.id)
         }
     }
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `a delayed answer comes when its time has come`() async throws {
+    @Test func `a delayed response comes when its time has come`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.delay(.milliseconds(300))
             let clock = pair.stage.clock
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `nobody answers at a system that nothing gets through to`() async throws {
+    @Test func `nobody responses at a system that nothing gets through to`() async throws {
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Host", services: [Self.echo])
             try await stage.appears(host)

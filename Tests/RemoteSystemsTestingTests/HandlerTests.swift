@@ -31,14 +31,14 @@ import Testing
     }
 
     @Test func `a service's handler is called without a host`() async throws {
-        let answer = try await Self.volume.respond(to: .staged(["Volume": 7.0]))
-        #expect(answer["Volume"] == 1.0)
+        let response = try await Self.volume.respond(to: .staged(["Volume": 7.0]))
+        #expect(response["Volume"] == 1.0)
         let radio = AppServiceRequest.staged(from: .staged(applicationID: "com.example.radio"))
         await #expect(throws: AppServiceFailure("The radio is loud enough.", canRetry: true)) {
             try await Self.volume.respond(to: radio)
         }
-        let guest = AppServiceRequest.staged(from: .staged(isAnonymous: true))
-        await #expect(throws: AppServiceFailure.self) { try await Self.volume.respond(to: guest) }
+        let entry = AppServiceRequest.staged(from: .staged(isAnonymous: true))
+        await #expect(throws: AppServiceFailure.self) { try await Self.volume.respond(to: entry) }
     }
 
     @Test func `what the service's schemas do not allow is not allowed there either`() async throws {

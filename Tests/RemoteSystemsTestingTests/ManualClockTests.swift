@@ -40,7 +40,7 @@ import Testing
         #expect(clock.elapsed == .zero)
     }
 
-    @Test func `what never comes to rest is told instead of waited for`() async throws {
+    @Test func `what never comes to rest is reported instead of waited for`() async throws {
         let clock = ManualClock(patience: .milliseconds(20))
         let isOver = Mutex(false)
         let task = Task(executorPreference: clock.taskExecutor) {

@@ -24,10 +24,10 @@ private final class Player: Sendable {
     func start() async throws { try await self.watcher.start() }
 
     private func greet(_ system: RemoteSystem) async {
-        let answer = try? await system.application("test.host")?.withAppService("speaker") {
+        let response = try? await system.application("test.host")?.withAppService("speaker") {
             try await $0.send(["Type": "ping"]).get()
         }
-        if answer?["Type"] == "pong" { self.guarded.withLock { $0 = .playing } }
+        if response?["Type"] == "pong" { self.guarded.withLock { $0 = .playing } }
     }
 }
 

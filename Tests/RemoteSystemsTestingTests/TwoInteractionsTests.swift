@@ -42,10 +42,10 @@ import Testing
                 let result = try await RemoteLauncher().launchURI("player:album/\(number)?at=42", with: launch)
                 #expect(result.status == .success)
                 #expect(players[number].state == "player:album/\(number)?at=42")
-                let answer = try await system.application("player")?.withAppService("volume") {
+                let response = try await system.application("player")?.withAppService("volume") {
                     try await $0.send([:]).get()
                 }
-                #expect(answer?["Volume"] == .integer(Int64(number)))
+                #expect(response?["Volume"] == .integer(Int64(number)))
             }
         }
     }

@@ -19,12 +19,12 @@ import Testing
 
     /// Two accounts on one network segment.
     struct Neighbours {
-        var household: Household
-        var strangers: Household
+        var loopbackSystem: LoopbackSystem
+        var strangers: LoopbackSystem
 
-        func configuration(_ application: String, of household: Household) -> RemoteSystemsConfiguration {
-            var configuration = household.configuration(application)
-            configuration.discovery = [self.household.segment]
+        func configuration(_ application: String, of loopbackSystem: LoopbackSystem) -> RemoteSystemsConfiguration {
+            var configuration = loopbackSystem.configuration(application)
+            configuration.discovery = [self.loopbackSystem.segment]
             return configuration
         }
 
@@ -48,14 +48,14 @@ import Testing
         _ services: [AppService] = [Self.open, Self.ours],
         _ body: (Neighbours, RemoteSystemHost) async throws -> Void
     ) async throws {
-        try await Household.with { household in
-            try await Household.with { strangers in
-                let neighbours = Neighbours(household: household, strangers: strangers)
+        try await LoopbackSystem.with { loopbackSystem in
+            try await LoopbackSystem.with { strangers in
+                let neighbours = Neighbours(loopbackSystem: loopbackSystem, strangers: strangers)
                 var options = RemoteSystemHost.Options()
                 options.allowsAnyoneNearby = isAllowed
                 options.attributes = ["room": "kitchen"]
                 let host = RemoteSystemHost(
-                    household.configuration("test.host"),
+                    loopbackSystem.configuration("test.host"),
                     services: services,
                     options: options
                 )
@@ -76,7 +76,7 @@ import Testing
 
     // MARK: Off unless switched on, on both sides
 
-    @Test func `nothing of it is announced, and no stranger let in, unless the host allows it`() async throws {
+    @Test func `nothing of it is advertised, and no stranger let in, unless the host allows it`() async throws {
         try await Self.with(allowing: false) { neighbours, host in
             let watcher = neighbours.strangersWatcher()
             let recorder = EventRecorder(watcher)
@@ -88,7 +88,7 @@ import Testing
                 endpoints: [DiscoveryEndpoint(address: "127.0.0.1", port: try await host.port)],
                 properties: ["v": Array("1".utf8), "a": Array("1".utf8)]
             )
-            neighbours.household.segment.appear(forged)
+            neighbours.loopbackSystem.segment.appear(forged)
             _ = try await recorder.first { if case .enumerationCompleted = $0 { true } else { nil } }
             #expect(watcher.systems.isEmpty)
             await watcher.stop()
@@ -128,7 +128,7 @@ import Testing
 
     @Test func `the account's own systems see all of it as before`() async throws {
         try await Self.with { neighbours, _ in
-            let watcher = neighbours.household.watcher()
+            let watcher = neighbours.loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             let system = try await recorder.added()
@@ -136,9 +136,9 @@ import Testing
             let application = try #require(system.application("test.host"))
             #expect(application.attributes == ["room": "kitchen"])
             #expect(application.services.map(\.name) == ["test.open", "test.ours"])
-            let answer = try await application.withAppService("test.open") { try await $0.send([:]).get() }
-            #expect(answer["kind"] == 0)
-            #expect(answer["account"] != "none")
+            let response = try await application.withAppService("test.open") { try await $0.send([:]).get() }
+            #expect(response["kind"] == 0)
+            #expect(response["account"] != "none")
             await watcher.stop()
         }
     }
@@ -149,23 +149,23 @@ import Testing
         try await Self.with { neighbours, _ in
             let (system, watcher) = try await neighbours.listed()
             let application = try #require(system.applications.first)
-            let answer = try await application.withAppService("test.open") { connection in
+            let response = try await application.withAppService("test.open") { connection in
                 #expect(connection.info?.peer.authorizationKind == .anonymous)
                 #expect(connection.info?.peer.accountID == nil)
                 #expect(connection.info?.messageLimit == 64 << 10)
                 #expect(connection.info?.requestWindow == 8)
                 return try await connection.send([:]).get()
             }
-            #expect(answer["kind"] == 1)
-            #expect(answer["account"] == "none")
-            #expect(answer["system"] != .string(system.id.description))
+            #expect(response["kind"] == 1)
+            #expect(response["account"] == "none")
+            #expect(response["system"] != .string(system.id.description))
             await watcher.stop()
         }
     }
 
     @Test(arguments: [
         AppServiceDescription(name: "test.ours"), AppServiceDescription(name: "test.nobody"),
-        AppServiceDescription(name: "test.open", packageID: "test.other"),
+        AppServiceDescription(name: "test.open", applicationID: "test.other"),
         AppServiceDescription(name: "remote-systems.launch"), AppServiceDescription(name: "remote-systems.diagnosis"),
     ])
     func `whatever else a stranger asks for is refused with 7, whether it exists or not`(
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func `a stranger that is told what there is cannot ask for a certificate over it`() async throws {
+    @Test func `a stranger that is reported what there is cannot ask for a certificate over it`() async throws {
         try await Self.with { neighbours, _ in
             let (system, watcher) = try await neighbours.listed()
             let application = try #require(system.applications.first)
@@ -192,7 +192,7 @@ import Testing
             )
             let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
             #expect(status == .success)
-            for type in ["renew", "expelled", "description"] {
+            for type in ["renew", "revoked", "description"] {
                 let response = try await connection.send(["Type": .string(type)])
                 #expect(response.status == .failure)
             }
@@ -212,8 +212,8 @@ import Testing
                 policy: policy
             )
             try connection.start()
-            let answer = try await connection.send([:]).get()
-            #expect(answer["kind"] == 1)
+            let response = try await connection.send([:]).get()
+            #expect(response["kind"] == 1)
             #expect(connection.info?.peer.authorizationKind == .anonymous)
             await connection.close()
             await watcher.stop()
@@ -298,8 +298,8 @@ import Testing
             )
             let connection = LongLivedConnection(to: AppServiceDescription(name: "test.open"), request)
             try connection.start()
-            let answer = try await connection.send([:]).get()
-            #expect(answer["kind"] == 1)
+            let response = try await connection.send([:]).get()
+            #expect(response["kind"] == 1)
             #expect(connection.info?.peer.systemID == system.id)
             await connection.close()
             // What is not offered to anyone is not to be had by a token either.

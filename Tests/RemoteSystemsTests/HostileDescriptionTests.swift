@@ -23,8 +23,8 @@ import ValueSets
         message["Application"] = .dictionary(application)
         message["Running"] = [.string("test." + text), "test.good"]
         let description = try #require(SystemDescription(message))
-        for told in [description.displayName, try #require(description.model)] {
-            #expect(!told.hasSteeringCharacters)
+        for reported in [description.displayName, try #require(description.model)] {
+            #expect(!reported.hasControlCharacters)
         }
         #expect(description.displayName.hasPrefix("Attic"))
         #expect(description.running == ["test.good"])
@@ -37,10 +37,10 @@ import ValueSets
 
     @Test(arguments: hostile)
     func `a host by such a name, or with such a service, does not start`(name: String) async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             for (application, service) in [("test" + name, "test.echo"), ("test.host", "test" + name)] {
                 let host = RemoteSystemHost(
-                    household.configuration(application),
+                    loopbackSystem.configuration(application),
                     services: [AppService(service) { $0.message }]
                 )
                 let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }

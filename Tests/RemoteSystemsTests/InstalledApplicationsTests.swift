@@ -45,7 +45,7 @@ import Testing
 
     /// Runs a machine's host while `body` runs.
     private func withMachine(
-        _ household: Household,
+        _ loopbackSystem: LoopbackSystem,
         _ installation: Installation,
         startTimeout: Duration = .seconds(10),
         _ body: (RemoteSystemHost) async throws -> Void
@@ -53,7 +53,7 @@ import Testing
         var options = RemoteSystemHost.Options()
         options.installedApplications = installation
         options.startTimeout = startTimeout
-        let host = RemoteSystemHost(household.configuration("test.machine"), services: [], options: options)
+        let host = RemoteSystemHost(loopbackSystem.configuration("test.machine"), services: [], options: options)
         let running = Task { try await host.run() }
         let result: Result<Void, any Error>
         do {
@@ -66,20 +66,23 @@ import Testing
         try result.get()
     }
 
-    private func call(_ household: Household, port: Int, package: String? = "test.player") async throws
+    private func call(_ loopbackSystem: LoopbackSystem, port: Int, targetApplication: String? = "test.player")
+        async throws
         -> (AppServiceConnectionStatus, RemoteSystemError?)
     {
-        let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo", packageID: package))
+        let connection = AppServiceConnection(
+            to: AppServiceDescription(name: "test.echo", applicationID: targetApplication)
+        )
         let status = try await connection.open(
             RemoteSystemConnectionRequest(
                 host: "127.0.0.1",
                 port: port,
-                configuration: household.configuration("test.caller")
+                configuration: loopbackSystem.configuration("test.caller")
             )
         )
         if status == .success {
-            let answer = try await connection.send(["a": 1]).get()
-            #expect(answer == ["echo": ["a": 1]])
+            let response = try await connection.send(["a": 1]).get()
+            #expect(response == ["echo": ["a": 1]])
             await connection.close()
         }
         return (status, connection.openError)
@@ -87,12 +90,12 @@ import Testing
 
     /// The machine at a port, with an application that runs there. What does not answer within two seconds is left out, as
     /// where all of this stands still for as long; then it is asked again.
-    private func find(_ application: String, _ household: Household, port: Int) async throws -> RemoteSystem {
+    private func find(_ application: String, _ loopbackSystem: LoopbackSystem, port: Int) async throws -> RemoteSystem {
         func ask() async throws -> RemoteSystem {
             try await RemoteSystem.find(
                 host: "127.0.0.1",
                 port: port,
-                configuration: household.configuration("test.caller")
+                configuration: loopbackSystem.configuration("test.caller")
             )
         }
         var system = try await ask()
@@ -104,17 +107,17 @@ import Testing
     func `an application is listed before it runs, started once for all callers, and then runs (R-20, R-26, X-34)`()
         async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let applications = Mutex<[Task<Void, any Error>]>([])
-            let configuration = household.configuration("test.player")
+            let configuration = loopbackSystem.configuration("test.player")
             let installation = Installation([Self.player()]) { _ in
                 let host = RemoteSystemHost(configuration, services: [WatchAndTalkTests.echo])
                 applications.withLock { $0.append(Task { try await host.run() }) }
             }
-            let watcher = household.watcher()
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            try await self.withMachine(household, installation) { host in
+            try await self.withMachine(loopbackSystem, installation) { host in
                 let system = try await recorder.added()
                 let listed = try #require(system.application("test.player"))
                 #expect(!listed.isRunning)
@@ -125,8 +128,10 @@ import Testing
 
                 let port = try await host.port
                 try await withThrowingTaskGroup(of: AppServiceConnectionStatus.self) { group in
-                    for package in ["test.player", nil, "test.player"] {
-                        group.addTask { try await self.call(household, port: port, package: package).0 }
+                    for targetApplication in ["test.player", nil, "test.player"] {
+                        group.addTask {
+                            try await self.call(loopbackSystem, port: port, targetApplication: targetApplication).0
+                        }
                     }
                     for try await status in group { #expect(status == .success) }
                 }
@@ -139,8 +144,8 @@ import Testing
                 #expect(running.applications.map(\.id) == ["test.machine", "test.player"])
                 #expect(watcher.systems.count == 1)
                 // Found through the list, too, and without another start.
-                let answer = try await listed.withAppService("test.echo") { try await $0.send([:]).get() }
-                #expect(answer == ["echo": [:]])
+                let response = try await listed.withAppService("test.echo") { try await $0.send([:]).get() }
+                #expect(response == ["echo": [:]])
                 #expect(installation.starts.withLock { $0.count } == 1)
             }
             for application in applications.withLock({ $0 }) {
@@ -151,15 +156,15 @@ import Testing
         }
     }
 
-    @Test func `an application that does not start is told at once, with why (X-21: 2)`() async throws {
+    @Test func `an application that does not start is reported at once, with why (X-21: 2)`() async throws {
         struct Broken: Error, CustomStringConvertible { var description: String { "its disk is full." } }
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let installation = Installation([Self.player()]) { _ in throw Broken() }
-            try await self.withMachine(household, installation) { host in
+            try await self.withMachine(loopbackSystem, installation) { host in
                 let port = try await host.port
                 let began = ContinuousClock.now
                 for _ in 0..<2 {
-                    let (status, error) = try await self.call(household, port: port)
+                    let (status, error) = try await self.call(loopbackSystem, port: port)
                     #expect(status == .appUnavailable)
                     #expect(error?.message.contains("its disk is full.") == true)
                     #expect(error?.canRetry == true)
@@ -173,13 +178,13 @@ import Testing
         }
     }
 
-    @Test func `an application that never comes up is given up at the deadline, and who started it is told (R-26)`()
+    @Test func `an application that never comes up is given up at the deadline, and who started it is reported (R-26)`()
         async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let installation = Installation([Self.player()]) { _ in }
-            try await self.withMachine(household, installation, startTimeout: .milliseconds(200)) { host in
-                let (status, error) = try await self.call(household, port: try await host.port)
+            try await self.withMachine(loopbackSystem, installation, startTimeout: .milliseconds(200)) { host in
+                let (status, error) = try await self.call(loopbackSystem, port: try await host.port)
                 #expect(status == .appUnavailable)
                 #expect(error?.message.contains("did not come up within") == true)
                 #expect(installation.late.withLock { $0 } == ["test.player"])
@@ -189,17 +194,17 @@ import Testing
 
     @Test func `what is not installed, and services that it does not offer, are refused without a start`() async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             var other = Self.player()
             other.services = []
             let installation = Installation([other]) { _ in }
-            try await self.withMachine(household, installation) { host in
+            try await self.withMachine(loopbackSystem, installation) { host in
                 let port = try await host.port
-                let found11 = try await self.call(household, port: port).0
+                let found11 = try await self.call(loopbackSystem, port: port).0
                 #expect(found11 == .appServiceUnavailable)
-                let found12 = try await self.call(household, port: port, package: "test.nothing").0
+                let found12 = try await self.call(loopbackSystem, port: port, targetApplication: "test.nothing").0
                 #expect(found12 == .appNotInstalled)
-                let found13 = try await self.call(household, port: port, package: nil).0
+                let found13 = try await self.call(loopbackSystem, port: port, targetApplication: nil).0
                 #expect(found13 == .appServiceUnavailable)
                 #expect(installation.starts.withLock { $0.isEmpty })
             }
@@ -207,30 +212,30 @@ import Testing
     }
 
     @Test func `an application that runs and is not installed is referred to as well`() async throws {
-        try await Household.with { household in
-            try await self.withMachine(household, Installation([]) { _ in }) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await self.withMachine(loopbackSystem, Installation([]) { _ in }) { host in
                 let port = try await host.port
-                try await household.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
+                try await loopbackSystem.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
                     _ = try await player.port
-                    let found14 = try await self.call(household, port: port).0
+                    let found14 = try await self.call(loopbackSystem, port: port).0
                     #expect(found14 == .success)
                 }
             }
         }
     }
 
-    @Test func `a watcher lists what runs unannounced, from when it starts until it ends (R-19, R-20)`() async throws {
-        try await Household.with { household in
-            let watcher = household.watcher()
+    @Test func `a watcher lists what runs unadvertised, from when it starts until it ends (R-19, R-20)`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            try await self.withMachine(household, Installation([Self.player()]) { _ in }) { _ in
+            try await self.withMachine(loopbackSystem, Installation([Self.player()]) { _ in }) { _ in
                 _ = try await recorder.added()
                 var options = RemoteSystemHost.Options()
                 options.isDiscoverable = false
                 options.attributes = ["room": "attic"]
                 let host = RemoteSystemHost(
-                    household.configuration("test.quiet"),
+                    loopbackSystem.configuration("test.quiet"),
                     services: [WatchAndTalkTests.echo],
                     options: options
                 )
@@ -241,8 +246,8 @@ import Testing
                 }
                 #expect(quiet.isRunning)
                 #expect(quiet.attributes == ["room": "attic"])
-                let answer = try await quiet.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
-                #expect(answer == ["echo": ["n": 1]])
+                let response = try await quiet.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
+                #expect(response == ["echo": ["n": 1]])
                 // Pushed, as by one that is announced.
                 try await host.update(attributes: ["room": "cellar"])
                 try await until { watcher.systems.first?.application("test.quiet")?.attributes == ["room": "cellar"] }
@@ -256,29 +261,29 @@ import Testing
     }
 
     @Test func `by the machine's address, what runs is known to run, installed or not (R-19, R-20)`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let idle = InstalledApplication(id: "test.idle", displayName: "Idle")
             let ill = InstalledApplication(id: "test.ill", displayName: "Ill")
             let installation = Installation([Self.player(), idle, ill]) { _ in }
-            let running = RunningApplications(stateDirectory: household.directory)
-            try await self.withMachine(household, installation) { host in
+            let running = RunningApplications(stateDirectory: loopbackSystem.directory)
+            try await self.withMachine(loopbackSystem, installation) { host in
                 let port = try await host.port
                 // They run, and nobody answers there.
                 let notes = try ["test.ill", "test.ghost"].map {
                     try running.note(RunningApplication(application: $0, port: 1, pid: 7))
                 }
-                try await household.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
+                try await loopbackSystem.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
                     _ = try await player.port
-                    try await household.withHost(
+                    try await loopbackSystem.withHost(
                         [AppService("test.own") { $0.message }],
                         application: "test.embedded",
                         attributes: ["room": "attic"]
                     ) { embedded in
                         _ = try await embedded.port
-                        let system = try await self.find("test.embedded", household, port: port)
-                        let told = system.applications.map { "\($0.id) \($0.isRunning)" }
+                        let system = try await self.find("test.embedded", loopbackSystem, port: port)
+                        let reported = system.applications.map { "\($0.id) \($0.isRunning)" }
                         #expect(
-                            told == [
+                            reported == [
                                 "test.embedded true", "test.idle false", "test.ill true", "test.machine true",
                                 "test.player true",
                             ]
@@ -286,10 +291,10 @@ import Testing
                         #expect(system.application("test.ill")?.displayName == "Ill")
                         let application = try #require(system.application("test.embedded"))
                         #expect(application.attributes == ["room": "attic"])
-                        let answer = try await application.withAppService("test.own") {
+                        let response = try await application.withAppService("test.own") {
                             try await $0.send(["n": 1]).get()
                         }
-                        #expect(answer == ["n": 1])
+                        #expect(response == ["n": 1])
                         let connection = AppServiceConnection(to: AppServiceDescription(name: "test.own"))
                         let status = try await connection.open(RemoteSystemConnectionRequest(system: system))
                         #expect(status == .success)
@@ -305,14 +310,18 @@ import Testing
     @Test func `by the machine's address, an application that runs and is not installed is launched (R-17, R-18)`()
         async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             var options = RemoteSystemHost.Options()
             options.launchURIProvider = LaunchURIHandler(schemes: ["attic"]) { _ in .opened }
-            let embedded = RemoteSystemHost(household.configuration("test.embedded"), services: [], options: options)
+            let embedded = RemoteSystemHost(
+                loopbackSystem.configuration("test.embedded"),
+                services: [],
+                options: options
+            )
             let running = Task { try await embedded.run() }
             _ = try await embedded.port
-            try await self.withMachine(household, Installation([]) { _ in }) { host in
-                let system = try await self.find("test.embedded", household, port: try await host.port)
+            try await self.withMachine(loopbackSystem, Installation([]) { _ in }) { host in
+                let system = try await self.find("test.embedded", loopbackSystem, port: try await host.port)
                 let result = try await RemoteLauncher().launchURI("attic:light", with: .system(system))
                 #expect(result.status == .success)
                 #expect(result.applicationID == "test.embedded")
@@ -322,7 +331,7 @@ import Testing
         }
     }
 
-    @Test func `of what runs, a description tells as many as are read of it`() throws {
+    @Test func `of what runs, a description reports as many as are read of it`() throws {
         var description = SystemDescription(
             displayName: "atlas",
             kind: .desktop,
@@ -333,7 +342,7 @@ import Testing
         #expect(description.valueSet["Running"] == nil)
         description.running = (1...300).map { "test.\($0)" }
         let read = try #require(SystemDescription(description.valueSet))
-        #expect(read.running == Array(description.running.prefix(SystemDescription.mostRunning)))
+        #expect(read.running == Array(description.running.prefix(SystemDescription.maxRunning)))
         var message = description.valueSet
         message["Running"] = ["", .string(String(repeating: "x", count: 257)), 7, "test.good"]
         #expect(SystemDescription(message)?.running == ["test.good"])
@@ -344,7 +353,7 @@ import Testing
     private func hello(_ service: String, from caller: String = "test.caller") -> Hello {
         Hello(
             service: service,
-            package: "test.player",
+            targetApplication: "test.player",
             application: caller,
             limits: PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
         )

@@ -213,7 +213,7 @@ import Testing
         #expect(machine.opened(now: Self.start) == .stay(release: [2, 4]))
     }
 
-    @Test func `what waits is told when it is closed or given up, and what comes later at once`() {
+    @Test func `what waits is reported when it is closed or given up, and what comes later at once`() {
         var (closed, over, idle) = (Self.started(), Self.started(), Machine(policy: Self.policy))
         _ = closed.wait(1)
         #expect(closed.close() == [1])

@@ -21,7 +21,7 @@ import Testing
 
     /// A connection to an address, started.
     static func connection(
-        _ household: Household,
+        _ loopbackSystem: LoopbackSystem,
         port: Int,
         policy: ReconnectionPolicy = Self.quick,
         service: AppServiceDescription = Self.description
@@ -29,7 +29,7 @@ import Testing
         let request = RemoteSystemConnectionRequest(
             host: "127.0.0.1",
             port: port,
-            configuration: household.configuration("test.caller")
+            configuration: loopbackSystem.configuration("test.caller")
         )
         let connection = LongLivedConnection(to: service, request, policy: policy)
         try connection.start()
@@ -42,20 +42,22 @@ import Testing
         _ message: ValueSet,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let answer = try await connection.send(message).get()
-        #expect(answer == message, sourceLocation: sourceLocation)
+        let response = try await connection.send(message).get()
+        #expect(response == message, sourceLocation: sourceLocation)
     }
 
     // MARK: Coming back
 
-    @Test func `a host that is restarted on another port is found there, and every transition is told`() async throws {
-        try await Household.with { household in
-            let watcher = household.watcher()
+    @Test func `a host that is restarted on another port is found there, and every transition is reported`()
+        async throws
+    {
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             let states = StateRecorder()
             let kept = Mutex<LongLivedConnection?>(nil)
-            try await household.withHost([Self.echo]) { _ in
+            try await loopbackSystem.withHost([Self.echo]) { _ in
                 let system = try await recorder.added()
                 let connection = LongLivedConnection(
                     to: Self.description,
@@ -71,7 +73,7 @@ import Testing
             let before = try await states.waited()
             #expect(before.first == "connecting")
             #expect(before.contains("connected"))
-            try await household.withHost([Self.echo]) { _ in
+            try await loopbackSystem.withHost([Self.echo]) { _ in
                 try await Self.exchange(connection, ["n": 2])
                 // It is told before anything is sent.
                 #expect(states.names.count { $0 == "connected" } == 2)
@@ -84,12 +86,12 @@ import Testing
     }
 
     @Test func `a request for an application is found again by that application`() async throws {
-        try await Household.with { household in
-            let watcher = household.watcher()
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             let kept = Mutex<LongLivedConnection?>(nil)
-            try await household.withHost([Self.echo], application: "test.player") { _ in
+            try await loopbackSystem.withHost([Self.echo], application: "test.player") { _ in
                 let application = try #require(try await recorder.added().application("test.player"))
                 let request = RemoteSystemConnectionRequest(application: application)
                 let connection = LongLivedConnection(to: Self.description, request, policy: Self.quick)
@@ -100,8 +102,8 @@ import Testing
             let connection = try #require(kept.withLock { $0 })
             // Another application with the same service is not the one that was meant.
             let other = AppService("test.echo") { _ in throw AppServiceFailure("This is another application.") }
-            try await household.withHost([other], application: "test.other") { _ in
-                try await household.withHost([Self.echo], application: "test.player") { _ in
+            try await loopbackSystem.withHost([other], application: "test.other") { _ in
+                try await loopbackSystem.withHost([Self.echo], application: "test.player") { _ in
                     try await Self.exchange(connection, ["n": 2])
                 }
             }
@@ -111,10 +113,10 @@ import Testing
     }
 
     @Test func `a connection that the host drops is there again, at the same address`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper()
-            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
-                let connection = try Self.connection(household, port: try await host.port)
+            try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(loopbackSystem, port: try await host.port)
                 for number in 1...3 {
                     try await Self.exchange(connection, ["n": .integer(Int64(number))])
                     await dropper.drop()
@@ -134,12 +136,12 @@ import Testing
             wasFirst.withLock { $0 = $0 ?? hasHeard.withLock { $0 } }
             return request.message
         }
-        try await Household.with { household in
-            try await household.withHost([service]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([service]) { host in
                 let request = RemoteSystemConnectionRequest(
                     host: "127.0.0.1",
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
                 let connection = LongLivedConnection(to: Self.description, request)
                 connection.onStateChanged { state in
@@ -166,17 +168,21 @@ import Testing
     }
 
     @Test func `a connection to a host that is not there yet is made when it is`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let port = try HeldPort()
-            let connection = try Self.connection(household, port: port.number)
+            let connection = try Self.connection(loopbackSystem, port: port.number)
             async let response = connection.send(["n": 1])
             try await until { if case .waiting = connection.state { true } else { false } }
             var options = RemoteSystemHost.Options()
             options.port = port.number
-            let host = RemoteSystemHost(household.configuration("test.host"), services: [Self.echo], options: options)
+            let host = RemoteSystemHost(
+                loopbackSystem.configuration("test.host"),
+                services: [Self.echo],
+                options: options
+            )
             let running = Task { try await host.run() }
-            let answer = try await response.get()
-            #expect(answer == ["n": 1])
+            let message = try await response.get()
+            #expect(message == ["n": 1])
             withExtendedLifetime(port) {}
             await connection.close()
             running.cancel()
@@ -188,10 +194,10 @@ import Testing
 
     @Test func `a request that was under way when the connection was lost is not sent again, and says so`() async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper(drops: 1)
-            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
-                let connection = try Self.connection(household, port: try await host.port)
+            try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(loopbackSystem, port: try await host.port)
                 let response = try await connection.send(["n": 1])
                 #expect(response.status == .unknown)
                 #expect(response.error?.outcome == .unknown)
@@ -203,10 +209,10 @@ import Testing
     }
 
     @Test func `a request that may be repeated is sent again, carried out once, and answered`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper(drops: 1)
-            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
-                let connection = try Self.connection(household, port: try await host.port)
+            try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(loopbackSystem, port: try await host.port)
                 let response = try await connection.send(["n": 1], retry: .idempotent)
                 #expect(response.message == ["n": 1])
                 #expect(dropper.opened == 2)
@@ -217,13 +223,13 @@ import Testing
         }
     }
 
-    @Test func `a repeated request that gets no answer in the end is unknown, not unsent`() async throws {
-        try await Household.with { household in
+    @Test func `a repeated request that gets no response in the end is unknown, not unsent`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
             var slow = ReconnectionPolicy()
             slow.firstDelay = .seconds(30)
             let dropper = Dropper(drops: 2)
-            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
-                let connection = try Self.connection(household, port: try await host.port, policy: slow)
+            try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
+                let connection = try Self.connection(loopbackSystem, port: try await host.port, policy: slow)
                 try await Self.exchange(connection, ["n": 1])
                 let response = try await connection.send(["n": 2], timeout: .milliseconds(500), retry: .idempotent)
                 #expect(response.status == .unknown)
@@ -239,21 +245,21 @@ import Testing
     // MARK: Waiting, and its ends
 
     @Test func `a request for which there is no connection by its deadline was not sent`() async throws {
-        try await Household.with { household in
-            let connection = try Self.connection(household, port: 1)
+        try await LoopbackSystem.with { loopbackSystem in
+            let connection = try Self.connection(loopbackSystem, port: 1)
             let response = try await connection.send([:], timeout: .milliseconds(50))
             #expect(response.status == .remoteSystemUnavailable)
-            #expect(response.error?.outcome == .notCarriedOut)
+            #expect(response.error?.outcome == .notExecuted)
             #expect(response.error?.code == .deadlineExceeded)
             await connection.close()
         }
     }
 
     @Test func `a request that is cancelled while it waits leaves`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             var policy = Self.quick
             policy.waitingRequests = 1
-            let connection = try Self.connection(household, port: 1, policy: policy)
+            let connection = try Self.connection(loopbackSystem, port: 1, policy: policy)
             // Runs up to where it waits before this goes on.
             let waiting = Task.immediate { try await connection.send([:]) }
             let more = try await connection.send([:], timeout: .milliseconds(1))
@@ -267,8 +273,8 @@ import Testing
     }
 
     @Test func `closing ends what waits, and the states`() async throws {
-        try await Household.with { household in
-            let connection = try Self.connection(household, port: 1)
+        try await LoopbackSystem.with { loopbackSystem in
+            let connection = try Self.connection(loopbackSystem, port: 1)
             let states = connection.states
             async let response = connection.send([:])
             try await until { if case .waiting = connection.state { true } else { false } }
@@ -285,10 +291,10 @@ import Testing
     }
 
     @Test func `a bound on attempts ends in giving up, with the reason`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             var policy = Self.quick
             policy.attempts = 2
-            let connection = try Self.connection(household, port: 1, policy: policy)
+            let connection = try Self.connection(loopbackSystem, port: 1, policy: policy)
             let response = try await connection.send([:])
             #expect(response.status == .remoteSystemUnavailable)
             #expect(response.error?.code == .unreachable)
@@ -298,9 +304,9 @@ import Testing
     }
 
     @Test func `a system that does not let us in is not asked again`() async throws {
-        try await Household.with { household in
-            try await Household.with { strangers in
-                try await household.withHost([Self.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await LoopbackSystem.with { strangers in
+                try await loopbackSystem.withHost([Self.echo]) { host in
                     let connection = try Self.connection(strangers, port: try await host.port)
                     let states = StateRecorder()
                     connection.onStateChanged { states.record($0) }
@@ -313,10 +319,10 @@ import Testing
     }
 
     @Test func `a connection that nobody holds any more ends`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper()
-            try await household.withHost([AppService("test.echo", provider: dropper)]) { host in
-                var connection: LongLivedConnection? = try Self.connection(household, port: try await host.port)
+            try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
+                var connection: LongLivedConnection? = try Self.connection(loopbackSystem, port: try await host.port)
                 _ = try await connection?.send([:])
                 connection = nil
                 try await until { dropper.closed == 1 }
@@ -326,11 +332,11 @@ import Testing
     }
 
     @Test func `misuse is refused: a second start, and a request before the first`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let request = RemoteSystemConnectionRequest(
                 host: "127.0.0.1",
                 port: 1,
-                configuration: household.configuration("test.caller")
+                configuration: loopbackSystem.configuration("test.caller")
             )
             let connection = LongLivedConnection(to: Self.description, request)
             let early = await #expect(throws: RemoteSystemError.self) { try await connection.send([:]) }

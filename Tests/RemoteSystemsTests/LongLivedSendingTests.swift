@@ -47,10 +47,10 @@ import Testing
         }
     }
 
-    @Test func `messages and answers of types of one's own go over it (R-36)`() async throws {
+    @Test func `messages and responses of types of one's own go over it (R-36)`() async throws {
         try await Self.with(AppService("test.echo") { $0.message }) { connection, _ in
-            let answer: Dim = try await connection.send(Dim(level: 0.5))
-            #expect(answer == Dim(level: 0.5))
+            let response: Dim = try await connection.send(Dim(level: 0.5))
+            #expect(response == Dim(level: 0.5))
             let error = await #expect(throws: RemoteSystemError.self) {
                 _ = try await connection.send(Dim(level: 1), expecting: [String: String].self, retry: .idempotent)
             }
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `cancelling a send tells the service to stop, and the connection goes on`() async throws {
+    @Test func `cancelling a send reports the service to stop, and the connection goes on`() async throws {
         let wasCancelled = Flag()
         try await Self.with(Self.slow(wasCancelled)) { connection, stage in
             let sending = Task(executorPreference: stage.taskExecutor) { try await connection.send([:]) }

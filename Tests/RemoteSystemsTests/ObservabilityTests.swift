@@ -54,8 +54,8 @@ import Testing
             guard request.inputData == nil else { throw Unexpected(description: secret) }
             return .opened
         }
-        try await Household.with { household in
-            var (hosting, calling) = (household, household)
+        try await LoopbackSystem.with { loopbackSystem in
+            var (hosting, calling) = (loopbackSystem, loopbackSystem)
             hosting.logger = Self.logger(hostLog)
             calling.logger = Self.logger(callerLog)
             let caller = calling
@@ -98,7 +98,7 @@ import Testing
 
     // MARK: Metrics
 
-    @Test func `a host counts and times what it answers, by service and outcome (R-14)`() async throws {
+    @Test func `a host counts and times what it responses, by service and outcome (R-14)`() async throws {
         let metrics = Self.metrics
         let name = "test.counted-\(UUID())"
         let service = AppService(name, schema: .full) { request in
@@ -106,10 +106,10 @@ import Testing
             try await Task.sleep(for: .milliseconds(20))
             return [:]
         }
-        try await Household.with { household in
-            try await household.withHost([service]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([service]) { host in
                 for _ in 0..<2 {
-                    let (connection, _) = try await Loopback.connect(household, host, Self.description(name))
+                    let (connection, _) = try await Loopback.connect(loopbackSystem, host, Self.description(name))
                     for isOK in [true, false, true] {
                         _ = try await connection.send(["ok": .bool(isOK)])
                     }

@@ -10,22 +10,22 @@ import Testing
 @Suite struct WatchAndTalkTests {
     static let echo = AppService("test.echo") { ["echo": .dictionary($0.message)] }
 
-    @Test func `a host is added, answers, and is removed (R-03, R-06, R-08, R-10, R-13, R-40)`() async throws {
-        try await Household.with { household in
-            let watcher = household.watcher()
+    @Test func `a host is added, responses, and is removed (R-03, R-06, R-08, R-10, R-13, R-40)`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            try await household.withHost([Self.echo]) { _ in
+            try await loopbackSystem.withHost([Self.echo]) { _ in
                 let system = try await recorder.added()
                 #expect(system.status == .available)
                 #expect(system.isLocal)
                 #expect(system.platform == .linux)
                 let application = try #require(system.application("test.host"))
                 #expect(application.services.map(\.name) == ["test.echo"])
-                let answer = try await application.withAppService("test.echo") { connection in
+                let response = try await application.withAppService("test.echo") { connection in
                     try await connection.send(["Type": "ping"]).get()
                 }
-                #expect(answer == ["echo": ["Type": "ping"]])
+                #expect(response == ["echo": ["Type": "ping"]])
             }
             _ = try await recorder.removed()
             await watcher.stop()
@@ -91,8 +91,8 @@ import Testing
     func `attributes that watchers would leave out are refused where they are set`(
         _ attributes: [String: String]
     ) async throws {
-        try await Household.with { household in
-            try await household.withHost([Self.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.echo]) { host in
                 let error = await #expect(throws: RemoteSystemError.self) {
                     try await host.update(attributes: attributes)
                 }
@@ -100,7 +100,7 @@ import Testing
             }
             var options = RemoteSystemHost.Options()
             options.attributes = attributes
-            let host = RemoteSystemHost(household.configuration("test.host"), services: [], options: options)
+            let host = RemoteSystemHost(loopbackSystem.configuration("test.host"), services: [], options: options)
             let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
             #expect(error?.code == .misuse)
         }
@@ -119,12 +119,12 @@ import Testing
     }
 
     @Test func `the body of withAppService stays on one thread`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Self.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.echo]) { host in
                 let request = RemoteSystemConnectionRequest(
                     host: "127.0.0.1",
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
                 try await AppServiceConnection.with(AppServiceDescription(name: "test.echo"), request) { connection in
                     // The body starts where its caller is and moves when it first waits, which it need not for an answer
@@ -150,7 +150,8 @@ import Testing
         await stage.stop()
     }
 
-    @Test func `nothing is told after a watcher was stopped, and starting it again tells everything anew (R-11, R-12)`()
+    @Test
+    func `nothing is reported after a watcher was stopped, and starting it again reports everything anew (R-11, R-12)`()
         async throws
     {
         try await DiscoveryStage.with { stage in

@@ -17,17 +17,18 @@ import Testing
         return description
     }
 
-    static func machine(running: [String], installed: [String] = []) throws -> (Rules.Machine, told: [String]) {
+    static func machine(running: [String], installed: [String] = []) throws -> (Rules.Machine, reported: [String]) {
         var machine = try Rules.machine()
         _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal)
         _ = machine.connected("a", to: try #require(Rules.speaker))
-        let told = machine.described("a", Self.daemon(running: running, installed: installed)).texts
-        return (machine, told)
+        let reported = machine.described("a", Self.daemon(running: running, installed: installed)).texts
+        return (machine, reported)
     }
 
-    @Test func `what a host says to run is asked through it, and listed once it has told what it is (R-19)`() throws {
-        var (machine, told) = try Self.machine(running: ["x"])
-        #expect(told == ["connect >x@a to 10.0.0.2:4000", "added Living room [host]"])
+    @Test func `what a host says to run is asked through it, and listed once it has reported what it is (R-19)`() throws
+    {
+        var (machine, reported) = try Self.machine(running: ["x"])
+        #expect(reported == ["connect >x@a to 10.0.0.2:4000", "added Living room [host]"])
         let referral = try #require(machine.referral(of: ">x@a"))
         #expect(referral.application == "x")
         #expect(referral.system == Rules.speaker)
@@ -49,15 +50,15 @@ import Testing
         #expect(failed == ["enumeration completed"])
     }
 
-    @Test func `what is announced is not asked a second time, and let go where it was (R-20)`() throws {
+    @Test func `what is advertised is not asked a second time, and let go where it was (R-20)`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         let speaker = try #require(Rules.speaker)
         _ = machine.connected(">x@a", to: speaker)
         _ = machine.described(">x@a", Rules.description(application: "x"))
         _ = machine.seen("b", endpoints: [Rules.other], by: .proximal)
         _ = machine.connected("b", to: speaker)
-        let told = machine.described("b", Rules.description(application: "x")).texts
-        #expect(told == ["disconnect >x@a", "updated Living room [host, x]"])
+        let reported = machine.described("b", Rules.description(application: "x")).texts
+        #expect(reported == ["disconnect >x@a", "updated Living room [host, x]"])
         #expect(!machine.knows(">x@a"))
         #expect(machine.described("a", Self.daemon(running: ["x"])).texts == [])
     }
@@ -68,16 +69,16 @@ import Testing
         var (machine, _) = try Self.machine(running: ["x", "y"])
         _ = machine.connected(">y@a", to: try #require(Rules.speaker))
         _ = machine.described(">y@a", Rules.description(application: "y"))
-        let told = machine.described("a", Self.daemon(running: [])).texts
-        #expect(Set(told) == ["disconnect >x@a", "doubt >y@a"])
+        let reported = machine.described("a", Self.daemon(running: [])).texts
+        #expect(Set(reported) == ["disconnect >x@a", "doubt >y@a"])
         #expect(!machine.knows(">x@a"))
     }
 
     @Test func `when a host is gone, so is what only it could lead to`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
-        let told = machine.lost("a", orderly: true, now: Rules.start).texts
-        #expect(told.contains("disconnect >x@a"))
+        let reported = machine.lost("a", orderly: true, now: Rules.start).texts
+        #expect(reported.contains("disconnect >x@a"))
         #expect(!machine.knows(">x@a"))
     }
 
@@ -86,10 +87,10 @@ import Testing
         _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
         #expect(machine.nextWakeUp.map { $0 > Rules.start } == true)
         #expect(machine.tick(now: Rules.start + .seconds(1)).texts == ["connect >x@a to 10.0.0.2:4000"])
-        #expect(machine.untold.isEmpty)
+        #expect(machine.unreported.isEmpty)
     }
 
-    @Test func `another application at the end of the way tells nothing of the one that was meant`() throws {
+    @Test func `another application at the end of the way reports nothing of the one that was meant`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         _ = machine.connected(">x@a", to: try #require(Rules.speaker))
         #expect(machine.described(">x@a", Rules.description(application: "z")).texts == [])

@@ -21,7 +21,7 @@ import Testing
         Machine(
             filters: filters,
             ownSystem: try #require(own),
-            origin: LocalSystem(RemoteSystemsConfiguration(applicationID: "test")),
+            origin: AccountContext(RemoteSystemsConfiguration(applicationID: "test")),
             sources: sources,
             enumerationEnds: start + .seconds(2)
         )
@@ -75,7 +75,7 @@ import Testing
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
     }
 
-    @Test func `one that moves is told once as updated, with where it is now (X-34)`() throws {
+    @Test func `one that moves is reported once as updated, with where it is now (X-34)`() throws {
         var machine = try Self.connected()
         var texts = machine.unseen("a").texts
         texts += machine.seen("a", endpoints: [Self.other], by: .proximal).texts
@@ -133,28 +133,28 @@ import Testing
         var machine = try Self.machine()
         func fail(_ refusal: String?) -> String? {
             _ = machine.failed("a", isAuthentic: true, refusal: refusal, now: Self.start, jitter: 0.5)
-            return machine.untold.first?.refusal
+            return machine.unreported.first?.refusal
         }
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
-        #expect(machine.untold.first?.refusal == nil)
+        #expect(machine.unreported.first?.refusal == nil)
         #expect(fail("Full.") == "Full.")
         _ = machine.tick(now: Self.start + .seconds(40))
-        #expect(machine.untold.first?.refusal == "Full.")
+        #expect(machine.unreported.first?.refusal == "Full.")
         #expect(fail(nil) == nil)
         #expect(fail("Full.") == "Full.")
         // Let in, and out again.
         _ = machine.connected("a", to: try #require(Self.speaker))
         _ = machine.described("a", Self.description())
-        #expect(machine.untold.isEmpty)
+        #expect(machine.unreported.isEmpty)
         _ = machine.lost("a", orderly: true, now: Self.start)
-        #expect(machine.untold.map(\.endpoint) == [Self.endpoint] && machine.untold.first?.refusal == nil)
+        #expect(machine.unreported.map(\.endpoint) == [Self.endpoint] && machine.unreported.first?.refusal == nil)
         // A stranger's words are not passed on.
         _ = machine.seen("b", endpoints: [Self.other], by: .proximal, isAnonymous: true)
         _ = machine.failed("b", isAuthentic: true, refusal: "Pay.", now: Self.start, jitter: 0.5)
-        #expect(machine.untold.allSatisfy { $0.refusal == nil })
+        #expect(machine.unreported.allSatisfy { $0.refusal == nil })
     }
 
-    @Test func `a diagnosis that announces itself for a moment is no system and no application`() throws {
+    @Test func `a diagnosis that advertises itself for a moment is no system and no application`() throws {
         var machine = try Self.machine()
         let (speaker, television) = (try #require(Self.speaker), try #require(Self.television))
         for (instance, system) in [("a", speaker), ("b", television), ("c", speaker)] {
@@ -163,10 +163,10 @@ import Testing
         }
         #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
         for instance in ["b", "c"] {
-            let told = machine.described(instance, Self.description(application: "remote-systems.diagnosis")).texts
-            #expect(told == [])
+            let reported = machine.described(instance, Self.description(application: "remote-systems.diagnosis")).texts
+            #expect(reported == [])
         }
-        #expect(machine.untold.isEmpty && machine.excluded.isEmpty)
+        #expect(machine.unreported.isEmpty && machine.excluded.isEmpty)
         #expect(machine.lost("b", orderly: true, now: Self.start).texts == [])
         #expect(machine.lost("c", orderly: false, now: Self.start).texts == ["connect c to 10.0.0.2:4000"])
         #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
@@ -187,7 +187,7 @@ import Testing
         )
     }
 
-    @Test func `a system that comes back at once is not told as removed`() throws {
+    @Test func `a system that comes back at once is not reported as removed`() throws {
         var machine = try Self.connected()
         _ = machine.lost("a", orderly: false, now: Self.start)
         _ = machine.connected("a", to: try #require(Self.speaker))
@@ -213,7 +213,7 @@ import Testing
         #expect(machine.tick(now: Self.start + .seconds(60)).texts.filter { $0.hasPrefix("connect") } == [])
     }
 
-    @Test func `a process that goes by a new name is connected to once, and its endpoints are told once`() throws {
+    @Test func `a process that goes by a new name is connected to once, and its endpoints are reported once`() throws {
         var machine = try Self.connected()
         let speaker = try #require(Self.speaker)
         _ = machine.seen("b", endpoints: [Self.endpoint], by: .proximal)
@@ -224,14 +224,14 @@ import Testing
         #expect(machine.lost("b", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
     }
 
-    @Test func `what is beyond the limit is left out, and that is told once`() throws {
+    @Test func `what is beyond the limit is left out, and that is reported once`() throws {
         var machine = try Self.machine()
-        for number in 0..<Machine.mostInstances {
+        for number in 0..<Machine.maxInstances {
             _ = machine.seen("\(number)", endpoints: [Self.endpoint], by: .proximal)
         }
-        let told = machine.seen("one more", endpoints: [Self.endpoint], by: .proximal).texts
-        #expect(told.count == 1)
-        #expect(told.first?.hasPrefix("error More than 4096") == true)
+        let reported = machine.seen("one more", endpoints: [Self.endpoint], by: .proximal).texts
+        #expect(reported.count == 1)
+        #expect(reported.first?.hasPrefix("error More than 4096") == true)
         #expect(machine.seen("and another", endpoints: [Self.endpoint], by: .proximal).texts == [])
     }
 
@@ -253,7 +253,7 @@ import Testing
         #expect(waits == waits.sorted())
     }
 
-    @Test func `one that answers and is not of the account is left alone for minutes`() throws {
+    @Test func `one that responses and is not of the account is left alone for minutes`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.settled()
@@ -291,7 +291,7 @@ import Testing
         #expect(machine.tick(now: Self.start + .seconds(3)).texts == [])
     }
 
-    @Test func `a system that stops fitting the filters is told as removed (R-07)`() throws {
+    @Test func `a system that stops fitting the filters is reported as removed (R-07)`() throws {
         var machine = try Self.machine(filters: [.application("com.example.player"), .service("com.example.ping")])
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.connected("a", to: try #require(Self.speaker))
@@ -318,35 +318,36 @@ import Testing
     }
 
     @Test func `filters of one sort widen, filters of two sorts narrow (R-07, R-09, X-29)`() throws {
-        func told(_ filters: [RemoteSystemFilter], kind: RemoteSystemKind) throws -> [String] {
+        func reported(_ filters: [RemoteSystemFilter], kind: RemoteSystemKind) throws -> [String] {
             var machine = try Self.machine(filters: filters)
             _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
             _ = machine.connected("a", to: try #require(Self.speaker))
             return machine.described("a", Self.description(kind: kind)).texts
         }
-        #expect(try told([.kind(.desktop), .kind(.laptop)], kind: .laptop).count == 1)
-        #expect(try told([.kind(.desktop), .kind(.laptop)], kind: .tablet).isEmpty)
-        #expect(try told([.kind(.desktop), .platform(.windows)], kind: .desktop).isEmpty)
+        #expect(try reported([.kind(.desktop), .kind(.laptop)], kind: .laptop).count == 1)
+        #expect(try reported([.kind(.desktop), .kind(.laptop)], kind: .tablet).isEmpty)
+        #expect(try reported([.kind(.desktop), .platform(.windows)], kind: .desktop).isEmpty)
         #expect(
-            try told([.discoveryType(.any), .status(.available), .authorizationKind(.sameUser)], kind: .hub).count == 1
+            try reported([.discoveryType(.any), .status(.available), .authorizationKind(.sameUser)], kind: .hub).count
+                == 1
         )
-        #expect(try told([.discoveryType(.cloud)], kind: .hub).isEmpty)
-        #expect(try told([.authorizationKind(.anonymous)], kind: .hub).isEmpty)
-        #expect(try told([.remoteOnly], kind: .hub).count == 1)
-        #expect(try told([.localVisibility(.hideLocalApp)], kind: .hub).count == 1)
+        #expect(try reported([.discoveryType(.cloud)], kind: .hub).isEmpty)
+        #expect(try reported([.authorizationKind(.anonymous)], kind: .hub).isEmpty)
+        #expect(try reported([.remoteOnly], kind: .hub).count == 1)
+        #expect(try reported([.localVisibility(.hideLocalApp)], kind: .hub).count == 1)
     }
 
     @Test(arguments: [("test", false), ("com.example.player", true)])
     func `this machine is hidden when only the watching application is on it (X-29)`(
         application: String,
-        isTold: Bool
+        isReported: Bool
     ) throws {
-        for (kind, expected) in [(RemoteSystemLocalVisibilityKind.showAll, true), (.hideLocalApp, isTold)] {
+        for (kind, expected) in [(RemoteSystemLocalVisibilityKind.showAll, true), (.hideLocalApp, isReported)] {
             var machine = try Self.machine(filters: [.localVisibility(kind)])
             _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
             _ = machine.connected("a", to: try #require(Self.own))
-            let told = machine.described("a", Self.description(application: application)).texts
-            #expect(told.isEmpty != expected)
+            let reported = machine.described("a", Self.description(application: application)).texts
+            #expect(reported.isEmpty != expected)
         }
     }
 
@@ -415,8 +416,8 @@ import Testing
         var machine = try Self.connected()
         _ = machine.seen("x", endpoints: [Self.other], by: .proximal, isAnonymous: true)
         _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
-        let told = machine.described("x", Self.description("Bathroom", application: "evil"))
-        #expect(told.texts == [])
+        let reported = machine.described("x", Self.description("Bathroom", application: "evil"))
+        #expect(reported.texts == [])
     }
 
     static func connected() throws -> Machine {
@@ -444,7 +445,7 @@ extension [WatcherStateMachine<ContinuousClock.Instant>.Action] {
                 "connect \(instance) to \(endpoints.map { "\($0.host):\($0.port)" }.joined(separator: ","))"
             case .disconnect(let instance):
                 "disconnect \(instance)"
-            case .doubt(let instance):
+            case .probe(let instance):
                 "doubt \(instance)"
             case .emit(.added(let system)):
                 "added \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")

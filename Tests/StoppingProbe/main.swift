@@ -9,7 +9,7 @@ import RemoteSystems
 let arguments = CommandLine.arguments
 guard arguments.count == 2 else { fatalError("usage: stopping-probe STATE-DIRECTORY") }
 
-func tell(_ event: String) {
+func report(_ event: String) {
     if let data = try? JSONEncoder().encode(["event": event]) {
         FileHandle.standardOutput.write(data + Data("\n".utf8))
     }
@@ -22,9 +22,9 @@ let watcher = RemoteSystemWatcher(configuration)
 let events = watcher.events
 try await watcher.start()
 for await case .added in events { break }
-tell("added")
+report("added")
 try await Task.sleep(for: .seconds(3))
 await watcher.stop()
-tell("stopped")
+report("stopped")
 // Ended by a signal; bounded should that not come.
 try await Task.sleep(for: .seconds(120))

@@ -50,7 +50,7 @@ extension SystemTests {
                 let onB = try b.watch()
                 let start = Date()
                 let serving = try await a.serve()
-                let added = try await onB.told("added", a, within: .seconds(15))
+                let added = try await onB.reported("added", a, within: .seconds(15))
                 report("\(family), \(way): start of a serving process to added", [added.seconds(since: start)])
                 #expect(try await b.ping("alpha").answered == 3)
                 if let address {
@@ -59,7 +59,7 @@ extension SystemTests {
                 }
                 let end = Date()
                 await serving.stop()
-                #expect(try await onB.told("removed", a).seconds(since: end) < 1)
+                #expect(try await onB.reported("removed", a).seconds(since: end) < 1)
             }
         }
 
@@ -72,9 +72,9 @@ extension SystemTests {
                 let address = try #require(try await family.prepare(a, number: 1))
                 _ = try await family.prepare(b, number: 2)
                 let inviting = try a.command(["account", "invite"])
-                let uri = try #require(try await inviting.told("invitation").uri)
+                let uri = try #require(try await inviting.reported("invitation").uri)
                 #expect(uri.contains(address))
-                try await b.command(["account", "join", uri]).told("joined")
+                try await b.command(["account", "join", uri]).reported("joined")
                 #expect(try await inviting.exit() == 0)
             }
         }

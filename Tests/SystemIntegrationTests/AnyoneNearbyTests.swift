@@ -19,13 +19,13 @@ extension SystemTests {
                 let s = try await network.addMachine("stranger", state: try await Accounts.shared.stranger())
                 for machine in [a, b, s] { try await way.prepare(machine.host) }
                 let open = try a.command(["serve", "--anyone-nearby"])
-                try await open.told("ready", within: .seconds(15))
+                try await open.reported("ready", within: .seconds(15))
                 let closed = try a.command(["serve", "--port", "4711", "--application-id", "private"])
-                try await closed.told("ready", within: .seconds(15))
+                try await closed.reported("ready", within: .seconds(15))
 
                 // On: found by name and by id, told what is open, and answered.
                 let list = try s.command(["list", "--wait", "5", "--filter", "authorization=anonymous"])
-                let system = try await list.told("system", within: .seconds(15))
+                let system = try await list.reported("system", within: .seconds(15))
                 #expect(system.name == "alpha")
                 #expect(system.applications?.map(\.id) == ["remote-systems.command.serve"])
                 #expect(system.applications?.first?.services == ["remote-systems.ping"])
@@ -35,8 +35,8 @@ extension SystemTests {
                     #expect(status == 0 && lines.filter { $0.contains(#""reply""#) }.count == 3)
                 }
                 let call = ["call", "alpha", "--anyone-nearby"]
-                let (called, answer) = try await s.end(call + ["remote-systems.ping", "Type=ping"])
-                #expect(called == 0 && answer.contains { $0.contains(#""pong""#) })
+                let (called, response) = try await s.end(call + ["remote-systems.ping", "Type=ping"])
+                #expect(called == 0 && response.contains { $0.contains(#""pong""#) })
 
                 // Nothing else, and nothing unless it is asked for.
                 for arguments in [
@@ -68,7 +68,7 @@ extension SystemTests {
                 let a = try await network.addMachine("alpha", state: states[0])
                 let x = try await network.addHost("x")
                 let open = try a.command(["serve", "--anyone-nearby"])
-                try await open.told("ready", within: .seconds(15))
+                try await open.reported("ready", within: .seconds(15))
                 let closed = try await a.serve(port: 4711)
                 let others = ["remote-systems.diagnosis", "remote-systems.launch", "com.example.none"]
 

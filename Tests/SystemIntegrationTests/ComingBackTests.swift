@@ -23,18 +23,18 @@ extension SystemTests {
                     [try builtProgram("long-lived-probe"), b.state, "alpha"],
                     readsErrors: true
                 )
-                try await probe.told("connected", within: .seconds(15))
-                let told = probe.told.count
+                try await probe.reported("connected", within: .seconds(15))
+                let reported = probe.reported.count
                 try await breaking(a, b, serving)
-                try await probe.told("state", from: told, within: .seconds(15)) {
+                try await probe.reported("state", from: reported, within: .seconds(15)) {
                     $0.message?.hasPrefix("waiting") == true
                 }
                 let start = Date()
                 try await mending(a, b)
-                let back = try await probe.told("connected", from: told, within: .seconds(20))
+                let back = try await probe.reported("connected", from: reported, within: .seconds(20))
                 report("\(what): mended to connected", [back.seconds(since: start)])
                 // No request was lost: each waited for the connection, or was repeated with its key.
-                #expect(!probe.hasTold("failed"))
+                #expect(!probe.hasReported("failed"))
                 probe.send(SIGTERM)
             }
         }

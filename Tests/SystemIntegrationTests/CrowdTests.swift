@@ -10,7 +10,7 @@ extension SystemTests {
     @Suite struct Crowd {
         static let hosts = 50
         /// Of a watcher in a debug build: far above what is measured, far below what a leak for each host would make.
-        static let mostMemory = 100
+        static let maxMemory = 100
 
         @Test func `fifty hosts find each other, and memory stays bounded`() async throws {
             let states = try await Accounts.shared.states(Self.hosts)
@@ -19,23 +19,23 @@ extension SystemTests {
                 let machines = try await Self.machines(states, in: network)
                 report("\(machines.count) simulated hosts made", [Date().timeIntervalSince(start)])
                 let watching = try machines[0].watch()
-                try await watching.told("enumeration-completed", within: .seconds(20))
+                try await watching.reported("enumeration-completed", within: .seconds(20))
                 let serving = try await Self.serve(machines)
-                let told = try await Self.everybody(told: watching)
-                report("start of \(machines.count) hosts to all added", [told.seconds(since: serving)])
+                let reported = try await Self.everybody(reported: watching)
+                report("start of \(machines.count) hosts to all added", [reported.seconds(since: serving)])
 
                 let late = Date()
                 let newcomer = try machines[machines.count - 1].watch()
-                let all = try await Self.everybody(told: newcomer)
+                let all = try await Self.everybody(reported: newcomer)
                 report("start of a watcher to all \(machines.count) added", [all.seconds(since: late)])
                 #expect(try await machines[1].ping(machines[Self.hosts / 2].name).answered == 3)
-                #expect(!watching.hasTold("removed") && !newcomer.hasTold("removed"))
+                #expect(!watching.hasReported("removed") && !newcomer.hasReported("removed"))
                 for watcher in [watching, newcomer] {
                     let memory = try Self.peakMemory(of: watcher)
                     print(
                         "MEASURED memory of a watcher of \(machines.count) hosts: \(memory) MiB at most (debug build)"
                     )
-                    #expect(memory < Self.mostMemory)
+                    #expect(memory < Self.maxMemory)
                 }
             }
         }
@@ -67,14 +67,14 @@ extension SystemTests {
         }
 
         /// Waits until a watcher has told of all; returns the last.
-        private static func everybody(told watcher: ChildProcess) async throws -> Told {
+        private static func everybody(reported watcher: ChildProcess) async throws -> ReportedEvent {
             do {
                 return try await eventually("\(hosts) hosts", within: .seconds(60), every: .milliseconds(200)) {
-                    let added = watcher.told.filter { $0.event == "added" }
+                    let added = watcher.reported.filter { $0.event == "added" }
                     return Set(added.compactMap(\.id)).count == hosts ? added.last : nil
                 }
             } catch {
-                throw IntegrationError("\(error); told of \(Set(watcher.told.compactMap(\.id)).count)")
+                throw IntegrationError("\(error); told of \(Set(watcher.reported.compactMap(\.id)).count)")
             }
         }
 
@@ -97,28 +97,28 @@ extension SystemTests {
                 let (a, b, c) = (machines[0], machines[1], machines[2])
                 for machine in machines { try await way.prepare(machine.host) }
                 let onB = try b.watch()
-                try await onB.told("enumeration-completed", within: .seconds(20))
+                try await onB.reported("enumeration-completed", within: .seconds(20))
                 var (ready, added): ([Double], [Double]) = ([], [])
                 var (present, beside, completed): ([Double], [Double], [Double]) = ([], [], [])
                 for _ in 0..<Self.rounds {
-                    let told = onB.told.count
+                    let reported = onB.reported.count
                     var start = Date()
                     let serving = try await a.serve()
-                    ready.append(try await serving.told("ready").seconds(since: start))
-                    added.append(try await onB.told("added", a, from: told).seconds(since: start))
+                    ready.append(try await serving.reported("ready").seconds(since: start))
+                    added.append(try await onB.reported("added", a, from: reported).seconds(since: start))
                     // What it announces at its start is over: answers are held back for half a second after each time.
                     try await Task.sleep(for: .milliseconds(4500))
                     start = Date()
                     let late = try c.watch()
-                    present.append(try await late.told("added", a).seconds(since: start))
-                    completed.append(try await late.told("enumeration-completed").seconds(since: start))
+                    present.append(try await late.reported("added", a).seconds(since: start))
+                    completed.append(try await late.reported("enumeration-completed").seconds(since: start))
                     await late.stop()
                     start = Date()
                     let second = try b.watch()
-                    beside.append(try await second.told("added", a).seconds(since: start))
+                    beside.append(try await second.reported("added", a).seconds(since: start))
                     await second.stop()
                     await serving.stop()
-                    try await onB.told("removed", a, from: told)
+                    try await onB.reported("removed", a, from: reported)
                 }
                 report("\(way): start of a serving process to its being ready", ready)
                 report("\(way): start of a serving process to added elsewhere", added)

@@ -103,7 +103,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `multicast that the network drops is told from a firewall`() async throws {
+        @Test func `multicast that the network drops is reported from a firewall`() async throws {
             try await withServer { network, a, b in
                 try await network.dropMulticast()
                 let findings = try await findings(a, b.address)
@@ -116,7 +116,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `clients that an access point keeps apart are told so`() async throws {
+        @Test func `clients that an access point keeps apart are reported so`() async throws {
             try await withServer { _, a, b in
                 try await a.host.setIsolated(true)
                 try await b.host.setIsolated(true)
@@ -128,7 +128,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `another account nearby is counted, and told as the reason of an empty list`() async throws {
+        @Test func `another account nearby is counted, and reported as the reason of an empty list`() async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(1)
                 let a = try await network.addMachine("alpha", state: states[0])
@@ -144,20 +144,20 @@ extension SystemTests {
             }
         }
 
-        @Test func `filters that exclude every system are told as the reason of an empty list`() async throws {
+        @Test func `filters that exclude every system are reported as the reason of an empty list`() async throws {
             try await withServer { _, a, _ in
                 let list = try await a.command(["list", "--filter", "kind=holographic"]).findings()
                 #expect(list.map(\.code) == ["filters"])
                 #expect(list.what("filters").contains("beta"))
                 let watch = try a.command(["watch", "--filter", "kind=holographic"])
-                let mark = try await watch.told("enumeration-completed")
+                let mark = try await watch.reported("enumeration-completed")
                 #expect(mark.systems == 0)
                 await watch.stop()
                 #expect(try await watch.findings().map(\.code) == ["filters"])
             }
         }
 
-        @Test func `a system that is announced and does not answer is told`() async throws {
+        @Test func `a system that is advertised and does not response is reported`() async throws {
             try await withServer { _, a, b in
                 try await b.host.setFirewall(
                     "table inet filter { chain input { type filter hook input priority 0; tcp dport 47474 drop; }; }"
@@ -180,7 +180,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a VPN that has the default route is told`() async throws {
+        @Test func `a VPN that has the default route is reported`() async throws {
             try await SimulatedNetwork.with { network in
                 let a = try await network.addMachine("alpha", state: try await Accounts.shared.states(1)[0])
                 try await a.host.ip("tuntap", "add", "dev", "vpn0", "mode", "tun")

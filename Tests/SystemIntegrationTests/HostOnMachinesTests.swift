@@ -30,7 +30,7 @@ extension SystemTests {
                     ],
                     readsErrors: true
                 )
-                try await host.told("ready", within: .seconds(15))
+                try await host.reported("ready", within: .seconds(15))
 
                 let began = Date()
                 let first = try await b.call(a.address, "test.echo", "test.player")
@@ -64,15 +64,15 @@ extension SystemTests {
                     [try builtProgram("remotesystems"), "host", "run", "--json", "--state-directory", a.state],
                     readsErrors: true
                 )
-                try await host.told("ready", within: .seconds(30))
+                try await host.reported("ready", within: .seconds(30))
                 let player = try a.host.start([
                     "env", "REMOTE_SYSTEMS_STATE=\(a.state)", try builtProgram("installed-application"), "test.player",
                     "\(a.host.directory)/record",
                 ])
                 _ = try await eventually("the player") { try? await a.portOfApplication() }
                 for address in ["127.0.0.1", a.address] {
-                    let answer = try await a.call(address, "test.echo", "test.player")
-                    #expect(answer.pid == Int(player.id))
+                    let response = try await a.call(address, "test.echo", "test.player")
+                    #expect(response.pid == Int(player.id))
                 }
                 let refused = try await b.failedCall(a.address, "test.echo", "test.player")
                 #expect(refused.contains("offers no service test.echo by an application test.player"), "\(refused)")
@@ -95,15 +95,15 @@ extension SystemTests {
                     try await session.control("start", "remotesystems-host.socket")
                     // The call is what starts the daemon, and the daemon what starts the application.
                     let began = Date()
-                    let answer = try await b.call(a.address, "test.echo", "test.player")
+                    let response = try await b.call(a.address, "test.echo", "test.player")
                     report(
                         "calling an application's unit through a daemon's socket unit",
                         [
                             Date().timeIntervalSince(began)
                         ]
                     )
-                    #expect(answer.echo == ["a": 1])
-                    #expect(try await session.mainProcess("player.service") == answer.pid)
+                    #expect(response.echo == ["a": 1])
+                    #expect(try await session.mainProcess("player.service") == response.pid)
                     #expect(try await session.control("is-active", "player.service") == "active")
                     let host = try await session.control("show", "remotesystems-host.service", "--property=StatusText")
                     #expect(host == "StatusText=Port 47474, 1 installed application")

@@ -16,10 +16,10 @@ struct IndependentClientTests {
         try await IndependentClient.withAccount { state in
             let serving = try IndependentClient.command("serve", "--port", "0", state: state)
             try await serving.orStopped {
-                let port = try #require(try await serving.told("ready").port)
+                let port = try #require(try await serving.reported("ready").port)
                 let inviting = try IndependentClient.command("account", "invite", state: state)
                 try await inviting.orStopped {
-                    let invitation = try #require(try await inviting.told("invitation").uri)
+                    let invitation = try #require(try await inviting.reported("invitation").uri)
                     try await IndependentClient.check(
                         directory: state + "-python",
                         invitation: invitation,

@@ -21,18 +21,18 @@ extension SystemTests {
                 // Each at a port of its own. At the killed one's, the watcher's next attempt would find the other as the new
                 // announcement does, and the second of these connections may open while the first is told goodbye.
                 for (signal, what, port) in [(SIGKILL, "killed", 4001), (SIGTERM, "stopped", 4002)] {
-                    var told = onB.told.count
+                    var reported = onB.reported.count
                     let serving = try await a.serve(port: port)
-                    try await onB.told("added", a, from: told)
-                    told = onB.told.count
+                    try await onB.reported("added", a, from: reported)
+                    reported = onB.reported.count
                     let end = Date()
                     serving.send(signal)
-                    let time = try await onB.told("removed", a, from: told).seconds(since: end)
+                    let time = try await onB.reported("removed", a, from: reported).seconds(since: end)
                     report("\(ways.testDescription): \(what) to removed", [time])
                     #expect(time < 1)
                     _ = try await serving.exit()
                 }
-                #expect(onB.told.filter { $0.event == "removed" }.count == 2)
+                #expect(onB.reported.filter { $0.event == "removed" }.count == 2)
             }
         }
 
@@ -62,16 +62,20 @@ extension SystemTests {
                 try await way.prepare(b.host)
                 let onB = try b.watch()
                 _ = try await a.serve()
-                try await onB.told("added", a)
-                var told = onB.told.count
+                try await onB.reported("added", a)
+                var reported = onB.reported.count
                 let end = Date()
                 try await cut.set(whole: false, a, b)
-                let silence = try await onB.told("removed", a, from: told, within: .seconds(20)).seconds(since: end)
+                let silence = try await onB.reported("removed", a, from: reported, within: .seconds(20)).seconds(
+                    since: end
+                )
                 #expect(silence < 15)
-                told = onB.told.count
+                reported = onB.reported.count
                 let start = Date()
                 try await cut.set(whole: true, a, b)
-                let back = try await onB.told("added", a, from: told, within: .seconds(40)).seconds(since: start)
+                let back = try await onB.reported("added", a, from: reported, within: .seconds(40)).seconds(
+                    since: start
+                )
                 report("\(cut) cut, \(way): silent to removed", [silence])
                 report("\(cut) cut, \(way): whole to added", [back])
                 #expect(try await b.ping("alpha").answered == 3)
@@ -84,13 +88,13 @@ extension SystemTests {
                 let (a, b) = (machines[0], machines[1])
                 let onB = try b.watch()
                 _ = try await a.serve()
-                try await onB.told("added", a)
-                let told = onB.told.count
+                try await onB.reported("added", a)
+                let reported = onB.reported.count
                 try await a.host.setCable(plugged: false)
                 try await Task.sleep(for: .seconds(3))
                 try await a.host.setCable(plugged: true)
                 try await Task.sleep(for: .seconds(12))
-                #expect(!onB.hasTold("removed", from: told))
+                #expect(!onB.hasReported("removed", from: reported))
                 #expect(try await b.ping("alpha").answered == 3)
             }
         }
@@ -105,17 +109,17 @@ extension SystemTests {
                 try await network.startDaemons(on: a.host, b.host)
                 let onB = try b.watch()
                 _ = try await a.serve()
-                try await onB.told("added", a)
-                let told = onB.told.count
+                try await onB.reported("added", a)
+                let reported = onB.reported.count
                 try await b.host.stopDaemon(signal)
-                try await onB.told("error", from: told)
+                try await onB.reported("error", from: reported)
                 try await b.host.startDaemon()
                 // Longer than the time those have to come back that were known before.
                 try await Task.sleep(for: .seconds(4))
                 _ = try await c.serve()
-                try await onB.told("added", c, from: told, within: .seconds(15))
-                #expect(!onB.hasTold("removed", from: told))
-                #expect(!onB.hasTold("added", a, from: told))
+                try await onB.reported("added", c, from: reported, within: .seconds(15))
+                #expect(!onB.hasReported("removed", from: reported))
+                #expect(!onB.hasReported("added", a, from: reported))
                 #expect(try await b.ping("alpha").answered == 3)
             }
         }
@@ -130,12 +134,12 @@ extension SystemTests {
                 try await network.startDaemons(on: a.host, b.host)
                 let onB = try b.watch()
                 _ = try await a.serve()
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 try await a.host.stopDaemon(signal)
                 try await a.host.startDaemon()
                 let onC = try c.watch()
-                try await onC.told("added", a, within: .seconds(15))
-                #expect(!onB.hasTold("removed"))
+                try await onC.reported("added", a, within: .seconds(15))
+                #expect(!onB.hasReported("removed"))
             }
         }
 
@@ -148,15 +152,15 @@ extension SystemTests {
                 try await way.prepare(b.host)
                 let onB = try b.watch()
                 let first = try await a.serve(port: 4001)
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 first.send(SIGKILL)
-                try await onB.told("removed", a)
-                let told = onB.told.count
+                try await onB.reported("removed", a)
+                let reported = onB.reported.count
                 _ = try await a.serve(port: 4002)
-                try await onB.told("added", a, from: told)
+                try await onB.reported("added", a, from: reported)
                 #expect(try await b.ping("alpha").answered == 3)
                 #expect(try await b.ping("\(a.address):4002").answered == 3)
-                #expect(!onB.hasTold("removed", from: told))
+                #expect(!onB.hasReported("removed", from: reported))
             }
         }
     }

@@ -9,10 +9,10 @@ extension SystemTests {
     /// Issue 3 §7: a network full of other people's services.
     @Suite struct ManyServices {
         /// Of a watcher in a debug build: far above what is measured.
-        static let mostMemory = 100
+        static let maxMemory = 100
 
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-        func `among a thousand services ours are found in time, and the limit that is near is told`(
+        func `among a thousand services ours are found in time, and the limit that is near is reported`(
             _ way: Way
         ) async throws {
             try await SimulatedNetwork.with { network in
@@ -23,31 +23,31 @@ extension SystemTests {
                 let onB = try b.watch()
                 let before = Date()
                 let crowd = try x.start(Python.script("crowd.py", x.address, "1000", "200"), readsErrors: true)
-                try await crowd.told("announcing", within: .seconds(60))
+                try await crowd.reported("announcing", within: .seconds(60))
                 report("1200 services of strangers announced", [Date().timeIntervalSince(before)])
 
                 let start = Date()
                 let serving = try await a.serve()
-                let added = try await onB.told("added", a, within: .seconds(20))
+                let added = try await onB.reported("added", a, within: .seconds(20))
                 report("\(way): start of a host among 1200 services to added", [added.seconds(since: start)])
                 let late = Date()
                 let onC = try c.watch()
-                let found = try await onC.told("added", a, within: .seconds(30))
+                let found = try await onC.reported("added", a, within: .seconds(30))
                 report("\(way): start of a watcher among 1200 services to added", [found.seconds(since: late)])
                 // Nobody is told more than what there is: strangers are none of our business.
-                #expect(Set((onB.told + onC.told).filter { $0.event == "added" }.compactMap(\.id)).count == 1)
+                #expect(Set((onB.reported + onC.reported).filter { $0.event == "added" }.compactMap(\.id)).count == 1)
                 if way == .daemon {
-                    let error = try await onB.told("error", within: .seconds(20))
+                    let error = try await onB.reported("error", within: .seconds(20))
                     #expect(error.message?.contains("cache") == true, "\(error)")
                 }
                 #expect(try await c.ping("alpha").answered == 3)
                 let end = Date()
                 await serving.stop()
-                #expect(try await onB.told("removed", a).seconds(since: end) < 1)
+                #expect(try await onB.reported("removed", a).seconds(since: end) < 1)
                 for watcher in [onB, onC] {
                     let memory = try Crowd.peakMemory(of: watcher)
                     print("MEASURED memory of a watcher among 1200 services: \(memory) MiB at most (debug build)")
-                    #expect(memory < Self.mostMemory)
+                    #expect(memory < Self.maxMemory)
                 }
             }
         }

@@ -14,20 +14,20 @@ extension SystemTests {
                 let b = try await network.addMachine("beta", state: try await Accounts.shared.stranger())
                 let c = try await network.addMachine("gamma", state: try await Accounts.shared.stranger())
                 let inviting = try a.command(["account", "invite", "--host", a.address])
-                let invitation = try await inviting.told("invitation")
+                let invitation = try await inviting.reported("invitation")
                 let uri = try #require(invitation.uri)
-                let joined = try await b.command(["account", "join", uri]).told("joined")
-                #expect(try await inviting.told("joined").systemID == joined.systemID)
+                let joined = try await b.command(["account", "join", uri]).reported("joined")
+                #expect(try await inviting.reported("joined").systemID == joined.systemID)
                 #expect(invitation.accountID == joined.accountID)
                 #expect(try await inviting.exit() == 0)
 
                 let again = try c.command(["account", "join", uri])
                 #expect(try await again.exit(within: .seconds(30)) == 2)
                 _ = try await again.allLines()
-                #expect(again.hasTold("failed"))
+                #expect(again.hasReported("failed"))
 
                 let serving = try await a.serve()
-                let ready = try await serving.told("ready")
+                let ready = try await serving.reported("ready")
                 #expect(ready.accountID == joined.accountID && ready.systemID != joined.systemID)
                 #expect(try await b.ping("alpha").answered == 3)
             }
@@ -42,20 +42,20 @@ extension SystemTests {
                 try await ways.watching.prepare(b.host)
                 let onA = try a.watch()
                 let onB = try b.watch()
-                let id = try #require(try await a.serve().told("ready").systemID)
+                let id = try #require(try await a.serve().reported("ready").systemID)
                 _ = try await b.serve()
-                let alpha = try await onB.told("added", a)
+                let alpha = try await onB.reported("added", a)
                 #expect(alpha.id == id)
                 #expect(alpha.isLocal == false)
-                #expect(try await onB.told("added", b).isLocal == true)
-                try await onA.told("added", b)
+                #expect(try await onB.reported("added", b).isLocal == true)
+                try await onA.reported("added", b)
 
                 for target in ["alpha", String(id.prefix(8)), a.address, "\(a.address):47474"] {
                     let summary = try await b.ping(target)
                     #expect(summary.answered == 3 && summary.lost == 0, "\(target)")
                 }
                 #expect(try await a.ping("beta").answered == 3)
-                #expect(!onA.hasTold("removed") && !onB.hasTold("removed"))
+                #expect(!onA.hasReported("removed") && !onB.hasReported("removed"))
             }
         }
 
@@ -66,14 +66,14 @@ extension SystemTests {
                 let b = Machine(host: try await network.addHost("b"), name: "twin", state: states[1])
                 let c = Machine(host: try await network.addHost("c"), name: "other", state: states[2])
                 let onC = try c.watch()
-                let first = try #require(try await a.serve().told("ready").systemID)
+                let first = try #require(try await a.serve().reported("ready").systemID)
                 let serving = try await b.serve()
-                let second = try #require(try await serving.told("ready").systemID)
-                for id in [first, second] { try await onC.told("added") { $0.id == id && $0.name == "twin" } }
+                let second = try #require(try await serving.reported("ready").systemID)
+                for id in [first, second] { try await onC.reported("added") { $0.id == id && $0.name == "twin" } }
                 for id in [first, second] { #expect(try await c.ping(String(id.prefix(10))).answered == 3) }
                 await serving.stop()
-                try await onC.told("removed") { $0.id == second }
-                #expect(!onC.told.contains { $0.event == "removed" && $0.id == first })
+                try await onC.reported("removed") { $0.id == second }
+                #expect(!onC.reported.contains { $0.event == "removed" && $0.id == first })
             }
         }
 
@@ -87,18 +87,18 @@ extension SystemTests {
                 let onB = try b.watch()
                 let first = try await a.serve(port: 4001)
                 let second = try await a.serve(port: 4002)
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 // Each is found and connected to, though both are one system: the watcher holds a connection to each, and has
                 // heard from the second as well, which is one more place where the application is.
                 for port in [4001, 4002] { try await b.connected(to: a, port: port) }
-                try await onB.told("updated", a)
+                try await onB.reported("updated", a)
                 await first.stop()
                 #expect(try await b.ping("alpha").answered == 3)
-                #expect(!onB.hasTold("removed"))
+                #expect(!onB.hasReported("removed"))
                 await second.stop()
-                try await onB.told("removed", a)
-                #expect(onB.told.filter { $0.event == "added" }.count == 1)
-                #expect(onB.told.filter { $0.event == "removed" }.count == 1)
+                try await onB.reported("removed", a)
+                #expect(onB.reported.filter { $0.event == "added" }.count == 1)
+                #expect(onB.reported.filter { $0.event == "removed" }.count == 1)
             }
         }
 
@@ -116,8 +116,8 @@ extension SystemTests {
                 let first = try b.watch()
                 try await Task.sleep(for: .milliseconds(milliseconds))
                 let second = try b.watch()
-                try await first.told("added", a, within: .seconds(6))
-                try await second.told("added", a, within: .seconds(6))
+                try await first.reported("added", a, within: .seconds(6))
+                try await second.reported("added", a, within: .seconds(6))
             }
         }
 
@@ -132,15 +132,15 @@ extension SystemTests {
                 let onS = try s.watch()
                 _ = try await s.serve()
                 _ = try await a.serve()
-                try await onB.told("added", a)
-                try await onS.told("added", s)
+                try await onB.reported("added", a)
+                try await onS.reported("added", s)
                 try await Task.sleep(for: .seconds(2))
-                #expect(!onB.hasTold("added", s) && !onS.hasTold("added", a))
+                #expect(!onB.hasReported("added", s) && !onS.hasReported("added", a))
                 // Not even who knows the address gets in.
                 let knocking = try s.command(["ping", a.address, "--count", "1"])
                 #expect(try await knocking.exit(within: .seconds(20)) == 2)
                 _ = try await knocking.allLines()
-                #expect(knocking.hasTold("failed") && !knocking.hasTold("reply"))
+                #expect(knocking.hasReported("failed") && !knocking.hasReported("reply"))
             }
         }
     }

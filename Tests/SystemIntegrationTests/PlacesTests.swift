@@ -11,7 +11,7 @@ extension SystemTests {
     @Suite struct Places {
         /// Its own mounts, processes and network; a file system with the program, its libraries and an empty /run: no /etc, no
         /// /sys, no bus, no environment.
-        @Test func `a container without D-Bus serves and watches, and ends as it is told to`() async throws {
+        @Test func `a container without D-Bus serves and watches, and ends as it is reported to`() async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(3)
                 let a = try await network.addContainer("alpha", state: states[0])
@@ -21,19 +21,19 @@ extension SystemTests {
                 let onB = try b.watch()
                 let onC = try c.watch()
                 let serving = try await a.serve()
-                try await onB.told("added", a)
-                try await onC.told("added", a)
+                try await onB.reported("added", a)
+                try await onC.reported("added", a)
                 #expect(try await c.ping("alpha").answered == 3)
                 #expect(try await b.ping(a.address).answered == 3)
 
                 // As `docker stop` does: the program is process 1 there, which no signal ends that it does not handle.
                 let end = Date()
                 kill(try serving.processInside(), SIGTERM)
-                #expect(try await onB.told("removed", a).seconds(since: end) < 1)
+                #expect(try await onB.reported("removed", a).seconds(since: end) < 1)
                 _ = try await serving.exit(within: .seconds(8))
                 _ = try await serving.allLines()
-                #expect(serving.hasTold("stopped"))
-                try await onC.told("removed", a)
+                #expect(serving.hasReported("stopped"))
+                try await onC.reported("removed", a)
             }
         }
 
@@ -48,11 +48,11 @@ extension SystemTests {
                 let onA = try a.watch()
                 let serving = try await a.serve()
                 _ = try await b.serve()
-                try await onB.told("added", a)
-                try await onA.told("added", b)
+                try await onB.reported("added", a)
+                try await onA.reported("added", b)
                 #expect(try await b.ping("alpha").answered == 3)
                 await serving.stop()
-                try await onB.told("removed", a)
+                try await onB.reported("removed", a)
                 let owner = try FileManager.default.attributesOfItem(atPath: "\(a.state)")[.ownerAccountID] as? Int
                 #expect(owner == 65534)
             }

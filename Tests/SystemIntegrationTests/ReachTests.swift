@@ -18,7 +18,7 @@ extension SystemTests {
                 let second = try await a.host.connectToSecondEthernet()
                 _ = try await b.host.connectToSecondEthernet()
                 let serving = try a.command(["serve", "--interface", "eth0", "--port", "47474"])
-                try await serving.told("ready", within: .seconds(15))
+                try await serving.reported("ready", within: .seconds(15))
 
                 #expect(try await b.ping(a.address).answered == 3)
                 #expect(try await a.ping("127.0.0.1").answered == 3)
@@ -49,13 +49,13 @@ extension SystemTests {
                 let second = try await a.host.connectToSecondEthernet()
                 _ = try await b.host.connectToSecondEthernet()
                 let inviting = try a.command(["account", "invite", "--interface", "eth0"])
-                let uri = try #require(try await inviting.told("invitation", within: .seconds(15)).uri)
+                let uri = try #require(try await inviting.reported("invitation", within: .seconds(15)).uri)
                 #expect(uri.contains(a.address))
                 #expect(!uri.contains(second))
                 let wrong = uri.replacingOccurrences(of: a.address, with: second)
                 #expect(try await b.attempt("account", "join", wrong) == 2)
                 #expect(try await b.attempt("account", "join", uri) == 0)
-                try await inviting.told("joined")
+                try await inviting.reported("joined")
             }
         }
 

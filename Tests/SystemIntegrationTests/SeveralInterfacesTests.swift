@@ -21,13 +21,13 @@ extension SystemTests {
                 }
                 let onB = try b.watch()
                 _ = try await a.serve()
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 for address in addresses { #expect(try await b.ping(address).answered == 3) }
                 // Both addresses are known here before one is taken away.
                 try await Task.sleep(for: .seconds(2))
 
                 // Whichever the watcher's own connection goes over.
-                let told = onB.told.count
+                let reported = onB.reported.count
                 let used = try await b.ethernet(usedFor: a)
                 let cut = Date()
                 try await a.host.setCable(plugged: false, ethernet: used)
@@ -36,7 +36,7 @@ extension SystemTests {
                 report("\(way): a ping by name with one of two cables cut", [Date().timeIntervalSince(start)])
                 // Longer than silence is borne.
                 try await Task.sleep(for: .seconds(16) - .seconds(Date().timeIntervalSince(cut)))
-                #expect(!onB.hasTold("removed", from: told), "\(onB.lines)")
+                #expect(!onB.hasReported("removed", from: reported), "\(onB.lines)")
                 _ = try await eventually("a connection over the other cable") {
                     try await b.ethernet(usedFor: a) == 1 - used ? true : nil
                 }
@@ -52,7 +52,9 @@ extension SystemTests {
                 #expect(try await b.ping("alpha").answered == 3)
                 let end = Date()
                 try await a.host.setCable(plugged: false, ethernet: used)
-                let silence = try await onB.told("removed", a, from: told, within: .seconds(20)).seconds(since: end)
+                let silence = try await onB.reported("removed", a, from: reported, within: .seconds(20)).seconds(
+                    since: end
+                )
                 #expect(silence < 15)
             }
         }
@@ -79,7 +81,7 @@ extension ChildProcess {
         do {
             _ = try await eventually("\(machine.name) in the list", within: limit, every: .milliseconds(50)) {
                 () -> Bool? in
-                let events = told.filter { $0.name == machine.name && ["added", "removed"].contains($0.event) }
+                let events = reported.filter { $0.name == machine.name && ["added", "removed"].contains($0.event) }
                 return events.last?.event == "added" ? true : nil
             }
         } catch {
@@ -88,8 +90,8 @@ extension ChildProcess {
     }
 
     /// Whether each removal was of what was listed, and each addition of what was not.
-    func toldInTurns(_ machine: Machine) -> Bool {
-        let events = told.filter { $0.name == machine.name && ["added", "removed"].contains($0.event) }.map(\.event)
+    func reportedInTurns(_ machine: Machine) -> Bool {
+        let events = reported.filter { $0.name == machine.name && ["added", "removed"].contains($0.event) }.map(\.event)
         return events.enumerated().allSatisfy { $0.element == ($0.offset % 2 == 0 ? "added" : "removed") }
     }
 }

@@ -52,8 +52,8 @@ extension SystemTests {
                 let ethernet = address.trimmingCharacters(in: .whitespacesAndNewlines).replacing(":", with: "")
 
                 let probe = try b.host.start([try builtProgram("stopping-probe"), b.state], readsErrors: true)
-                try await probe.told("added")
-                try await probe.told("stopped")
+                try await probe.reported("added")
+                try await probe.reported("stopped")
                 let watching = Sent(capture.lines, from: ethernet)
                 #expect(watching.tcp > 0 && watching.mdns > 0, "its packets were not captured")
 

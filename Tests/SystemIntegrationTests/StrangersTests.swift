@@ -20,9 +20,9 @@ extension SystemTests {
                 let capture = try b.host.start(Python.capture(interface: "eth0"))
                 try await capture.capturing()
                 let python = try b.host.start(Python.script("resolve.py"))
-                try await python.told("browsing", within: .seconds(30))
-                let ready = try await a.serve(port: 4711).told("ready")
-                let resolved = try await python.told("resolved", within: .seconds(30)) { $0.port == 4711 }
+                try await python.reported("browsing", within: .seconds(30))
+                let ready = try await a.serve(port: 4711).reported("ready")
+                let resolved = try await python.reported("resolved", within: .seconds(30)) { $0.port == 4711 }
                 #expect(resolved.message?.hasPrefix("\(a.address) ") == true)
                 // Each listing has what was answered within a second.
                 let listing = try await eventually("a listing") { () -> String? in
@@ -33,23 +33,23 @@ extension SystemTests {
                 #expect(lines.count == 1 && lines[0].contains(";\(a.address);4711;"), "\(listing)")
                 // The connections of a watcher and of a ping are on this wire, too.
                 let onB = try b.watch()
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 #expect(try await b.ping("very-secret-host").answered == 3)
                 await onB.stop()
                 await capture.stop()
 
                 let frames = capture.lines.filter { $0.hasPrefix("frame ") }.joined()
-                let told = frames + Python.hex(listing) + Python.hex(resolved.message ?? "")
-                #expect(told.contains(Python.hex("_remote-systems")), "our own packets were not captured")
+                let reported = frames + Python.hex(listing) + Python.hex(resolved.message ?? "")
+                #expect(reported.contains(Python.hex("_remote-systems")), "our own packets were not captured")
                 let account = try #require(ready.accountID)
                 let system = try #require(ready.systemID)
                 let user = ProcessInfo.processInfo.environment["USER"] ?? "root"
                 for secret in ["secret", user, account, system, String(account.prefix(8)), String(system.prefix(8))] {
-                    #expect(!told.contains(Python.hex(secret)), "\(secret) is on the wire")
+                    #expect(!reported.contains(Python.hex(secret)), "\(secret) is on the wire")
                 }
                 for id in [account, system] {
                     #expect(
-                        !told.contains(Python.hex(Array(Python.base32(id).prefix(8)))),
+                        !reported.contains(Python.hex(Array(Python.base32(id).prefix(8)))),
                         "\(id) is on the wire as bytes"
                     )
                 }
@@ -73,7 +73,7 @@ extension SystemTests {
                 try await way.prepare(a.host)
                 let onB = try b.watch()
                 let serving = try await a.serve()
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 var impostors: [ChildProcess] = []
                 for (number, txt) in Self.garbage.enumerated() {
                     let name = number == 0 ? String(repeating: "x", count: 63) : "garbage \(number) \u{1F984}"
@@ -82,7 +82,7 @@ extension SystemTests {
                         try x.start(Python.script("impostor.py", x.address, name, "\(port)", txt), readsErrors: true)
                     )
                 }
-                for impostor in impostors { try await impostor.told("announcing", within: .seconds(60)) }
+                for impostor in impostors { try await impostor.reported("announcing", within: .seconds(60)) }
                 try await x.startDaemon()
                 for (name, port) in [("plain\u{1B}[31m", "47475"), ("at-port-zero", "0"), ("beta", "65535")] {
                     _ = try x.start(
@@ -91,14 +91,14 @@ extension SystemTests {
                     )
                 }
                 try await Task.sleep(for: .seconds(3))
-                #expect(onB.told.filter { ["added", "removed", "updated"].contains($0.event) }.count == 1)
+                #expect(onB.reported.filter { ["added", "removed", "updated"].contains($0.event) }.count == 1)
                 #expect(onB.exitCode == nil && serving.exitCode == nil)
                 #expect(try await b.ping("alpha").answered == 3)
                 await serving.stop()
-                try await onB.told("removed", a)
+                try await onB.reported("removed", a)
                 _ = try await a.serve(port: 4002)
                 _ = try await eventually("alpha again") {
-                    onB.told.filter { $0.event == "added" }.count == 2 ? true : nil
+                    onB.reported.filter { $0.event == "added" }.count == 2 ? true : nil
                 }
                 let others = try await b.listed()
                 #expect(others == ["alpha"])
@@ -106,7 +106,7 @@ extension SystemTests {
         }
 
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-        func `our own announcement replayed under another address leads to nothing listed`(_ way: Way) async throws {
+        func `our own advertisement replayed under another address leads to nothing listed`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -115,10 +115,10 @@ extension SystemTests {
                 for machine in [a, b, s] { try await way.prepare(machine.host) }
                 let onB = try b.watch()
                 let python = try x.start(Python.script("resolve.py"))
-                try await python.told("browsing", within: .seconds(30))
+                try await python.reported("browsing", within: .seconds(30))
                 let serving = try await a.serve()
-                try await onB.told("added", a)
-                let ours = try await python.told("resolved", within: .seconds(30)) {
+                try await onB.reported("added", a)
+                let ours = try await python.reported("resolved", within: .seconds(30)) {
                     $0.message?.hasPrefix(a.address) == true
                 }
                 let instance = try #require(ours.id)
@@ -128,27 +128,27 @@ extension SystemTests {
                 func replay(from host: SimulatedHost, port: Int) async throws -> ChildProcess {
                     let script = Python.script("impostor.py", host.address, instance, "\(port)", txt)
                     let impostor = try host.start(script, readsErrors: true)
-                    try await impostor.told("announcing", within: .seconds(30))
+                    try await impostor.reported("announcing", within: .seconds(30))
                     return impostor
                 }
                 let early = try await replay(from: x, port: 5000)
                 try await Task.sleep(for: .seconds(3))
-                #expect(!onB.hasTold("removed"))
+                #expect(!onB.hasReported("removed"))
                 #expect(try await b.ping("alpha").answered == 3)
                 await early.stop()
 
                 // And when it is gone: at a port that answers with garbage, then at somebody else's real host.
                 await serving.stop()
-                try await onB.told("removed", a)
-                let told = onB.told.count
+                try await onB.reported("removed", a)
+                let reported = onB.reported.count
                 let late = try await replay(from: x, port: 5001)
                 // That it is tried at all shows that the trap was stepped into.
-                try await late.told("connected", within: .seconds(30))
+                try await late.reported("connected", within: .seconds(30))
                 await late.stop()
                 _ = try await s.serve(port: 5002)
                 _ = try await replay(from: s.host, port: 5002)
                 try await Task.sleep(for: .seconds(3))
-                #expect(!onB.hasTold("added", from: told) && !onB.hasTold("updated", from: told))
+                #expect(!onB.hasReported("added", from: reported) && !onB.hasReported("updated", from: reported))
                 #expect(try await b.listed().isEmpty)
                 #expect(onB.exitCode == nil)
             }
@@ -160,8 +160,8 @@ extension Machine {
     /// The names that `list` prints.
     func listed() async throws -> [String] {
         let list = try command(["list", "--wait", "3"])
-        let end = try await list.told("enumeration-completed", within: .seconds(15))
-        let names = list.told.filter { $0.event == "system" }.compactMap(\.name)
+        let end = try await list.reported("enumeration-completed", within: .seconds(15))
+        let names = list.reported.filter { $0.event == "system" }.compactMap(\.name)
         #expect(end.systems == names.count)
         #expect(try await list.exit() == (names.isEmpty ? 1 : 0))
         return names

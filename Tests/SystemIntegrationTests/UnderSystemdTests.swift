@@ -30,20 +30,20 @@ extension SystemTests {
             try await run(["cp", "-a", a.state, b.state])
             try await run(["chown", "-R", "0:0", b.state])
             let onB = try b.watch()
-            try await onB.told("added") { $0.applications?.first?.services == ["remote-systems.ping"] }
+            try await onB.reported("added") { $0.applications?.first?.services == ["remote-systems.ping"] }
 
-            var told = onB.told.count
+            var reported = onB.reported.count
             let killed = Date()
             try await systemd.control("kill", "--signal=KILL", "serve.service")
-            try await onB.told("removed", from: told)
-            let back = try await onB.told("added", from: told, within: .seconds(20))
+            try await onB.reported("removed", from: reported)
+            let back = try await onB.reported("added", from: reported, within: .seconds(20))
             report("killed under systemd, restarted, to added", [back.seconds(since: killed)])
             #expect(try await b.ping(a.address).answered == 3)
 
-            told = onB.told.count
+            reported = onB.reported.count
             let end = Date()
             try await systemd.control("stop", "serve.service")
-            #expect(try await onB.told("removed", from: told).seconds(since: end) < 1)
+            #expect(try await onB.reported("removed", from: reported).seconds(since: end) < 1)
             let result = try await systemd.control("show", "serve.service", "--property=Result,ExecMainStatus")
             #expect(result.contains("Result=success") && result.contains("ExecMainStatus=0"), "\(result)")
             #expect(systemd.printed.contains("\"stopped\""))

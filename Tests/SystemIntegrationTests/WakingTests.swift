@@ -21,26 +21,26 @@ extension SystemTests {
                 let onB = try b.watch()
                 _ = try await a.serve()
                 let leaving = try await c.serve()
-                try await onB.told("added", a)
-                try await onB.told("added", c)
+                try await onB.reported("added", a)
+                try await onB.reported("added", c)
                 onB.send(SIGSTOP)
                 try await Task.sleep(for: Self.sleep / 2)
                 leaving.send(SIGKILL)
                 _ = try await d.serve()
                 try await Task.sleep(for: Self.sleep / 2)
-                let told = onB.told.count
+                let reported = onB.reported.count
                 let awake = Date()
                 onB.send(SIGCONT)
-                let gone = try await onB.told("removed", c, from: told, within: .seconds(15))
+                let gone = try await onB.reported("removed", c, from: reported, within: .seconds(15))
                 try await onB.listed(a, within: .seconds(15))
-                let new = try await onB.told("added", d, from: told, within: .seconds(15))
+                let new = try await onB.reported("added", d, from: reported, within: .seconds(15))
                 report("\(way): awake to removed, of who has gone", [gone.seconds(since: awake)])
                 report("\(way): awake to added, of who is new", [new.seconds(since: awake)])
                 // No later second thoughts.
                 try await Task.sleep(for: .seconds(14))
                 try await onB.listed(a, within: .milliseconds(100))
-                for machine in [a, c, d] { #expect(onB.toldInTurns(machine), "\(onB.lines)") }
-                #expect(!onB.hasTold("added", c, from: told))
+                for machine in [a, c, d] { #expect(onB.reportedInTurns(machine), "\(onB.lines)") }
+                #expect(!onB.hasReported("added", c, from: reported))
                 #expect(try await b.ping("alpha").answered == 3)
             }
         }
@@ -53,19 +53,21 @@ extension SystemTests {
                 for machine in machines { try await way.prepare(machine.host) }
                 let onB = try b.watch()
                 let serving = try await a.serve()
-                try await onB.told("added", a)
+                try await onB.reported("added", a)
                 let asleep = Date()
                 serving.send(SIGSTOP)
-                let silence = try await onB.told("removed", a, within: .seconds(20)).seconds(since: asleep)
+                let silence = try await onB.reported("removed", a, within: .seconds(20)).seconds(since: asleep)
                 #expect(silence < 15)
                 try await Task.sleep(for: .seconds(6))
-                let told = onB.told.count
+                let reported = onB.reported.count
                 let awake = Date()
                 serving.send(SIGCONT)
-                let back = try await onB.told("added", a, from: told, within: .seconds(45)).seconds(since: awake)
+                let back = try await onB.reported("added", a, from: reported, within: .seconds(45)).seconds(
+                    since: awake
+                )
                 report("\(way): host awake to added", [back])
                 #expect(try await b.ping("alpha").answered == 3)
-                #expect(onB.toldInTurns(a), "\(onB.lines)")
+                #expect(onB.reportedInTurns(a), "\(onB.lines)")
             }
         }
 
@@ -81,8 +83,8 @@ extension SystemTests {
                 }
                 let onB = try b.watch()
                 _ = try await a.serve()
-                try await onB.told("added", a)
-                let told = onB.told.count
+                try await onB.reported("added", a)
+                let reported = onB.reported.count
                 let moved = Date()
                 try await a.host.ip("address", "del", "\(a.address)/24", "dev", "eth0")
                 try await a.host.ip("address", "add", "10.77.0.201/24", "dev", "eth0")
@@ -96,10 +98,10 @@ extension SystemTests {
                 // Not by silence alone, which takes 12 s.
                 #expect(found < 8)
                 #expect(try await b.ping("alpha").answered == 3)
-                #expect(onB.toldInTurns(a), "\(onB.lines)")
+                #expect(onB.reportedInTurns(a), "\(onB.lines)")
                 let fresh = try b.watch()
-                try await fresh.told("added", a)
-                #expect(onB.told.dropFirst(told).filter { $0.event == "removed" }.count <= 1)
+                try await fresh.reported("added", a)
+                #expect(onB.reported.dropFirst(reported).filter { $0.event == "removed" }.count <= 1)
             }
         }
     }

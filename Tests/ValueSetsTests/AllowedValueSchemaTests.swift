@@ -113,7 +113,7 @@ import ValueSets
         #expect(error?.keyPath == keyPath)
     }
 
-    @Test func `an unexpected key is told what is declared`() {
+    @Test func `an unexpected key is reported what is declared`() {
         let error = #expect(throws: ValueSetError.self) {
             try AllowedValueSchema(fields: [.optional("volume", .number)]).validate(["volum": 1])
         }

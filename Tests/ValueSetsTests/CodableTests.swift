@@ -144,7 +144,7 @@ import ValueSets
         #expect(context.codingPath.map(\.stringValue) == ["list", "1"])
     }
 
-    @Test func `a missing key and a wrong type are told apart`() {
+    @Test func `a missing key and a wrong type are reported apart`() {
         struct Ping: Decodable { var type: String }
         for (set, isMissing) in [([:], true), (["type": 1], false)] as [(ValueSet, Bool)] {
             let error = #expect(throws: DecodingError.self) { try ValueSetDecoder().decode(Ping.self, from: set) }

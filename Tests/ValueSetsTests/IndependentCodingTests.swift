@@ -23,10 +23,10 @@ import ValueSets
     func `cbor2 decodes what we encode, and encodes it the same`(seed: UInt64) throws {
         var generator = ValueGenerator(seed: seed, forPython: true)
         let lines = try (0..<500).map { _ in hex(try generator.value().encoded()) }
-        let answers = try Self.script(["check"], input: lines.joined(separator: "\n"))
-        try #require(answers.count == lines.count, "seed \(seed)")
-        for (line, answer) in zip(lines, answers) {
-            #expect(answer == "same", "seed \(seed): \(line)")
+        let responses = try Self.script(["check"], input: lines.joined(separator: "\n"))
+        try #require(responses.count == lines.count, "seed \(seed)")
+        for (line, response) in zip(lines, responses) {
+            #expect(response == "same", "seed \(seed): \(line)")
         }
     }
 

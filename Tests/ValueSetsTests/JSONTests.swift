@@ -189,7 +189,7 @@ import ValueSets
         #expect(error?.keyPath == "a[1]")
     }
 
-    @Test func `keys that JSON libraries cannot tell apart are refused`() {
+    @Test func `keys that JSON libraries cannot report apart are refused`() {
         let set: ValueSet = ["\u{e9}": 1, "e\u{301}": 2]
         #expect(throws: ValueSetError.self) { try set.json() }
     }

@@ -59,7 +59,7 @@ struct PingClient: AsyncParsableCommand {
         do {
             let (name, request) = try await self.find(configuration)
             statistics = try await self.ping(name, request)
-            try Self.tell(statistics.summary)
+            try Self.report(statistics.summary)
         } catch let error as RemoteSystemError {
             Self.complain("\(error)")
             throw ExitCode(2)
@@ -71,7 +71,7 @@ struct PingClient: AsyncParsableCommand {
     }
 
     /// Prints a line at once, for a pipe too. A full disk is an error: whoever reads the file would miss what is not there.
-    private static func tell(_ line: String) throws {
+    private static func report(_ line: String) throws {
         try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
 
@@ -119,7 +119,7 @@ struct PingClient: AsyncParsableCommand {
         let payload = Data(repeating: 0x61, count: self.size)
         return try await AppServiceConnection.with(service, request) { connection in
             let target = connection.info
-            try Self.tell("PING \(name) (\(target?.address ?? "?")), \(self.size) bytes of data")
+            try Self.report("PING \(name) (\(target?.address ?? "?")), \(self.size) bytes of data")
             var statistics = Statistics()
             for number in 1...self.count {
                 let started = ContinuousClock.now
@@ -136,9 +136,9 @@ struct PingClient: AsyncParsableCommand {
                 statistics.sent += 1
                 if response.status == .success {
                     statistics.times.append(time)
-                    try Self.tell("\(self.size) bytes from \(name): seq=\(number) time=\(Statistics.text(time)) µs")
+                    try Self.report("\(self.size) bytes from \(name): seq=\(number) time=\(Statistics.text(time)) µs")
                 } else {
-                    try Self.tell("seq=\(number) lost: \(response.error?.message ?? "\(response.status)")")
+                    try Self.report("seq=\(number) lost: \(response.error?.message ?? "\(response.status)")")
                 }
                 if number < self.count, self.interval > 0 {
                     try await Task.sleep(for: .seconds(self.interval))

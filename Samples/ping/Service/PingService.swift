@@ -29,9 +29,9 @@ struct PingService: AsyncParsableCommand {
             guard request.message["Type"] == "ping" else {
                 throw AppServiceFailure("This service answers messages of the type \"ping\" only.")
             }
-            var answer = request.message
-            answer["Type"] = "pong"
-            return answer
+            var response = request.message
+            response["Type"] = "pong"
+            return response
         }
         var options = RemoteSystemHost.Options()
         options.port = self.port

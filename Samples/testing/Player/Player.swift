@@ -7,7 +7,7 @@ import RemoteSystems
 public actor Player {
     /// What is known of a speaker.
     public enum Speaker: Sendable, Equatable {
-        case answers
+        case responses
         case silent
     }
 
@@ -28,7 +28,7 @@ public actor Player {
             switch event {
             case .added(let system):
                 let isAlive = await Self.ping(system)
-                self.speakers[system.displayName] = isAlive ? .answers : .silent
+                self.speakers[system.displayName] = isAlive ? .responses : .silent
             case .removed(let system):
                 self.speakers[system.displayName] = nil
             default:
@@ -40,9 +40,9 @@ public actor Player {
 
     private static func ping(_ system: RemoteSystem) async -> Bool {
         guard let speaker = system.application("com.example.speaker") else { return false }
-        let answer = try? await speaker.withAppService("com.example.ping") { connection in
+        let response = try? await speaker.withAppService("com.example.ping") { connection in
             try await connection.send(["Type": "ping"]).get()
         }
-        return answer?["Type"] == "pong"
+        return response?["Type"] == "pong"
     }
 }

@@ -16,7 +16,7 @@ import Testing
 
             try await stage.appears(speaker)
             let whenThere = await player.speakers
-            #expect(whenThere == ["Living room": .answers])
+            #expect(whenThere == ["Living room": .responses])
 
             try await stage.vanishes(speaker)
             let whenGone = await player.speakers
@@ -47,8 +47,8 @@ import Testing
             guard request.message["Type"] == "ping" else { throw AppServiceFailure("This is no ping.") }
             return ["Type": "pong"]
         }
-        let answer = try await ping.respond(to: .staged(["Type": "ping"]))
-        #expect(answer == ["Type": "pong"])
+        let response = try await ping.respond(to: .staged(["Type": "ping"]))
+        #expect(response == ["Type": "pong"])
         await #expect(throws: AppServiceFailure.self) { try await ping.respond(to: .staged(["Type": "pang"])) }
     }
 }

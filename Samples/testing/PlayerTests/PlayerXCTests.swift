@@ -17,7 +17,7 @@ final class PlayerXCTests: XCTestCase {
 
             try await stage.appears(speaker)
             let whenThere = await player.speakers
-            XCTAssertEqual(whenThere, ["Living room": .answers])
+            XCTAssertEqual(whenThere, ["Living room": .responses])
 
             try await stage.vanishes(speaker, .crash)
             try await stage.advance(by: .seconds(1))

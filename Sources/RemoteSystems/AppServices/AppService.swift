@@ -3,7 +3,7 @@
 
 public import ValueSets
 
-/// Answers requests of one app service; for services that have more to them than a closure.
+/// Answers requests of one app service; for services that have more to them than a closure.
 public protocol AppServiceProvider: Sendable {
     /// Answers a request. See ``AppService/Execution`` for where it runs.
     ///
@@ -41,7 +41,7 @@ public struct AppService: Sendable {
         public var summary: String?
         /// Who may call it.
         public var callers: AppServiceCallers
-        /// Whether other systems may call it; if not, only programs on the same system. Others are refused with
+        /// Whether other systems may call it; if not, only programs on the same system. Others are refused with
         /// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``. In code it is on unless set, since whoever gives a service to a
         /// ``RemoteSystemHost`` means it to be called from elsewhere (`Docs/decisions/0009`).
         public var supportsRemote: Bool
@@ -206,7 +206,7 @@ extension AppService {
 
 extension AppService {
     /// What the handler answers, whichever kind it is.
-    package func answer(to request: AppServiceRequest) async throws -> ValueSet {
+    package func response(to request: AppServiceRequest) async throws -> ValueSet {
         switch self.handler {
         case .immediate(let handler): try handler(request)
         case .asynchronous(let handler): try await handler(request)

@@ -15,7 +15,7 @@ public enum AppServiceCallers: Sendable, Hashable {
     case applications([String])
     /// Every application on every system of the account. What holds unless set.
     case account
-    /// Whoever is near, of other accounts too, on a host that allows it
+    /// Whoever is near, of other accounts too, on a host that allows it
     /// (``RemoteSystemHost/Options/allowsAnyoneNearby``); on others the account alone.
     case anyoneNearby
 }

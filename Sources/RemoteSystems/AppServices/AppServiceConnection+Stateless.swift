@@ -6,7 +6,7 @@ public import ValueSets
 
 extension AppServiceConnection {
     /// Sends one message and waits for its answer, without a connection of the caller's own: it is opened, used and closed
-    /// . Costs a handshake each time; open a connection for more than a message now and then.
+    /// Costs a handshake each time; open a connection for more than a message now and then.
     ///
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's schema.

@@ -7,14 +7,14 @@ extension AppServiceConnection {
     /// Sends a message of your own type and waits for an answer of your own type.
     ///
     /// - Throws: ``RemoteSystemError`` when there is no answer, or the answer is of another form; `CancellationError`.
-    public func send<Message: Encodable, Answer: Decodable>(
+    public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
-        expecting answer: Answer.Type = Answer.self,
+        expecting response: Response.Type = Response.self,
         timeout: Duration? = nil,
         idempotencyKey: IdempotencyKey? = nil
-    ) async throws -> Answer {
+    ) async throws -> Response {
         let set = try ValueSet(sending: message)
-        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).get().answer()
+        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).get().response()
     }
 }
 
@@ -23,14 +23,14 @@ extension LongLivedConnection {
     /// its deadline; see ``send(_:timeout:retry:)``.
     ///
     /// - Throws: ``RemoteSystemError`` when there is no answer, or the answer is of another form; `CancellationError`.
-    public func send<Message: Encodable, Answer: Decodable>(
+    public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
-        expecting answer: Answer.Type = Answer.self,
+        expecting response: Response.Type = Response.self,
         timeout: Duration? = nil,
         retry: RequestRetry = .never
-    ) async throws -> Answer {
+    ) async throws -> Response {
         let set = try ValueSet(sending: message)
-        return try await self.send(set, timeout: timeout, retry: retry).get().answer()
+        return try await self.send(set, timeout: timeout, retry: retry).get().response()
     }
 }
 
@@ -48,13 +48,15 @@ extension ValueSet {
         }
     }
 
-    fileprivate func answer<Answer: Decodable>(as type: Answer.Type = Answer.self) throws(RemoteSystemError) -> Answer {
+    fileprivate func response<Response: Decodable>(as type: Response.Type = Response.self) throws(RemoteSystemError)
+        -> Response
+    {
         do {
-            return try ValueSetDecoder().decode(Answer.self, from: self)
+            return try ValueSetDecoder().decode(Response.self, from: self)
         } catch {
             throw RemoteSystemError(
                 .protocolViolation,
-                "The answer has another form than \(Answer.self).",
+                "The answer has another form than \(Response.self).",
                 side: .remote,
                 outcome: .unknown,
                 cause: error
@@ -76,7 +78,7 @@ extension RemoteSystemApplication {
         _ body: @Sendable (AppServiceConnection) async throws -> Result
     ) async throws -> Result {
         try await AppServiceConnection.with(
-            AppServiceDescription(name: service, packageID: self.id, schema: schema),
+            AppServiceDescription(name: service, applicationID: self.id, schema: schema),
             RemoteSystemConnectionRequest(application: self),
             body
         )

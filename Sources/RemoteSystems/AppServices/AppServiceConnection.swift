@@ -7,7 +7,7 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 public import ValueSets
 
-/// A connection to an app service on another system: requests and answers both ways, any number at once.
+/// A connection to an app service on another system: requests and answers both ways, any number at once.
 ///
 /// Its own TLS connection underneath. Use it from any task; code inside
 /// ``RemoteSystemApplication/withAppService(_:schema:_:)`` sends without a thread switch.
@@ -57,8 +57,8 @@ public final class AppServiceConnection: Sendable {
     private let onRequest: RequestHandler?
     private let guarded: Mutex<Guarded>
     /// Set when the connection is open, for requests that come along with the host's answer.
-    private let isOpen = OneShot<Void>()
-    private let closedStatus = OneShot<AppServiceClosedStatus>()
+    private let isOpen = Promise<Void>()
+    private let closedStatus = Promise<AppServiceClosedStatus>()
 
     /// Why the last attempt to open it did not end in success; `nil` if it did.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
@@ -71,8 +71,8 @@ public final class AppServiceConnection: Sendable {
     /// A connection that is still to be opened.
     ///
     /// - Parameters:
-    ///   - service: the service it will be connected to.
-    ///   - onRequest: answers requests that the service sends us; without it they fail.
+    ///   - service: the service it will be connected to.
+    ///   - onRequest: answers requests that the service sends us; without it they fail.
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
         self.onRequest = onRequest
@@ -109,10 +109,10 @@ public final class AppServiceConnection: Sendable {
 
     // MARK: Opening
 
-    /// Opens the connection.
+    /// Opens the connection.
     ///
     /// - Returns: how it ended. For everything but success ``openError`` explains, and the connection can be opened again.
-    /// - Throws: ``RemoteSystemError`` for misuse (R-33: it is open already, or was closed; the address is beyond
+    /// - Throws: ``RemoteSystemError`` for misuse (it is open already, or was closed; the address is beyond
     ///   ``RemoteSystemsConfiguration/network``) and when this system's own
     ///   identity cannot be used; `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
@@ -157,14 +157,14 @@ public final class AppServiceConnection: Sendable {
         let route = try request.resolve(self.service)
         var connector = try request.origin.connector()
         connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil
-        if route.mayHaveToStart { connector.answerTime = TimeAmount(startTimeout) }
+        if route.mayHaveToStart { connector.responseTimeout = TimeAmount(startTimeout) }
         let own = connector.security.systemID
         let connection = try await connector.connect(
             to: route.endpoints,
             expecting: route.systemID,
             hello: request.origin.hello(
                 service: self.service.name,
-                package: route.packageID,
+                targetApplication: route.applicationID,
                 limits: connector.limits
             ),
             handler: self.handler(own: own)
@@ -218,10 +218,13 @@ public final class AppServiceConnection: Sendable {
     private func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
         { [weak self, onRequest = self.onRequest, schema = self.service.schema] request, connection in
             guard let self, let onRequest else {
-                return Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+                return Response(
+                    status: .failure,
+                    failure: WireFailure("This side takes no requests on this connection.")
+                )
             }
             try? await self.isOpen.value
-            return await Reply.from(
+            return await Response.from(
                 AppServiceRequest(
                     request,
                     over: connection,
@@ -237,7 +240,7 @@ public final class AppServiceConnection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its answer.
     ///
     /// Requests reach the service in the order in which they are sent; answers may come in any order. Any number may be
     /// under way: beyond what the other side takes at once they wait their turn, at most 65 536 of them.
@@ -275,34 +278,34 @@ public final class AppServiceConnection: Sendable {
             throw RemoteSystemError(error)
         }
         do {
-            let reply = try await open.connection.send(
+            let response = try await open.connection.send(
                 message,
                 timeout: timeout.map { TimeAmount($0) } ?? open.requestTimeout,
                 key: idempotencyKey?.bytes
             )
-            return Self.response(reply, schema: open.responseSchema)
+            return Self.response(response, schema: open.responseSchema)
         } catch let error as TransportError {
             return try Self.response(error)
         }
     }
 
-    private static func response(_ reply: Reply, schema: AllowedValueSchema) -> AppServiceResponse {
-        guard reply.status == .success else {
+    private static func response(_ response: Response, schema: AllowedValueSchema) -> AppServiceResponse {
+        guard response.status == .success else {
             return AppServiceResponse(
-                status: AppServiceResponseStatus(rawValue: Int(clamping: reply.status.rawValue)),
-                message: reply.message,
+                status: AppServiceResponseStatus(rawValue: Int(clamping: response.status.rawValue)),
+                message: response.message,
                 error: RemoteSystemError(
-                    reply.status == .messageTooLarge ? .messageTooLarge : .serviceFailed,
-                    reply.failure?.text ?? "The service could not carry out the request.",
+                    response.status == .messageTooLarge ? .messageTooLarge : .serviceFailed,
+                    response.failure?.text ?? "The service could not carry out the request.",
                     side: .remote,
-                    canRetry: reply.failure?.canRetry ?? false,
+                    canRetry: response.failure?.canRetry ?? false,
                     outcome: .failed
                 )
             )
         }
         do {
-            try schema.validate(reply.message)
-            return AppServiceResponse(status: .success, message: reply.message)
+            try schema.validate(response.message)
+            return AppServiceResponse(status: .success, message: response.message)
         } catch {
             return AppServiceResponse(
                 status: .failure,
@@ -333,7 +336,7 @@ public final class AppServiceConnection: Sendable {
 
     // MARK: Closing
 
-    /// Closes the connection once everything under way is answered; requests sent afterwards are not sent.
+    /// Closes the connection once everything under way is answered; requests sent afterwards are not sent.
     /// Returns when it is closed. Closing twice does no harm.
     public func close() async {
         switch self.guarded.withLock({ $0.state }) {
@@ -352,8 +355,8 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Calls back once when the connection has ended; at once if it has. It is called on the connection's event loop, which
-    /// it must not block, or, when it has ended already or was never open, by whoever registers it or closes it.
+    /// Calls back once when the connection has ended; at once if it has. It is called on the connection's event loop, which
+    /// it must not block, or, when it has ended already or was never open, by whoever registers it or closes it.
     @discardableResult
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
         let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in

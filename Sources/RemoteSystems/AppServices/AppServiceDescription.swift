@@ -3,20 +3,20 @@
 
 public import ValueSets
 
-/// Names an app service: the service, and the application that offers it.
+/// Names an app service: the service, and the application that offers it.
 public struct AppServiceDescription: Sendable, Hashable {
     /// The service's name, in reverse-DNS form (`com.example.ping`).
     public var name: String
     /// The application that is to answer; `nil` for any on the system that offers the service.
-    public var packageID: String?
+    public var applicationID: String?
     /// What messages and answers may contain, unless the service itself says. ``AllowedValueSchema/appService``
-    /// unless set.
+    /// unless set.
     public var schema: AllowedValueSchema
 
     /// A description of the service with this name.
-    public init(name: String, packageID: String? = nil, schema: AllowedValueSchema = .appService) {
+    public init(name: String, applicationID: String? = nil, schema: AllowedValueSchema = .appService) {
         self.name = name
-        self.packageID = packageID
+        self.applicationID = applicationID
         self.schema = schema
     }
 }

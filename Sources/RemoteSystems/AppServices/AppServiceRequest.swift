@@ -15,7 +15,7 @@ public struct AppServiceRequest: Sendable {
     /// By which the caller names what it wants done, if it means to ask again should no answer come. A host has seen to it
     /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:)``).
     public let idempotencyKey: IdempotencyKey?
-    /// The connection it came over, for requests in the other direction.
+    /// The connection it came over, for requests in the other direction.
     public let connection: AppServiceConnection
 
     package init(
@@ -41,7 +41,7 @@ public struct AppServiceCaller: Sendable, Hashable {
     /// proved, so it is not told.
     public let accountID: AccountID?
     /// Whose system it is. Anonymous callers reach only services that are offered to
-    /// ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
+    /// ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
     public let authorizationKind: RemoteSystemAuthorizationKind
     /// Whether it is this very machine.
     public let isLocal: Bool

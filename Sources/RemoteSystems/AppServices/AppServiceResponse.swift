@@ -3,7 +3,7 @@
 
 public import ValueSets
 
-/// What became of a request to an app service. Look at the status first, then at the message.
+/// What became of a request to an app service. Look at the status first, then at the message.
 public struct AppServiceResponse: Sendable {
     /// How it ended.
     public var status: AppServiceResponseStatus

@@ -38,14 +38,14 @@ struct ConnectionToken: Sendable, Hashable {
     static let scheme = "remote-systems-connection"
     static let version = "1"
     /// More than this a token cannot need.
-    static let mostBytes = 8 << 10
-    static let mostEndpoints = 16
-    static let mostHostBytes = 255
+    static let maxBytes = 8 << 10
+    static let maxEndpoints = 16
+    static let maxHostBytes = 255
 
     init(systemID: SystemID, applicationID: String, endpoints: [Endpoint], isAnonymous: Bool = false) {
         self.systemID = systemID
         self.applicationID = applicationID
-        self.endpoints = Array(endpoints.prefix(Self.mostEndpoints))
+        self.endpoints = Array(endpoints.prefix(Self.maxEndpoints))
         self.isAnonymous = isAnonymous
     }
 
@@ -65,7 +65,7 @@ struct ConnectionToken: Sendable, Hashable {
     }
 
     init(_ text: String) throws(RemoteSystemError) {
-        guard text.utf8.count <= Self.mostBytes else { throw Self.invalid("it is too long") }
+        guard text.utf8.count <= Self.maxBytes else { throw Self.invalid("it is too long") }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0] == Self.scheme else { throw Self.invalid("it does not look like one") }
         guard parts[1] == Self.version else {
@@ -78,12 +78,12 @@ struct ConnectionToken: Sendable, Hashable {
         }
         guard let systemID = message["System"]?.string.flatMap({ SystemID($0) }),
             let application = message["Application"]?.string, (1...256).contains(application.utf8.count),
-            let addresses = message["Addresses"]?.array, (1...Self.mostEndpoints).contains(addresses.count)
+            let addresses = message["Addresses"]?.array, (1...Self.maxEndpoints).contains(addresses.count)
         else { throw Self.invalid("a part of it is missing") }
         var endpoints: [Endpoint] = []
         for address in addresses {
             guard let address = address.dictionary, let host = address["Host"]?.string,
-                (1...Self.mostHostBytes).contains(host.utf8.count), let port = address["Port"]?.int,
+                (1...Self.maxHostBytes).contains(host.utf8.count), let port = address["Port"]?.int,
                 (1...65_535).contains(port)
             else { throw Self.invalid("an address in it is none") }
             endpoints.append(Endpoint(host: host, port: port))

@@ -15,7 +15,7 @@ public struct IdempotencyKey: Sendable, Hashable {
     public let bytes: [UInt8]
 
     /// The longest key, in bytes.
-    public static let mostBytes = 64
+    public static let maxBytes = 64
 
     /// A key that is used nowhere else: 16 random bytes.
     public init() {
@@ -25,8 +25,8 @@ public struct IdempotencyKey: Sendable, Hashable {
 
     /// A key of one's own; `nil` unless it has 1 to 64 bytes.
     public init?(_ bytes: some Sequence<UInt8>) {
-        self.bytes = Array(bytes.prefix(Self.mostBytes + 1))
-        guard (1...Self.mostBytes).contains(self.bytes.count) else { return nil }
+        self.bytes = Array(bytes.prefix(Self.maxBytes + 1))
+        guard (1...Self.maxBytes).contains(self.bytes.count) else { return nil }
     }
 
     /// A text as a key, such as an order's number; `nil` unless it has 1 to 64 bytes in UTF-8.

@@ -5,7 +5,7 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Facts of an open connection.
+/// Facts of an open connection.
 public struct RemoteSystemConnectionInfo: Sendable, Hashable {
     /// Who is at the other end.
     public let peer: AppServiceCaller

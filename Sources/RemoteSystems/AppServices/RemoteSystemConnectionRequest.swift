@@ -5,7 +5,7 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// What to connect to: a system, or one application on it.
+/// What to connect to: a system, or one application on it.
 public struct RemoteSystemConnectionRequest: Sendable {
     enum Target: Sendable {
         case system(RemoteSystem)
@@ -15,7 +15,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
     }
 
     let target: Target
-    let origin: LocalSystem
+    let origin: AccountContext
 
     /// A connection to whichever application on the system offers the service.
     public init(system: RemoteSystem) {
@@ -43,7 +43,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         configuration: RemoteSystemsConfiguration
     ) {
         self.target = .address(Endpoint(host: host, port: port), systemID)
-        self.origin = LocalSystem(configuration)
+        self.origin = AccountContext(configuration)
     }
 
     /// A connection to an application that was known before, without discovery: at the addresses at which it was to be
@@ -52,7 +52,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
     /// - Parameters:
     ///   - connectionToken: what ``RemoteSystemApplication/connectionToken`` gave, today or long ago.
     ///   - allowsAnyoneNearby: whether one of a system of another account will do, as a watcher lists them that asks for
-    ///     ``RemoteSystemAuthorizationKind/anonymous`` ones. Off unless set: whoever made the text up chooses whom we
+    ///     ``RemoteSystemAuthorizationKind/anonymous`` ones. Off unless set: whoever made the text up chooses whom we
     ///     talk to. It leads to the very system of which it was, at addresses nearby.
     ///   - configuration: how this process takes part.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when it is none, or is of a system of
@@ -67,7 +67,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
             throw ConnectionToken.invalid("it is for a system of another account, which is not asked for here")
         }
         self.target = .token(token)
-        self.origin = LocalSystem(configuration)
+        self.origin = AccountContext(configuration)
     }
 
     struct Route: Sendable {
@@ -76,7 +76,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         /// A system of another account; it must be the very one that a watcher has listed.
         var isAnonymous = false
         /// The application that is meant, if one in particular is.
-        var packageID: String?
+        var applicationID: String?
         /// What the service takes, as far as its system has told.
         var schema: AllowedValueSchema?
         /// Whether the other side may have to start the application before it answers.
@@ -98,7 +98,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
     func resolve(_ service: AppServiceDescription) throws(Unresolved) -> Route {
         switch self.target {
         case .address(let endpoint, let systemID):
-            Route(endpoints: [endpoint], systemID: systemID, packageID: service.packageID)
+            Route(endpoints: [endpoint], systemID: systemID, applicationID: service.applicationID)
         case .application(let application):
             Route(application, service)
         case .token(let token):
@@ -106,7 +106,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
                 endpoints: token.endpoints,
                 systemID: token.systemID,
                 isAnonymous: token.isAnonymous,
-                packageID: service.packageID ?? token.applicationID
+                applicationID: service.applicationID ?? token.applicationID
             )
         case .system(let system):
             try Self.resolve(service, on: system)
@@ -115,12 +115,12 @@ public struct RemoteSystemConnectionRequest: Sendable {
 
     private static func resolve(_ service: AppServiceDescription, on system: RemoteSystem) throws(Unresolved) -> Route {
         var candidates = system.applications
-        if let packageID = service.packageID {
-            candidates = candidates.filter { $0.id == packageID }
+        if let applicationID = service.applicationID {
+            candidates = candidates.filter { $0.id == applicationID }
             guard !candidates.isEmpty else {
                 throw Unresolved(
                     .appNotInstalled,
-                    "There is no application \(packageID) on that system, or it is not running."
+                    "There is no application \(applicationID) on that system, or it is not running."
                 )
             }
         }
@@ -142,7 +142,7 @@ extension RemoteSystemConnectionRequest.Route {
             endpoints: application.endpoints,
             systemID: application.systemID,
             isAnonymous: application.isAnonymous,
-            packageID: service.packageID ?? application.id,
+            applicationID: service.applicationID ?? application.id,
             schema: application.services.first { $0.name == service.name }?.schema,
             mayHaveToStart: !application.isRunning
         )

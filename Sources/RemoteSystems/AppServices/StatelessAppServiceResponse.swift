@@ -3,7 +3,7 @@
 
 public import ValueSets
 
-/// What became of a message that was sent without a connection. Look at the status first, then at the message.
+/// What became of a message that was sent without a connection. Look at the status first, then at the message.
 public struct StatelessAppServiceResponse: Sendable {
     /// How it ended.
     public var status: StatelessAppServiceResponseStatus

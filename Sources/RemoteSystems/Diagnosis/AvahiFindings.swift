@@ -11,7 +11,7 @@ struct AvahiFindings: Sendable {
     /// The interfaces that may be used, are up and have addresses.
     var interfaces: [InterfaceFacts]
     /// How many instances of our service type are announced here.
-    var announcements: Int
+    var advertisements: Int
 
     var all: [DiagnosisFinding] {
         [self.use] + self.configuration + [self.limits]
@@ -105,8 +105,8 @@ struct AvahiFindings: Sendable {
                     "Raise entries-per-entry-group-max in \(AvahiDaemonSettings.path), or name the interfaces to use."
             )
         }
-        let what = "\(self.announcements.of("announcement")) of about \(most) that Avahi remembers for each interface."
-        guard self.announcements * 5 > most * 4 else { return DiagnosisFinding(.avahiLimits, .ok, what, why: why) }
+        let what = "\(self.advertisements.of("announcement")) of about \(most) that Avahi remembers for each interface."
+        guard self.advertisements * 5 > most * 4 else { return DiagnosisFinding(.avahiLimits, .ok, what, why: why) }
         return DiagnosisFinding(
             .avahiLimits,
             .warning,

@@ -11,12 +11,15 @@ struct EmptyListReason: Sendable {
 
     /// The first that holds, the surest first.
     var finding: DiagnosisFinding {
-        self.filters ?? self.interfacesDown ?? self.sightings.authentication ?? self.hampered
-            ?? self.sightings.refused ?? self.unreachable ?? self.sightings.otherVersions ?? self.otherAccounts
+        self.filters ?? self.interfacesDown ?? self.serviceInstances.authentication ?? self.hampered
+            ?? self.serviceInstances.refused ?? self.unreachable ?? self.serviceInstances.otherVersions ?? self
+            .otherAccounts
             ?? self.nobody
     }
 
-    private var sightings: SightingsFindings { SightingsFindings(unlisted: self.unlisted, network: self.network) }
+    private var serviceInstances: DiscoveryFindings {
+        DiscoveryFindings(unlisted: self.unlisted, network: self.network)
+    }
 
     private var filters: DiagnosisFinding? {
         let excluded = self.unlisted.excluded
@@ -51,15 +54,15 @@ struct EmptyListReason: Sendable {
     }
 
     private var unreachable: DiagnosisFinding? {
-        self.unlisted.unreachable.isEmpty ? nil : self.sightings.systems
+        self.unlisted.unreachable.isEmpty ? nil : self.serviceInstances.systems
     }
 
     private var otherAccounts: DiagnosisFinding? {
-        self.unlisted.otherAccounts == 0 ? nil : self.sightings.otherAccounts
+        self.unlisted.otherAccounts == 0 ? nil : self.serviceInstances.otherAccounts
     }
 
     private var nobody: DiagnosisFinding {
         let interfaces = NetworkFindings.interfaces(self.interfaces, self.network)
-        return interfaces.status == .ok ? self.sightings.nobody : interfaces
+        return interfaces.status == .ok ? self.serviceInstances.nobody : interfaces
     }
 }

@@ -10,9 +10,9 @@ enum IdentityFacts: Sendable {
     case usable(SystemIdentity, directory: String, lacksKey: Bool = false)
     case unusable(IdentityError)
 
-    static func read(_ local: LocalSystem) -> IdentityFacts {
+    static func read(_ accountContext: AccountContext) -> IdentityFacts {
         do throws(IdentityError) {
-            let store = try local.store()
+            let store = try accountContext.store()
             guard try store.holdsAccount() else { return .none(directory: store.directory) }
             return .usable(
                 try store.identity(),
@@ -76,7 +76,7 @@ struct IdentityFindings {
                 .account,
                 .warning,
                 "The key of account \(identity.accountID.short) was in \(directory) and is missing.",
-                why: "Without it nobody can join the account or be expelled, and no certificate of it is renewed.",
+                why: "Without it nobody can join the account or be revoked, and no certificate of it is renewed.",
                 advice: "Bring 'account/root-key.pem' back from a backup, or use the account's recovery file: "
                     + "'remotesystems account import'."
             )

@@ -103,7 +103,7 @@ enum NetworkFindings {
         )
     }
 
-    static func discovery(_ troubles: [DiscoveryTrouble]) -> [DiagnosisFinding] {
+    static func discovery(_ troubles: [DiscoveryProblem]) -> [DiagnosisFinding] {
         let why = "It is how systems find each other."
         guard !troubles.isEmpty else {
             return [DiagnosisFinding(.discovery, .ok, "Looking for systems works.", why: why)]

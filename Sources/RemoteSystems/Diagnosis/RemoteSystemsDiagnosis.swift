@@ -10,7 +10,7 @@ internal import RemoteSystemsTransport
 /// It changes nothing and makes no account. It asks the network for systems as a watcher does, for two seconds; with another
 /// system to ask, it also announces itself for as long as that takes.
 public struct RemoteSystemsDiagnosis: Sendable {
-    private let local: LocalSystem
+    private let accountContext: AccountContext
     private let port: Int
 
     /// How long to look for systems, to see whether that works.
@@ -22,7 +22,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     ///   - configuration: how the program takes part.
     ///   - port: the port on which a host is to listen; 0 for any free one.
     public init(_ configuration: RemoteSystemsConfiguration, port: Int = 0) {
-        self.local = LocalSystem(configuration)
+        self.accountContext = AccountContext(configuration)
         self.port = port
     }
 
@@ -32,10 +32,10 @@ public struct RemoteSystemsDiagnosis: Sendable {
     ///
     /// - Returns: the findings, good ones too, in an order to read and mend them in.
     public func run() async -> [DiagnosisFinding] {
-        let network = self.local.configuration.network
+        let network = self.accountContext.configuration.network
         // Before this process speaks mDNS itself.
         let responders = MulticastSockets.current()
-        let identity = IdentityFacts.read(self.local)
+        let identity = IdentityFacts.read(self.accountContext)
         var findings = IdentityFindings(now: Date(), facts: identity).all
         let interfaces = InterfaceFacts.current()
         let used = NetworkFindings.used(interfaces, network).filter { !$0.addresses.isEmpty }
@@ -50,15 +50,15 @@ public struct RemoteSystemsDiagnosis: Sendable {
             )
             findings += firewall.all
         }
-        async let seen = self.sightings(identity)
-        let (troubles, announcements) = await self.discovery()
-        for case let avahi as AvahiDiscovery in self.local.sources {
+        async let seen = self.serviceInstances(identity)
+        let (troubles, advertisements) = await self.discovery()
+        for case let avahi as AvahiDiscovery in self.accountContext.sources {
             findings +=
                 AvahiFindings(
                     selection: await avahi.selected(),
                     settings: AvahiDaemonSettings.read(),
                     interfaces: used,
-                    announcements: announcements.count
+                    advertisements: advertisements.count
                 ).all
         }
         findings += NetworkFindings.discovery(troubles)
@@ -66,15 +66,15 @@ public struct RemoteSystemsDiagnosis: Sendable {
             findings.append(NetworkFindings.responders(responders))
         }
         findings.append(await self.listening())
-        findings += (await seen ?? SightingsFindings(announcements, network: network)).all
+        findings += (await seen ?? DiscoveryFindings(advertisements, network: network)).all
         return findings
     }
 
     /// What the sources themselves complain of, and what they see announced.
-    private func discovery() async -> ([DiscoveryTrouble], [DiscoveryHint]) {
-        var troubles: [DiscoveryTrouble] = []
+    private func discovery() async -> ([DiscoveryProblem], [DiscoveryHint]) {
+        var troubles: [DiscoveryProblem] = []
         var hints: [DiscoveryHint] = []
-        for source in self.local.sources {
+        for source in self.accountContext.sources {
             let events = source.browse()
             let seen = await withTaskGroup(of: Seen.self) { group in
                 group.addTask {
@@ -83,7 +83,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
                     return seen
                 }
                 group.addTask {
-                    try? await self.local.environment.time.sleep(for: Self.discoveryTime)
+                    try? await self.accountContext.environment.time.sleep(for: Self.discoveryTime)
                     return Seen()
                 }
                 // Whichever is first; the other one, cancelled, gives what it has.
@@ -99,7 +99,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     private struct Seen: Sendable {
-        var troubles: [DiscoveryTrouble] = []
+        var troubles: [DiscoveryProblem] = []
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
 
         /// - Returns: whether that was all.
@@ -121,10 +121,10 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     /// What a watcher finds; nil without an account, which a watcher would make.
-    private func sightings(_ identity: IdentityFacts) async -> SightingsFindings? {
+    private func serviceInstances(_ identity: IdentityFacts) async -> DiscoveryFindings? {
         guard case .usable = identity else { return nil }
-        var configuration = self.local.configuration
-        configuration.discovery = self.local.sources
+        var configuration = self.accountContext.configuration
+        configuration.discovery = self.accountContext.sources
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = Self.discoveryTime
         let watcher = RemoteSystemWatcher(configuration, options: options)
@@ -133,7 +133,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         for await event in events {
             if case .enumerationCompleted = event { break }
         }
-        let findings = SightingsFindings(
+        let findings = DiscoveryFindings(
             listed: watcher.systems.count,
             hasOthers: watcher.systems.contains { !$0.isLocal },
             unlisted: await watcher.unlisted,
@@ -144,13 +144,17 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     private func listening() async -> DiagnosisFinding {
-        let running = self.local.running?.all() ?? []
+        let running = self.accountContext.running?.all() ?? []
         if self.port != 0, let holder = running.first(where: { $0.port == self.port }) {
             return NetworkFindings.port(self.port, nil, holder: holder.application)
         }
         do {
-            try ProcessRoom.check()
-            try await Listener.check(port: self.port, network: self.local.network, logger: self.local.logger)
+            try FileDescriptorBudget.check()
+            try await Listener.check(
+                port: self.port,
+                network: self.accountContext.network,
+                logger: self.accountContext.logger
+            )
             return NetworkFindings.port(self.port, nil)
         } catch {
             return NetworkFindings.port(self.port, RemoteSystemError(error).message)
@@ -167,7 +171,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// - Parameter peer: the other system, by what a watcher tells of it or, where nothing is found, by its address.
     /// - Returns: findings that begin with `peer`.
     public func run(with peer: RemoteSystemConnectionRequest) async -> [DiagnosisFinding] {
-        let examination = PeerExamination(local: self.local, request: peer, port: self.port)
+        let examination = PeerExamination(accountContext: self.accountContext, request: peer, port: self.port)
         return PeerFindings(facts: await examination.facts()).all
     }
 
@@ -203,7 +207,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     /// The port of the host that speaks for this system, if one runs here.
     package static func machinePort(_ configuration: RemoteSystemsConfiguration) -> Int? {
-        LocalSystem(configuration).running?.machinePort
+        AccountContext(configuration).running?.machinePort
     }
 
     /// What is to be said of the interfaces that a program with this configuration uses.

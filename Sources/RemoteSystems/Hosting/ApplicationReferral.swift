@@ -55,7 +55,7 @@ struct ApplicationReferral: Sendable {
     func running(beside own: String, isLocal: Bool) -> [String] {
         let reachable = self.running.all().filter { self.isReachable($0, isLocal: isLocal) }
         let others = Set(reachable.map(\.application)).subtracting([own])
-        return Array(others.sorted().prefix(SystemDescription.mostRunning))
+        return Array(others.sorted().prefix(SystemDescription.maxRunning))
     }
 
     private func isReachable(_ application: RunningApplication, isLocal: Bool) -> Bool {
@@ -79,7 +79,7 @@ struct ApplicationReferral: Sendable {
     /// Answers a hello for an installed application, once it runs or has failed to start.
     func refer(_ hello: Hello, to application: InstalledApplication, isLocal: Bool) async -> Refusal {
         // One that runs decides for itself.
-        if let answer = self.referToRunning(application.id, isLocal: isLocal) { return answer }
+        if let response = self.referToRunning(application.id, isLocal: isLocal) { return response }
         if let refusal = Self.refusal(of: application, to: hello, isLocal: isLocal) { return refusal }
         switch await self.starter.bringUp(application.id) {
         case .running(let port):
@@ -99,7 +99,7 @@ struct ApplicationReferral: Sendable {
 
 extension ApplicationReferral {
     /// For a host that speaks for the machine; `nil` for one that speaks for itself.
-    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, local: LocalSystem) {
+    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, accountContext: AccountContext) {
         guard let installed = options.installedApplications, let running else { return nil }
         self.init(
             running: running,
@@ -107,10 +107,10 @@ extension ApplicationReferral {
                 installed: installed,
                 running: running,
                 timeout: options.startTimeout,
-                environment: local.environment,
-                logger: local.logger
+                environment: accountContext.environment,
+                logger: accountContext.logger
             ),
-            isOnLoopback: local.configuration.network == .loopback
+            isOnLoopback: accountContext.configuration.network == .loopback
         )
     }
 }

@@ -14,7 +14,7 @@ actor ApplicationStarter {
 
     private let installed: any InstalledApplications
     private let running: RunningApplications
-    private let environment: LocalEnvironment
+    private let environment: RuntimeEnvironment
     private var timeout: Duration
     private let logger: Logger
     private var starts: [String: Task<Outcome, Never>] = [:]
@@ -23,9 +23,9 @@ actor ApplicationStarter {
     private var isStopped = false
 
     /// So many applications are started at the same time; what is wanted beyond is refused, to be asked for again.
-    static let mostStarts = 8
+    static let maxStarts = 8
     /// So many callers wait at the same time.
-    static let mostWaiting = 256
+    static let maxWaiting = 256
     /// An application that failed to start is not started again for this long.
     static let pause = Duration.seconds(2)
     /// How often it is looked for the note of an application that is being started.
@@ -35,7 +35,7 @@ actor ApplicationStarter {
         installed: any InstalledApplications,
         running: RunningApplications,
         timeout: Duration,
-        environment: LocalEnvironment,
+        environment: RuntimeEnvironment,
         logger: Logger
     ) {
         self.installed = installed
@@ -63,7 +63,7 @@ actor ApplicationStarter {
             guard failure.until < self.time.now else { return .failed(failure.text) }
             self.failures[id] = nil
         }
-        guard self.waiting < Self.mostWaiting, self.starts[id] != nil || self.starts.count < Self.mostStarts else {
+        guard self.waiting < Self.maxWaiting, self.starts[id] != nil || self.starts.count < Self.maxStarts else {
             return .failed("Too many applications are being started on that system; try again in a moment.")
         }
         let start = self.starts[id] ?? Task(executorPreference: self.environment.taskExecutor) { await self.start(id) }

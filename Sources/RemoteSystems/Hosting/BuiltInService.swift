@@ -11,7 +11,7 @@ protocol BuiltInService: Sendable {
     /// How many requests of one connection are handled at the same time.
     var concurrentRequests: Int { get }
 
-    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Response
 }
 
 extension BuiltInService {

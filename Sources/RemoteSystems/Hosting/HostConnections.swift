@@ -12,14 +12,14 @@ final class HostConnections: Sendable {
         var open: [ObjectIdentifier: Connection] = [:]
         /// For good.
         var isShut = false
-        var places: ConnectionPlaces
+        var quota: ConnectionQuota
     }
 
     private let state: Mutex<State>
     private let logger: Logger
 
-    init(_ places: ConnectionPlaces, logger: Logger) {
-        self.state = Mutex(State(places: places))
+    init(_ quota: ConnectionQuota, logger: Logger) {
+        self.state = Mutex(State(quota: quota))
         self.logger = logger
     }
 
@@ -35,14 +35,14 @@ final class HostConnections: Sendable {
 
     /// Why no other connection of the system is let in; `nil` if it is. Says once in the log when not.
     func refusal(to system: SystemID, isOwn: Bool) -> Refusal? {
-        let (answer, limit, share) = self.state.withLock { state in
-            (state.places.room(for: system, isOwn: isOwn), state.places.limit, state.places.share)
+        let (response, limit, share) = self.state.withLock { state in
+            (state.quota.admission(for: system, isOwn: isOwn), state.quota.limit, state.quota.share)
         }
-        switch answer {
+        switch response {
         case .free:
             return nil
-        case .full(let isNews):
-            if isNews {
+        case .full(let shouldReport):
+            if shouldReport {
                 self.logger.warning(
                     "There is no room for another connection; callers are refused until one ends",
                     metadata: ["limit": "\(limit)"]
@@ -53,8 +53,8 @@ final class HostConnections: Sendable {
                 "This system has as many connections as it takes. Try again later.",
                 canRetry: true
             )
-        case .fullForSystem(let isNews):
-            if isNews {
+        case .fullForSystem(let shouldReport):
+            if shouldReport {
                 self.logger.warning(
                     "A system has as many connections as one may have; it is refused until one of them ends",
                     metadata: ["system": "\(system.short)", "limit": "\(share)"]
@@ -73,7 +73,7 @@ final class HostConnections: Sendable {
     func enter(_ connection: Connection, isOwn: Bool) -> CloseStatus? {
         self.state.withLock { state in
             guard !state.isShut else { return .cancelled }
-            guard state.places.enter(connection.peer.systemID, isOwn: isOwn) else { return .resourceLimitsExceeded }
+            guard state.quota.enter(connection.peer.systemID, isOwn: isOwn) else { return .resourceLimitsExceeded }
             state.open[ObjectIdentifier(connection)] = connection
             return nil
         }
@@ -82,18 +82,18 @@ final class HostConnections: Sendable {
     func leave(_ id: ObjectIdentifier) {
         self.state.withLock { state in
             guard let connection = state.open.removeValue(forKey: id) else { return }
-            state.places.leave(connection.peer.systemID)
+            state.quota.leave(connection.peer.systemID)
         }
     }
 }
 
-extension AcceptedConnection {
+extension EstablishedConnection {
     /// The same, ended the moment it opens unless it is let in then: several may have been admitted at the same time. It has
     /// left once all who wanted to hear of its end from the start have heard.
     func entering(
         _ enter: @escaping @Sendable (Connection) -> CloseStatus?,
         leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void
-    ) -> AcceptedConnection {
+    ) -> EstablishedConnection {
         var accepted = self
         accepted.opened = { [opened = self.opened] connection in
             if let status = enter(connection) { return connection.abort(status) }

@@ -10,10 +10,10 @@ internal import ValueSets
 
 /// What a host knows while it runs: its services and the connections to them.
 actor HostCore {
-    private let local: LocalSystem
+    private let accountContext: AccountContext
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
-    private let answers: RememberedAnswers
+    private let responses: IdempotencyCache
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
     private let uriSchemes: [String]
@@ -22,17 +22,17 @@ actor HostCore {
     nonisolated let connections: HostConnections
     private var watchers: [ObjectIdentifier: Connection] = [:]
     /// Systems of other accounts; `nil` where none is let in.
-    private let guests: AnonymousGuests?
+    private let anonymousConnections: AnonymousConnections?
     nonisolated let referral: ApplicationReferral?
     private var installed: [InstalledApplication] = []
     private var systemDisplayName: String?
     private(set) var isClosing = false
     /// Whether a description was found too large for a watcher, which is said aloud once.
     private var hasOutgrownWatchers = false
-    let port = OneShot<Int>()
+    let port = Promise<Int>()
 
     init(
-        local: LocalSystem,
+        accountContext: AccountContext,
         services: [AppService],
         builtIns: [any BuiltInService] = [],
         referral: ApplicationReferral? = nil,
@@ -40,18 +40,18 @@ actor HostCore {
         allowsAnonymous: Bool = false
     ) {
         self.referral = referral
-        self.guests = allowsAnonymous ? AnonymousGuests() : nil
-        self.systemDisplayName = local.configuration.systemDisplayName
-        self.local = local
+        self.anonymousConnections = allowsAnonymous ? AnonymousConnections() : nil
+        self.systemDisplayName = accountContext.configuration.systemDisplayName
+        self.accountContext = accountContext
         self.connections = HostConnections(
-            ConnectionPlaces(
-                limit: ProcessRoom.connections(wanted: local.configuration.connectionLimit),
-                share: local.configuration.connectionLimitPerSystem
+            ConnectionQuota(
+                limit: FileDescriptorBudget.connections(wanted: accountContext.configuration.connectionLimit),
+                share: accountContext.configuration.connectionLimitPerSystem
             ),
-            logger: local.logger
+            logger: accountContext.logger
         )
-        self.answers = RememberedAnswers(local.environment)
-        self.facts = local.environment.facts ?? .read()
+        self.responses = IdempotencyCache(accountContext.environment)
+        self.facts = accountContext.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
@@ -62,24 +62,24 @@ actor HostCore {
     /// What others would refuse or leave out is better refused here, where somebody can see it.
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
-        guard self.local.configuration.applicationID.isName else {
+        guard self.accountContext.configuration.applicationID.isName else {
             throw misuse("An application id takes \(String.nameForm).")
         }
         for (name, service) in self.services {
             guard name.isName else { throw misuse("A service's name takes \(String.nameForm).") }
             let texts = [service.options.version, service.options.summary].compactMap(\.self)
-            guard texts.allSatisfy({ (1...SystemDescription.mostTextBytes).contains($0.utf8.count) }) else {
-                throw misuse("A service's version and summary take 1 to \(SystemDescription.mostTextBytes) bytes each.")
+            guard texts.allSatisfy({ (1...SystemDescription.maxTextBytes).contains($0.utf8.count) }) else {
+                throw misuse("A service's version and summary take 1 to \(SystemDescription.maxTextBytes) bytes each.")
             }
             guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
         }
-        guard self.services.count <= SystemDescription.mostServices else {
-            throw misuse("A host offers at most \(SystemDescription.mostServices) services.")
+        guard self.services.count <= SystemDescription.maxServices else {
+            throw misuse("A host offers at most \(SystemDescription.maxServices) services.")
         }
-        guard self.uriSchemes.count <= SystemDescription.mostSchemes else {
-            throw misuse("A host opens URIs of at most \(SystemDescription.mostSchemes) schemes.")
+        guard self.uriSchemes.count <= SystemDescription.maxSchemes else {
+            throw misuse("A host opens URIs of at most \(SystemDescription.maxSchemes) schemes.")
         }
         for scheme in self.uriSchemes where !LaunchURI.isScheme(scheme) {
             throw misuse("\(scheme) is no URI scheme (RFC 3986, section 3.1): letters, digits, '+', '-' and '.'.")
@@ -109,21 +109,26 @@ actor HostCore {
 
     private func admitSystem(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
         if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
-        if let package = hello.package, package != self.application.id {
+        if let targetApplication = hello.targetApplication, targetApplication != self.application.id {
             if let referral {
-                guard let application = self.installed.first(where: { $0.id == package }) else {
-                    return .refuse(referral.refer(to: package, isLocal: peer.systemID == own))
+                guard let application = self.installed.first(where: { $0.id == targetApplication }) else {
+                    return .refuse(referral.refer(to: targetApplication, isLocal: peer.systemID == own))
                 }
                 return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
             }
             return .refuse(
-                Refusal(.appNotInstalled, "The application \(package) is not here; this is \(self.application.id).")
+                Refusal(
+                    .appNotInstalled,
+                    "The application \(targetApplication) is not here; this is \(self.application.id)."
+                )
             )
         }
         if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
         if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
         guard let service = self.services[hello.service] else {
-            if let referral, hello.package == nil, let application = self.installed.first(offering: hello.service) {
+            if let referral, hello.targetApplication == nil,
+                let application = self.installed.first(offering: hello.service)
+            {
                 return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
             }
             return .refuse(
@@ -143,38 +148,39 @@ actor HostCore {
 
     /// A system of another account gets what is offered to anyone, and learns nothing of what else there is.
     private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
-        guard let guests, hello.package == nil || hello.package == self.application.id else {
-            return .refuse(AnonymousGuests.refusal)
+        guard let anonymousConnections, hello.targetApplication == nil || hello.targetApplication == self.application.id
+        else {
+            return .refuse(AnonymousConnections.refusal)
         }
-        let accepted: AcceptedConnection
+        let accepted: EstablishedConnection
         if hello.service == Presence.service {
             accepted = self.anonymousPresence()
         } else if let service = self.services[hello.service], service.isForAnyone {
-            accepted = self.accept(service, own: own, within: self.local.limits.forAnonymous)
+            accepted = self.accept(service, own: own, within: self.accountContext.limits.forAnonymous)
         } else {
-            return .refuse(AnonymousGuests.refusal)
+            return .refuse(AnonymousConnections.refusal)
         }
         if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
-        guard guests.hasRoom(for: peer.systemID) else { return .refuse(AnonymousGuests.full) }
-        return .accept(accepted.entering(guests.enter, leaving: guests.leave))
+        guard anonymousConnections.hasCapacity(for: peer.systemID) else { return .refuse(AnonymousConnections.full) }
+        return .accept(accepted.entering(anonymousConnections.enter, leaving: anonymousConnections.leave))
     }
 
     private func accept(
         _ service: AppService,
         own: SystemID,
         within limits: ConnectionLimits? = nil
-    ) -> AcceptedConnection {
-        var limits = limits ?? self.local.limits
+    ) -> EstablishedConnection {
+        var limits = limits ?? self.accountContext.limits
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
-            answers: self.answers,
+            responses: self.responses,
             metrics: self.metrics[service.name],
             own: own,
-            logger: self.local.logger,
-            requestTimeout: TimeAmount(self.local.configuration.requestTimeout)
+            logger: self.accountContext.logger,
+            requestTimeout: TimeAmount(self.accountContext.configuration.requestTimeout)
         )
-        return AcceptedConnection(
+        return EstablishedConnection(
             acceptance: Acceptance(
                 application: self.application.id,
                 limits: limits.peerLimits,
@@ -187,10 +193,10 @@ actor HostCore {
         )
     }
 
-    private func accept(_ service: any BuiltInService) -> AcceptedConnection {
-        var limits = self.local.limits
+    private func accept(_ service: any BuiltInService) -> EstablishedConnection {
+        var limits = self.accountContext.limits
         limits.window = min(limits.window, service.concurrentRequests)
-        return AcceptedConnection(
+        return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
             handler: { request, connection in await service.respond(to: request, on: connection) },
@@ -216,34 +222,36 @@ actor HostCore {
         } onCancel: {
             for connection in self.connections.all { connection.abort() }
         }
-        self.answers.stop()
+        self.responses.stop()
     }
 
     // MARK: Presence
 
-    private func presence(peer: PeerIdentity) -> AcceptedConnection {
-        var limits = self.local.limits
+    private func presence(peer: PeerIdentity) -> EstablishedConnection {
+        var limits = self.accountContext.limits
         limits.window = min(limits.window, 8)
-        return AcceptedConnection(
+        return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
-            handler: { request, connection in await self.answer(request, from: connection) },
+            handler: { request, connection in await self.response(request, from: connection) },
             opened: { connection in
-                Task(executorPreference: self.local.environment.taskExecutor) { await self.watched(by: connection) }
+                Task(executorPreference: self.accountContext.environment.taskExecutor) {
+                    await self.watched(by: connection)
+                }
             }
         )
     }
 
     /// Tells a system of another account once what is offered to it, and nothing else.
-    private func anonymousPresence() -> AcceptedConnection {
-        var limits = self.local.limits.forAnonymous
+    private func anonymousPresence() -> EstablishedConnection {
+        var limits = self.accountContext.limits.forAnonymous
         limits.window = 1
-        return AcceptedConnection(
+        return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
-            handler: { _, _ in Reply(status: .failure, failure: WireFailure("This request is not known here.")) },
+            handler: { _, _ in Response(status: .failure, failure: WireFailure("This request is not known here.")) },
             opened: { connection in
-                Task(executorPreference: self.local.environment.taskExecutor) { await self.tell(connection) }
+                Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.notify(connection) }
             }
         )
     }
@@ -254,9 +262,9 @@ actor HostCore {
         let id = ObjectIdentifier(connection)
         self.watchers[id] = connection
         connection.onClose { _ in
-            Task(executorPreference: self.local.environment.taskExecutor) { await self.unwatched(id) }
+            Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.unwatched(id) }
         }
-        await self.tell(connection)
+        await self.notify(connection)
     }
 
     private func unwatched(_ id: ObjectIdentifier) {
@@ -270,7 +278,7 @@ actor HostCore {
         }
     }
 
-    private func tell(_ connection: Connection) async {
+    private func notify(_ connection: Connection) async {
         do {
             _ = try await connection.send(self.description(to: connection).valueSet, timeout: .seconds(10))
         } catch {
@@ -279,62 +287,66 @@ actor HostCore {
                 self.hasOutgrownWatchers = true
                 level = .warning
             }
-            self.local.logger.log(level: level, "A watcher could not be told", metadata: ["reason": "\(error)"])
+            self.accountContext.logger.log(
+                level: level,
+                "A watcher could not be told",
+                metadata: ["reason": "\(error)"]
+            )
         }
     }
 
-    private func answer(_ request: IncomingRequest, from connection: Connection) async -> Reply {
-        if request.message["Type"]?.string == LocalSystem.expelledType {
-            return await self.local.exchangeExpulsions(request.message, with: connection.peer)
+    private func response(_ request: IncomingRequest, from connection: Connection) async -> Response {
+        if request.message["Type"]?.string == AccountContext.revokedType {
+            return await self.accountContext.exchangeRevocations(request.message, with: connection.peer)
         }
         guard request.message["Type"]?.string == "renew", let signing = request.message["Request"]?.data else {
-            return Reply(status: .failure, failure: WireFailure("This request is not known here."))
+            return Response(status: .failure, failure: WireFailure("This request is not known here."))
         }
         do {
-            let authority = try self.local.store().authority()
+            let authority = try self.accountContext.store().authority()
             let certificate = try authority.renew(Array(signing), for: connection.peer, now: Date())
-            return Reply(message: ["Certificate": .data(Data(certificate))])
+            return Response(message: ["Certificate": .data(Data(certificate))])
         } catch {
-            self.local.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
-            return Reply(status: .failure, failure: WireFailure("The certificate was not renewed: \(error)"))
+            self.accountContext.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
+            return Response(status: .failure, failure: WireFailure("The certificate was not renewed: \(error)"))
         }
     }
 
     func update(attributes: [String: String]) async {
         guard attributes != self.application.attributes else { return }
         self.application.attributes = attributes
-        await self.tellWatchers()
+        await self.notifyWatchers()
     }
 
     func update(uriSchemes: [String]) async {
         guard uriSchemes != self.application.uriSchemes else { return }
         self.application.uriSchemes = uriSchemes
-        await self.tellWatchers()
+        await self.notifyWatchers()
     }
 
     func update(systemDisplayName: String?) async {
         guard systemDisplayName != self.systemDisplayName else { return }
         self.systemDisplayName = systemDisplayName
-        await self.tellWatchers()
+        await self.notifyWatchers()
     }
 
     func update(installed: [InstalledApplication]) async {
         guard installed != self.installed else { return }
         self.installed = installed
-        await self.tellWatchers()
+        await self.notifyWatchers()
     }
 
     /// Tells every watcher what this process is, since something in it changed.
-    func tellWatchers() async {
+    func notifyWatchers() async {
         await withDiscardingTaskGroup { group in
             for watcher in self.watchers.values {
-                group.addTask { await self.tell(watcher) }
+                group.addTask { await self.notify(watcher) }
             }
         }
     }
 
     private func description(to connection: Connection) -> SystemDescription {
-        let identity = try? self.local.security().identity
+        let identity = try? self.accountContext.security().identity
         var description = SystemDescription(
             displayName: self.systemDisplayName ?? self.facts.displayName,
             kind: self.facts.kind,
@@ -343,7 +355,7 @@ actor HostCore {
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
             application: self.application,
-            expulsions: self.local.expulsions?.number ?? 0
+            revocations: self.accountContext.revocations?.number ?? 0
         )
         if connection.peer.isAnonymous {
             return description.forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))
@@ -356,7 +368,7 @@ actor HostCore {
             guard room > 0 else { break }
             description.running.append(application)
         }
-        for application in self.installed.prefix(SystemDescription.mostInstalled) {
+        for application in self.installed.prefix(SystemDescription.maxInstalled) {
             let part = application.description(isLocal: isLocal)
             room -= (try? part.valueSet.encoded().count) ?? room
             guard room > 0 else { break }

@@ -4,13 +4,13 @@
 public import ValueSets
 
 /// An application that is installed on this machine, whether or not it runs: what a host that speaks for the machine tells
-/// of it.
+/// of it.
 public struct InstalledApplication: Sendable, Hashable, Identifiable {
     /// An app service that the application offers once it runs.
     public struct Service: Sendable, Hashable {
         /// The service's name.
         public var name: String
-        /// Whether other machines may call it. Not unless said so.
+        /// Whether other machines may call it. Not unless said so.
         public var supportsRemote = false
         /// Who may have the application started by calling it.
         public var callers = AppServiceCallers.account
@@ -47,7 +47,7 @@ public struct InstalledApplication: Sendable, Hashable, Identifiable {
     }
 }
 
-/// The applications of a machine, and how to start them. Given to a host in
+/// The applications of a machine, and how to start them. Given to a host in
 /// ``RemoteSystemHost/Options/installedApplications``, it makes that host speak for the machine: it lists them, and starts one
 /// that does not run when somebody of the account connects to it.
 public protocol InstalledApplications: Sendable {

@@ -12,7 +12,7 @@ public import ServiceLifecycle
 internal import Synchronization
 internal import ValueSets
 
-/// Makes this process an application that other systems of the account find and talk to.
+/// Makes this process an application that other systems of the account find and talk to.
 ///
 /// ```swift
 /// let host = RemoteSystemHost(application: "com.example.player", services: [
@@ -40,7 +40,7 @@ public final class RemoteSystemHost: Service {
         /// machine: that tells systems of the account that it runs, and watchers list it.
         public var isDiscoverable = true
         /// Whether systems of other accounts on the same network may find the application and call those of its services
-        /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
+        /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
         /// name and kind, and come in at addresses only that neighbours have: loopback, link-local, private.
         public var allowsAnyoneNearby = false
         /// What this host speaks for beside itself: it lists these applications, and starts them when they are called. `nil`,
@@ -65,13 +65,13 @@ public final class RemoteSystemHost: Service {
 
     private let configuration: RemoteSystemsConfiguration
     let options: Options
-    let local: LocalSystem
+    let accountContext: AccountContext
     let core: HostCore
     private let running: RunningApplications?
     private let launching: LaunchService?
     private let listening = HostListening()
-    let announcing: Changeable<Announcing>
-    let announced = AnnouncedInstances()
+    let advertising: ObservableValue<Advertising>
+    let advertised = AdvertisedInstances()
     private let hasRun = Mutex(false)
     private let isReachable = Mutex(false)
 
@@ -88,18 +88,19 @@ public final class RemoteSystemHost: Service {
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
-        let local = LocalSystem(configuration)
-        let running = local.running
-        let launching = options.launchURIProvider.map { LaunchService(provider: $0, local: local) }
-        self.local = local
+        let accountContext = AccountContext(configuration)
+        let running = accountContext.running
+        let launching = options.launchURIProvider.map { LaunchService(provider: $0, accountContext: accountContext) }
+        self.accountContext = accountContext
         self.running = running
         self.launching = launching
-        self.announcing = Changeable(Announcing(isWanted: options.isDiscoverable))
+        self.advertising = ObservableValue(Advertising(isWanted: options.isDiscoverable))
         self.core = HostCore(
-            local: local,
+            accountContext: accountContext,
             services: services,
-            builtIns: [DiagnosisService(local: local, announced: self.announced)] + (launching.map { [$0] } ?? []),
-            referral: ApplicationReferral(options, running: running, local: local),
+            builtIns: [DiagnosisService(accountContext: accountContext, advertised: self.advertised)]
+                + (launching.map { [$0] } ?? []),
+            referral: ApplicationReferral(options, running: running, accountContext: accountContext),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
@@ -124,10 +125,12 @@ public final class RemoteSystemHost: Service {
     /// How many connections others have with it.
     var openConnections: Int { self.core.connections.all.count }
 
-    /// Whether others of the account can reach this host now. ``RemoteSystemsDiagnosis`` says what to do about a state
+    /// Whether others of the account can reach this host now. ``RemoteSystemsDiagnosis`` says what to do about a state
     /// other than ``RemoteSystemRegistrationState/registered``.
     public var registration: RemoteSystemRegistrationState {
-        guard self.isReachable.withLock({ $0 }), let security = try? self.local.security() else { return .unregistered }
+        guard self.isReachable.withLock({ $0 }), let security = try? self.accountContext.security() else {
+            return .unregistered
+        }
         return RemoteSystemRegistrationState(of: security.identity, at: Date())
     }
 
@@ -157,7 +160,7 @@ public final class RemoteSystemHost: Service {
 
     /// Changes whether the host is announced. Who is connected stays so.
     package func update(isDiscoverable: Bool) {
-        self.announcing.change { $0.isWanted = isDiscoverable }
+        self.advertising.change { $0.isWanted = isDiscoverable }
     }
 
     /// Takes connections at another port from now on; 0 for any free one. Nothing changes for a host that was given its socket, or that
@@ -168,7 +171,7 @@ public final class RemoteSystemHost: Service {
         guard self.options.listeningSocket == nil, let current = self.listening.port, current != port else { return }
         let listener = try await self.listen(port: port)
         let before = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
-        self.announcing.change { $0.port = listener.port }
+        self.advertising.change { $0.port = listener.port }
         await before?.stop()
     }
 
@@ -213,18 +216,18 @@ public final class RemoteSystemHost: Service {
             throw error
         }
         _ = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
-        self.announcing.change { $0.port = listener.port }
+        self.advertising.change { $0.port = listener.port }
         await self.takeInstalled()
         self.isReachable.withLock { $0 = true }
         defer { self.isReachable.withLock { $0 = false } }
         self.core.port.succeed(listener.port)
-        self.local.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
+        self.accountContext.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
-            try await withTaskExecutorPreference(self.local.environment.taskExecutor) {
+            try await withTaskExecutorPreference(self.accountContext.environment.taskExecutor) {
                 if isStaged {
-                    try await self.announceAndRenew()
+                    try await self.advertiseAndRenew()
                 } else {
-                    try await cancelWhenGracefulShutdown { try await self.announceAndRenew() }
+                    try await cancelWhenGracefulShutdown { try await self.advertiseAndRenew() }
                 }
             }
         } catch is CancellationError {
@@ -234,7 +237,7 @@ public final class RemoteSystemHost: Service {
             throw error
         }
         if isStaged {
-            await Task(executorPreference: self.local.environment.taskExecutor) { await self.stop() }.value
+            await Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.stop() }.value
         } else {
             await self.stop()
         }
@@ -242,16 +245,16 @@ public final class RemoteSystemHost: Service {
 
     private func listen(port: Int) async throws(RemoteSystemError) -> Listener {
         do {
-            let security = try self.local.security()
+            let security = try self.accountContext.security()
             return try await Listener.start(
                 host: nil,
                 port: port,
                 security: security,
-                limits: self.local.limits,
-                logger: self.local.logger,
+                limits: self.accountContext.limits,
+                logger: self.accountContext.logger,
                 network: self.options.listeningSocket.map {
                     SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
-                } ?? self.local.network,
+                } ?? self.accountContext.network,
                 allowsAnonymous: self.options.allowsAnyoneNearby
             ) { [core = self.core] hello, peer in
                 await core.admit(hello, peer: peer, own: security.systemID)
@@ -274,7 +277,7 @@ public final class RemoteSystemHost: Service {
                 )
             )
         } catch {
-            self.local.logger.warning(
+            self.accountContext.logger.warning(
                 "That this application runs cannot be noted; the host daemon will not know that it does",
                 metadata: ["reason": "\(error)"]
             )
@@ -303,14 +306,16 @@ public final class RemoteSystemHost: Service {
     }
 
     /// Until cancelled.
-    private func announceAndRenew() async throws {
+    private func advertiseAndRenew() async throws {
         try await withThrowingDiscardingTaskGroup { group in
-            group.addTask { try await self.announceWhenWanted() }
+            group.addTask { try await self.advertiseWhenWanted() }
             group.addTask { await self.sendWatchersOn() }
             group.addTask {
-                await self.local.followAccount {
+                await self.accountContext.observeAccount {
                     // Not waited for: a watcher that does not answer must not keep the next change from being seen.
-                    Task(executorPreference: self.local.environment.taskExecutor) { await self.core.tellWatchers() }
+                    Task(executorPreference: self.accountContext.environment.taskExecutor) {
+                        await self.core.notifyWatchers()
+                    }
                 }
             }
             if let installed = self.options.installedApplications {
@@ -321,10 +326,10 @@ public final class RemoteSystemHost: Service {
                     for await _ in changes { await self.takeInstalled() }
                 }
             }
-            if let referral = self.core.referral { group.addTask { try await self.tellOfRunning(referral) } }
+            if let referral = self.core.referral { group.addTask { try await self.notifyOfRunning(referral) } }
             group.addTask {
                 while true {
-                    try await self.local.environment.time.sleep(for: .seconds(6 * 3600))
+                    try await self.accountContext.environment.time.sleep(for: .seconds(6 * 3600))
                     try await self.renewIfDue()
                 }
             }
@@ -332,31 +337,31 @@ public final class RemoteSystemHost: Service {
     }
 
     /// A process that comes or goes tells of it by its note alone: this looks once a second, and tells the watchers what changed.
-    private func tellOfRunning(_ referral: ApplicationReferral) async throws {
-        var told: [[String]]?
+    private func notifyOfRunning(_ referral: ApplicationReferral) async throws {
+        var reported: [[String]]?
         while true {
-            try await self.local.environment.time.sleep(for: .seconds(1))
+            try await self.accountContext.environment.time.sleep(for: .seconds(1))
             // What watchers elsewhere are told may change by itself.
             let running = [true, false].map {
                 referral.running(beside: self.configuration.applicationID, isLocal: $0)
             }
-            guard running != told else { continue }
-            told = running
-            Task(executorPreference: self.local.environment.taskExecutor) { await self.core.tellWatchers() }
+            guard running != reported else { continue }
+            reported = running
+            Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.core.notifyWatchers() }
         }
     }
 
     /// Where the account's key is, loading the identity renews it. Elsewhere a short look around finds a system that has the
     /// key, and asks it.
     private func renewIfDue() async throws {
-        self.local.reloadIdentity()
-        guard let identity = try? self.local.security().identity, !identity.isAuthority,
+        self.accountContext.reloadIdentity()
+        guard let identity = try? self.accountContext.security().identity, !identity.isAuthority,
             identity.isRenewalDue(at: Date())
         else { return }
         let watcher = RemoteSystemWatcher(self.configuration)
         try? await watcher.start()
-        try? await self.local.environment.time.sleep(for: .seconds(15))
+        try? await self.accountContext.environment.time.sleep(for: .seconds(15))
         await watcher.stop()
-        self.local.reloadIdentity()
+        self.accountContext.reloadIdentity()
     }
 }

@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 
-/// Whether others of the account can reach a host, and for how long.
+/// Whether others of the account can reach a host, and for how long.
 ///
 /// The numbers are Project Rome's, where a push service stood behind them; here it is the certificate by which the others
 /// recognise this system.

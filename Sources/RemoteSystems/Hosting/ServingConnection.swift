@@ -23,7 +23,7 @@ final class ServingConnection: Sendable {
 
     private let requestTimeout: TimeAmount
     private let service: AppService
-    private let answers: RememberedAnswers
+    private let responses: IdempotencyCache
     private let metrics: ServiceMetrics?
     private let own: SystemID
     private let logger: Logger
@@ -31,14 +31,14 @@ final class ServingConnection: Sendable {
 
     init(
         service: AppService,
-        answers: RememberedAnswers,
+        responses: IdempotencyCache,
         metrics: ServiceMetrics?,
         own: SystemID,
         logger: Logger,
         requestTimeout: TimeAmount
     ) {
         self.logger = logger
-        self.answers = answers
+        self.responses = responses
         self.requestTimeout = requestTimeout
         self.service = service
         self.metrics = metrics
@@ -67,66 +67,66 @@ final class ServingConnection: Sendable {
     }
 
     /// The answer to a request whose handler awaits nothing; `nil` for any other.
-    func respondAtOnce(to request: IncomingRequest, on connection: Connection) -> Reply? {
+    func respondAtOnce(to request: IncomingRequest, on connection: Connection) -> Response? {
         guard request.key == nil, self.service.execution == .onEventLoop,
             case .immediate(let handler) = self.service.handler, let opened = self.opened.withLock({ $0 })
         else { return nil }
         let started = NIODeadline.now()
-        let reply = Reply.from(
+        let response = Response.from(
             AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection),
             checking: self.service.schema,
             responseSchema: self.service.responseSchema,
             onUnknownError: self.logUnknown,
             handler
         )
-        self.measure(reply, since: started)
-        return reply
+        self.measure(response, since: started)
+        return response
     }
 
-    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
-        guard let opened = self.opened.withLock({ $0 }) else { return Reply(status: .failure) }
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
+        guard let opened = self.opened.withLock({ $0 }) else { return Response(status: .failure) }
         let started = NIODeadline.now()
         let request = AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection)
-        let reply =
+        let response =
             if request.idempotencyKey == nil, self.service.execution == .onEventLoop {
-                await self.carryOut(request)
+                await self.execute(request)
             } else {
-                await self.carryOutOnce(request)
+                await self.executeOnce(request)
             }
-        self.measure(reply, since: started)
-        return reply
+        self.measure(response, since: started)
+        return response
     }
 
-    private func measure(_ reply: Reply, since started: NIODeadline) {
-        self.metrics?.handled(status: reply.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
+    private func measure(_ response: Response, since started: NIODeadline) {
+        self.metrics?.handled(status: response.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
     }
 
-    private func carryOutOnce(_ request: AppServiceRequest) async -> Reply {
+    private func executeOnce(_ request: AppServiceRequest) async -> Response {
         // For strangers nothing is kept or goes on: what they can make this process do ends with their connection.
         guard let key = request.idempotencyKey, request.caller.authorizationKind != .anonymous else {
-            return await self.carryOutElsewhere(request)
+            return await self.executeElsewhere(request)
         }
-        return await self.answers.reply(to: request, key: key, of: self.service.name) {
-            await self.carryOutElsewhere(request)
+        return await self.responses.response(to: request, key: key, of: self.service.name) {
+            await self.executeElsewhere(request)
         }
     }
 
     /// Where the service wants it.
-    private func carryOutElsewhere(_ request: AppServiceRequest) async -> Reply {
-        guard self.service.execution == .onThreadPool else { return await self.carryOut(request) }
+    private func executeElsewhere(_ request: AppServiceRequest) async -> Response {
+        guard self.service.execution == .onThreadPool else { return await self.execute(request) }
         // A task of its own: this one began on the event loop's thread without a switch (`Task.immediate`), which the runtime
         // takes for one of the pool's ever after, so that it stays there in a '@concurrent' function too.
-        async let reply = self.carryOut(request)
-        return await reply
+        async let response = self.execute(request)
+        return await response
     }
 
-    private func carryOut(_ request: AppServiceRequest) async -> Reply {
-        await Reply.from(
+    private func execute(_ request: AppServiceRequest) async -> Response {
+        await Response.from(
             request,
             checking: self.service.schema,
             responseSchema: self.service.responseSchema,
             onUnknownError: self.logUnknown,
-            self.service.answer
+            self.service.response
         )
     }
 

@@ -48,14 +48,14 @@ extension RemoteSystemsAccount {
     }
 
     private func listen(port: Int, as identity: SystemIdentity) async throws(RemoteSystemError) -> JoinListener {
-        try ProcessRoom.check()
+        try FileDescriptorBudget.check()
         do {
             return try await JoinListener.start(
                 host: nil,
                 port: port,
                 identity: identity,
-                logger: self.local.logger,
-                network: self.local.network
+                logger: self.accountContext.logger,
+                network: self.accountContext.network
             )
         } catch {
             throw RemoteSystemError(error)
@@ -82,7 +82,7 @@ extension RemoteSystemsAccount {
         hosts: [String]?,
         port: Int
     ) throws(RemoteSystemError) -> Invitation {
-        let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.local.configuration.network)
+        let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.accountContext.configuration.network)
         guard !hosts.isEmpty else {
             throw RemoteSystemError(
                 .localResources,

@@ -22,13 +22,13 @@ extension RemoteSystemsAccount {
     ///   here then. `CancellationError`.
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
-            let store = try self.local.store()
+            let store = try self.accountContext.store()
             try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared)
-            try ProcessRoom.check()
+            try FileDescriptorBudget.check()
             let identity = try await JoinCall.join(
                 invitation,
-                logger: self.local.logger,
-                network: self.local.network
+                logger: self.accountContext.logger,
+                network: self.accountContext.network
             )
             return try store.adopt(identity, evenIfShared: evenIfShared, now: Date())
         } catch is CancellationError {

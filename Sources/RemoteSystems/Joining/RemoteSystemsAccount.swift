@@ -8,11 +8,11 @@ public import RemoteSystemsIdentity
 ///
 /// Its calls read and write small files and block for a few milliseconds; make them off event loops.
 public struct RemoteSystemsAccount: Sendable {
-    let local: LocalSystem
+    let accountContext: AccountContext
 
     /// The account that programs with this configuration use.
     public init(_ configuration: RemoteSystemsConfiguration) {
-        self.local = LocalSystem(configuration)
+        self.accountContext = AccountContext(configuration)
     }
 
     /// Where the account is kept.
@@ -45,7 +45,7 @@ public struct RemoteSystemsAccount: Sendable {
         _ body: (AccountStore) throws(IdentityError) -> Result
     ) throws(RemoteSystemError) -> Result {
         do {
-            return try body(try self.local.store())
+            return try body(try self.accountContext.store())
         } catch {
             throw RemoteSystemError(error)
         }

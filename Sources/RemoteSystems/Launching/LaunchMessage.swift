@@ -7,8 +7,8 @@ internal import ValueSets
 /// The built-in service by which a system asks another one to open a URI (`Docs/wire-protocol.md`, "Launching").
 enum Launch {
     static let service = "remote-systems.launch"
-    static let mostApplications = 16
-    static let mostApplicationIDBytes = 256
+    static let maxApplications = 16
+    static let maxApplicationIDBytes = 256
 }
 
 /// What is asked.
@@ -46,8 +46,8 @@ struct LaunchMessage: Sendable, Hashable {
         switch message["Applications"] {
         case nil: self.applications = []
         case .array(let values)?:
-            self.applications = values.prefix(Launch.mostApplications).compactMap(\.string)
-                .filter { (1...Launch.mostApplicationIDBytes).contains($0.utf8.count) }
+            self.applications = values.prefix(Launch.maxApplications).compactMap(\.string)
+                .filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
         default: throw Malformed("The applications are no array.")
         }
         switch message["Input"] {
@@ -73,7 +73,7 @@ struct LaunchMessage: Sendable, Hashable {
 }
 
 /// What is answered.
-struct LaunchAnswer: Sendable, Hashable {
+struct LaunchResponse: Sendable, Hashable {
     var status: RemoteLaunchURIStatus
     var text: String?
     var canRetry = false
@@ -118,7 +118,7 @@ struct LaunchAnswer: Sendable, Hashable {
         )
         self.opened = message["Opened"]?.string.flatMap { RemoteLaunchURIResult.Opened(rawValue: $0) }
         self.application = message["Application"]?.string.flatMap {
-            (1...Launch.mostApplicationIDBytes).contains($0.utf8.count) ? WireFailure($0).text : nil
+            (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) ? WireFailure($0).text : nil
         }
     }
 }

@@ -8,7 +8,7 @@ internal import ValueSets
 
 /// One launch: asks whom the plan names, and makes one result of the answers.
 struct LaunchRun {
-    let origin: LocalSystem
+    let origin: AccountContext
     let timeout: Duration?
 
     /// Asks one after the other, until one has opened something, forbids it, or may have opened it.
@@ -59,7 +59,7 @@ struct LaunchRun {
     func ask(
         _ endpoints: [Endpoint],
         _ systemID: SystemID?,
-        _ package: String?,
+        _ targetApplication: String?,
         _ message: LaunchMessage,
         isStarted: Bool = false
     ) async throws -> RemoteLaunchURIResult {
@@ -67,21 +67,27 @@ struct LaunchRun {
         do {
             var connector = try self.origin.connector()
             // It may be installed only, and have to be started.
-            if isStarted { connector.answerTime = TimeAmount(self.timeout ?? self.origin.configuration.startTimeout) }
+            if isStarted {
+                connector.responseTimeout = TimeAmount(self.timeout ?? self.origin.configuration.startTimeout)
+            }
             connection = try await connector.connect(
                 to: endpoints,
                 expecting: systemID,
-                hello: self.origin.hello(service: Launch.service, package: package, limits: connector.limits),
+                hello: self.origin.hello(
+                    service: Launch.service,
+                    targetApplication: targetApplication,
+                    limits: connector.limits
+                ),
                 handler: { _, _ in
-                    Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+                    Response(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
                 }
             )
         } catch let error as TransportError {
-            return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme, application: package)
+            return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme, application: targetApplication)
         }
-        let reply: Reply
+        let response: Response
         do {
-            reply = try await connection.send(
+            response = try await connection.send(
                 message.valueSet,
                 timeout: TimeAmount(self.timeout ?? self.origin.configuration.requestTimeout)
             )
@@ -91,28 +97,28 @@ struct LaunchRun {
             return try RemoteLaunchURIResult(sending: error)
         }
         await connection.close()
-        return RemoteLaunchURIResult(reply)
+        return RemoteLaunchURIResult(response)
     }
 }
 
 // MARK: - Results
 
 extension RemoteLaunchURIResult {
-    init(_ reply: Reply) {
-        guard reply.status == .success else {
+    init(_ response: Response) {
+        guard response.status == .success else {
             // Refused before anything was done with it (section 12): it could not be read.
             self.init(
                 status: .unknown,
                 error: RemoteSystemError(
-                    reply.status == .messageTooLarge ? .messageTooLarge : .refused,
-                    reply.failure?.text ?? "The other system could not read the request.",
+                    response.status == .messageTooLarge ? .messageTooLarge : .refused,
+                    response.failure?.text ?? "The other system could not read the request.",
                     side: .remote,
-                    canRetry: reply.failure?.canRetry ?? false
+                    canRetry: response.failure?.canRetry ?? false
                 )
             )
             return
         }
-        guard let answer = LaunchAnswer(reply.message) else {
+        guard let response = LaunchResponse(response.message) else {
             self.init(
                 status: .unknown,
                 error: RemoteSystemError(
@@ -124,19 +130,19 @@ extension RemoteLaunchURIResult {
             )
             return
         }
-        if answer.status == .success {
-            self.init(status: .success, opened: answer.opened ?? .uri, applicationID: answer.application)
+        if response.status == .success {
+            self.init(status: .success, opened: response.opened ?? .uri, applicationID: response.application)
             return
         }
         self.init(
-            status: answer.status,
-            applicationID: answer.application,
+            status: response.status,
+            applicationID: response.application,
             error: RemoteSystemError(
-                answer.status == .valueSetTooLarge ? .messageTooLarge : .refused,
-                answer.text ?? "The other system did not open it (\(answer.status)).",
+                response.status == .valueSetTooLarge ? .messageTooLarge : .refused,
+                response.text ?? "The other system did not open it (\(response.status)).",
                 side: .remote,
-                canRetry: answer.canRetry,
-                outcome: answer.status.isCertain ? .notCarriedOut : .unknown
+                canRetry: response.canRetry,
+                outcome: response.status.isCertain ? .notExecuted : .unknown
             )
         )
     }

@@ -21,17 +21,17 @@ final class LaunchService: BuiltInService {
     }
 
     private let offer: Mutex<Offer>
-    private let local: LocalSystem
-    private let underWay = Mutex(0)
+    private let accountContext: AccountContext
+    private let inFlight = Mutex(0)
 
     /// Each may start a program, or ask somebody.
-    static let mostUnderWay = 16
+    static let maxInFlight = 16
 
     var name: String { Launch.service }
 
-    init(provider: any LaunchURIProvider, local: LocalSystem) {
+    init(provider: any LaunchURIProvider, accountContext: AccountContext) {
         self.offer = Mutex(Offer(provider))
-        self.local = local
+        self.accountContext = accountContext
     }
 
     /// The schemes that are published.
@@ -42,32 +42,32 @@ final class LaunchService: BuiltInService {
         self.offer.withLock { $0 = Offer(provider) }
     }
 
-    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
         let message: LaunchMessage
         do throws(LaunchMessage.Malformed) {
             message = try LaunchMessage(request.message)
         } catch {
-            return Reply(status: .failure, failure: WireFailure(error.text))
+            return Response(status: .failure, failure: WireFailure(error.text))
         }
         if let input = message.input, RemoteLauncher.isTooLarge(input) {
-            return Reply(message: LaunchAnswer(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
+            return Response(message: LaunchResponse(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
         }
-        guard let identity = try? self.local.security().identity else {
-            return Reply(status: .failure, failure: WireFailure("The system's own identity cannot be used."))
+        guard let identity = try? self.accountContext.security().identity else {
+            return Response(status: .failure, failure: WireFailure("The system's own identity cannot be used."))
         }
         let caller = AppServiceCaller(connection, own: identity.systemID)
         // Whoever else a host may let in for services that are meant for everybody.
         guard caller.accountID == identity.accountID else {
             let text = "Only systems of the same account may open something on this one."
-            return Reply(message: LaunchAnswer(.deniedByRemoteSystem, text).valueSet)
+            return Response(message: LaunchResponse(.deniedByRemoteSystem, text).valueSet)
         }
         guard self.begin() else {
             let text = "The system is opening as much as it does at once; try again in a moment."
-            return Reply(message: LaunchAnswer(.appUnavailable, text, canRetry: true).valueSet)
+            return Response(message: LaunchResponse(.appUnavailable, text, canRetry: true).valueSet)
         }
         defer { self.end() }
         let deadline = connection.instant(of: request.deadline)
-        return Reply(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
+        return Response(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
     }
 
     /// Never more than one of the two is tried unless the first is certain not to be open.
@@ -75,7 +75,7 @@ final class LaunchService: BuiltInService {
         _ message: LaunchMessage,
         for caller: AppServiceCaller,
         deadline: ContinuousClock.Instant
-    ) async -> LaunchAnswer {
+    ) async -> LaunchResponse {
         let options = RemoteLauncherOptions(
             fallbackURI: message.fallback?.description,
             preferredApplicationIDs: message.applications
@@ -112,29 +112,29 @@ final class LaunchService: BuiltInService {
         return second
     }
 
-    private func ask(_ request: LaunchURIRequest) async -> LaunchAnswer {
+    private func ask(_ request: LaunchURIRequest) async -> LaunchResponse {
         let offer = self.offer.withLock { $0 }
         guard offer.provider.judgesOtherSchemes || offer.schemes.contains(request.uri.scheme) else {
-            return LaunchAnswer(
+            return LaunchResponse(
                 .protocolUnavailable,
-                "The application \(self.local.configuration.applicationID) opens no \(request.uri.scheme): URIs."
+                "The application \(self.accountContext.configuration.applicationID) opens no \(request.uri.scheme): URIs."
             )
         }
         do {
             let decision = try await Self.decide(offer.provider, request)
-            return LaunchAnswer(
+            return LaunchResponse(
                 decision,
                 opened: request.isFallback ? .fallback : .uri,
-                application: self.local.configuration.applicationID
+                application: self.accountContext.configuration.applicationID
             )
         } catch let failure as AppServiceFailure {
-            return LaunchAnswer(.unknown, failure.message, canRetry: failure.canRetry)
+            return LaunchResponse(.unknown, failure.message, canRetry: failure.canRetry)
         } catch is CancellationError {
-            return LaunchAnswer(.unknown, "It was cancelled: whether it was opened is unknown.", canRetry: true)
+            return LaunchResponse(.unknown, "It was cancelled: whether it was opened is unknown.", canRetry: true)
         } catch {
             // The launcher is told only that there was one; whoever runs the provider must be able to find it.
-            self.local.logger.warning("A launch failed", metadata: ["error": "\(type(of: error))"])
-            return LaunchAnswer(
+            self.accountContext.logger.warning("A launch failed", metadata: ["error": "\(type(of: error))"])
+            return LaunchResponse(
                 .unknown,
                 "The application failed while it opened the URI: whether it is open is unknown.",
                 canRetry: true
@@ -152,15 +152,15 @@ final class LaunchService: BuiltInService {
     }
 
     private func begin() -> Bool {
-        self.underWay.withLock { count in
-            guard count < Self.mostUnderWay else { return false }
+        self.inFlight.withLock { count in
+            guard count < Self.maxInFlight else { return false }
             count += 1
             return true
         }
     }
 
     private func end() {
-        self.underWay.withLock { $0 -= 1 }
+        self.inFlight.withLock { $0 -= 1 }
     }
 }
 

@@ -9,9 +9,9 @@
 /// to be parsed.
 public struct LaunchURI: Sendable, Hashable, CustomStringConvertible {
     /// The most bytes a URI may have.
-    public static let mostBytes = 8192
+    public static let maxBytes = 8192
     /// The most bytes a scheme may have.
-    public static let mostSchemeBytes = 64
+    public static let maxSchemeBytes = 64
 
     /// The URI as it was given.
     public let description: String
@@ -37,7 +37,7 @@ public struct LaunchURI: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a text is a scheme, in lower or upper case (RFC 3986, section 3.1).
     package static func isScheme(_ text: some StringProtocol) -> Bool {
-        guard let first = text.utf8.first, isLetter(first), text.utf8.count <= Self.mostSchemeBytes else {
+        guard let first = text.utf8.first, isLetter(first), text.utf8.count <= Self.maxSchemeBytes else {
             return false
         }
         return text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "+-.".utf8.contains($0) }
@@ -52,7 +52,7 @@ extension LaunchURI {
 
         var sentence: String {
             switch self {
-            case .tooLong: "The URI is longer than \(LaunchURI.mostBytes) bytes."
+            case .tooLong: "The URI is longer than \(LaunchURI.maxBytes) bytes."
             case .noScheme: "The URI does not begin with a scheme such as https: (RFC 3986)."
             case .character:
                 "The URI holds a character that must be percent-encoded in one (RFC 3986): white space, a control "
@@ -67,7 +67,7 @@ extension LaunchURI {
 
     /// The scheme in lower case.
     private static func check(_ bytes: String.UTF8View) throws(Flaw) -> String {
-        guard bytes.count <= Self.mostBytes else { throw .tooLong }
+        guard bytes.count <= Self.maxBytes else { throw .tooLong }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw .noScheme }
         let scheme = String(decoding: bytes[..<colon], as: UTF8.self)
         guard self.isScheme(scheme) else { throw .noScheme }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Opens URIs that other systems of the account send. A ``RemoteSystemHost`` is given one with
+/// Opens URIs that other systems of the account send. A ``RemoteSystemHost`` is given one with
 /// ``RemoteSystemHost/Options/launchURIProvider``.
 public protocol LaunchURIProvider: Sendable {
     /// The schemes of the URIs that it opens, such as `player`. Published, so that launchers choose it for them. Their

@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What became of a launch.
+/// What became of a launch.
 public struct RemoteLaunchURIResult: Sendable {
     /// Which of the two URIs was opened.
     public enum Opened: String, Sendable, Hashable, Codable {
         /// The one that was asked for.
         case uri
-        /// The one that was to be opened if that one could not be.
+        /// The one that was to be opened if that one could not be.
         case fallback
     }
 
@@ -47,7 +47,7 @@ public struct RemoteLaunchURIResult: Sendable {
                 .refused,
                 "It was not opened (\(self.status)).",
                 side: .remote,
-                outcome: self.status == .unknown ? .unknown : .notCarriedOut
+                outcome: self.status == .unknown ? .unknown : .notExecuted
             )
     }
 }

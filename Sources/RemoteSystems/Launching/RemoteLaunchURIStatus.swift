@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a launch ended.
+/// How a launch ended.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
 public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
@@ -21,7 +21,7 @@ public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
     public static let protocolUnavailable = RemoteLaunchURIStatus(rawValue: 3)
     /// The system cannot be reached.
     public static let remoteSystemUnavailable = RemoteLaunchURIStatus(rawValue: 4)
-    /// The input data is larger than ``RemoteLauncher/mostInputBytes``, or than the other side takes.
+    /// The input data is larger than ``RemoteLauncher/maxInputBytes``, or than the other side takes.
     public static let valueSetTooLarge = RemoteLaunchURIStatus(rawValue: 5)
     /// This system does not allow it: it does not trust the one that answers.
     public static let deniedByLocalSystem = RemoteLaunchURIStatus(rawValue: 6)

@@ -5,7 +5,7 @@ internal import NIOCore
 internal import RemoteSystemsTransport
 public import ValueSets
 
-/// Opens URIs on other systems.
+/// Opens URIs on other systems.
 ///
 /// ```swift
 /// let result = try await RemoteLauncher().launchURI(
@@ -20,7 +20,7 @@ public import ValueSets
 /// known, because the connection was lost while the answer was awaited, the status is ``RemoteLaunchURIStatus/unknown``.
 public struct RemoteLauncher: Sendable {
     /// The most bytes that input data may take, encoded.
-    public static let mostInputBytes = 64 << 10
+    public static let maxInputBytes = 64 << 10
 
     /// Creates a launcher. It holds nothing: one is as good as another.
     public init() {}
@@ -33,11 +33,11 @@ public struct RemoteLauncher: Sendable {
     ///
     /// - Parameters:
     ///   - uri: an absolute URI, see ``LaunchURI``. It can carry where the application should take up, such as a place in a
-    ///     film.
+    ///     film.
     ///   - request: what to open it with: ``RemoteSystemConnectionRequest/system(_:)`` or
     ///     ``RemoteSystemConnectionRequest/application(_:)``.
     ///   - options: what to open if it cannot be, and which applications should.
-    ///   - inputData: more for the application that opens it; at most ``mostInputBytes``. Only applications that embed a
+    ///   - inputData: more for the application that opens it; at most ``maxInputBytes``. Only applications that embed a
     ///     ``RemoteSystemHost`` can be given it: a machine's other handlers refuse a launch with input data. It does not
     ///     go with the fallback.
     ///   - timeout: how long to wait for each answer, and before it for an application over there to start; the configuration's
@@ -62,11 +62,11 @@ public struct RemoteLauncher: Sendable {
             } catch {
                 throw RemoteSystemError(error)
             }
-            guard size <= Self.mostInputBytes else { return .tooLarge }
+            guard size <= Self.maxInputBytes else { return .tooLarge }
         }
         let preferred = Array(
-            options.preferredApplicationIDs.filter { (1...Launch.mostApplicationIDBytes).contains($0.utf8.count) }
-                .prefix(Launch.mostApplications)
+            options.preferredApplicationIDs.filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
+                .prefix(Launch.maxApplications)
         )
         let run = LaunchRun(origin: request.origin, timeout: timeout)
         let both = LaunchMessage(uri: uri, fallback: fallback, applications: preferred, input: inputData)
@@ -97,11 +97,11 @@ public struct RemoteLauncher: Sendable {
     }
 
     static func isTooLarge(_ input: ValueSet) -> Bool {
-        ((try? input.encoded().count) ?? .max) > Self.mostInputBytes
+        ((try? input.encoded().count) ?? .max) > Self.maxInputBytes
     }
 
     static let tooLargeText =
-        "The input data is larger than \(Self.mostInputBytes) bytes, the most that goes with a URI."
+        "The input data is larger than \(Self.maxInputBytes) bytes, the most that goes with a URI."
 }
 
 extension RemoteLaunchURIResult {

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a launcher asks for beside the URI.
+/// What a launcher asks for beside the URI.
 public struct RemoteLauncherOptions: Sendable, Hashable {
     /// Opened in its place if nothing over there opens the URI; most often a page on the web. Not opened when somebody
     /// or something over there has refused the URI.

@@ -50,7 +50,7 @@ public final class LongLivedConnection: Sendable {
     ///   - service: the service it connects to.
     ///   - request: where it is to be had.
     ///   - policy: how it comes back.
-    ///   - onRequest: answers requests that the service sends us; without it they fail.
+    ///   - onRequest: answers requests that the service sends us; without it they fail.
     public init(
         to service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,

@@ -27,7 +27,7 @@ extension LongLivedConnection.State {
 extension LongLivedConnectionStateMachine.Ending {
     init(_ response: AppServiceResponse) {
         switch (response.error?.code, response.error?.outcome) {
-        case (.connectionClosed, .notCarriedOut): self = .notSent
+        case (.connectionClosed, .notExecuted): self = .notSent
         case (.connectionLost, .unknown): self = .unknown
         default: self = .final
         }
@@ -75,14 +75,14 @@ extension LongLivedConnectionStateMachine.Refusal {
                 )
             )
         }
-        return response.told(mayHaveRun: mayHaveRun)
+        return response.reported(mayHaveRun: mayHaveRun)
     }
 }
 
 extension AppServiceResponse {
     /// The same, unless it says of a request that was sent before that it was not carried out: that cannot be known.
-    func told(mayHaveRun: Bool) -> AppServiceResponse {
-        guard mayHaveRun, self.error?.outcome == .notCarriedOut else { return self }
+    func reported(mayHaveRun: Bool) -> AppServiceResponse {
+        guard mayHaveRun, self.error?.outcome == .notExecuted else { return self }
         return AppServiceResponse(
             status: .unknown,
             error: RemoteSystemError(

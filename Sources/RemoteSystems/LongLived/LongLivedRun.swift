@@ -54,10 +54,10 @@ final class LongLivedRun: Sendable {
         }
 
         /// The state that is the one asked for from now on: the machine's, unless it is to reach it next.
-        mutating func news(_ state: State? = nil) -> News {
+        mutating func change(_ state: State? = nil) -> StateChange {
             self.state = state ?? State(self.machine.phase, self.info)
             defer { if self.state.isLast { self.readers = [:] } }
-            return News(
+            return StateChange(
                 state: self.state,
                 listeners: self.listeners.map(\.listener),
                 readers: Array(self.readers.values)
@@ -66,13 +66,13 @@ final class LongLivedRun: Sendable {
     }
 
     /// A state, and those who are to be told of it outside the lock.
-    private struct News {
+    private struct StateChange {
         let state: State
         let listeners: [@Sendable (State) -> Void]
         let readers: [AsyncStream<State>.Continuation]
 
         /// Called by one task only, which keeps the order.
-        func tell() {
+        func notify() {
             for reader in self.readers {
                 reader.yield(self.state)
                 if self.state.isLast { reader.finish() }
@@ -83,7 +83,7 @@ final class LongLivedRun: Sendable {
 
     private let service: AppServiceDescription
     private let onRequest: AppServiceConnection.RequestHandler?
-    private let origin: LocalSystem
+    private let origin: AccountContext
     private let time: TimeSource
     private let guarded: Mutex<Guarded>
 
@@ -133,8 +133,8 @@ final class LongLivedRun: Sendable {
         }
     }
 
-    private func tell() {
-        self.guarded.withLock { $0.news() }.tell()
+    private func notify() {
+        self.guarded.withLock { $0.change() }.notify()
     }
 
     // MARK: Life
@@ -160,18 +160,18 @@ final class LongLivedRun: Sendable {
             let step = self.guarded.withLock { $0.machine.nextStep(now: self.time.now) }
             switch step {
             case .connect:
-                self.tell()
+                self.notify()
                 await self.attempt()
             case .stay:
                 // Connected, there is nothing to look for; and what is looked for costs each host of the account something.
                 await watcher.take()?.stop()
                 await self.stay()
             case .wait(let until):
-                self.tell()
+                self.notify()
                 if watcher == nil { watcher = await self.makeWatcher() }
                 await self.sleep(until: until)
             case .stop:
-                self.tell()
+                self.notify()
                 await watcher?.stop()
                 return
             }
@@ -204,11 +204,11 @@ final class LongLivedRun: Sendable {
 
     /// Tells that it is connected before any request can be sent: whoever has an answer finds the connection open.
     private func opened(_ connection: AppServiceConnection, _ info: RemoteSystemConnectionInfo) {
-        let news = self.guarded.withLock { guarded -> News? in
+        let change = self.guarded.withLock { guarded -> StateChange? in
             guard case .connecting = guarded.machine.phase else { return nil }
-            return guarded.news(.connected(info))
+            return guarded.change(.connected(info))
         }
-        news?.tell()
+        change?.notify()
         let released = self.guarded.withLock { guarded -> (waiters: [Waiter], generation: Int)? in
             guard case .stay(let ids) = guarded.machine.opened(now: self.time.now) else { return nil }
             guarded.connection = connection
@@ -224,7 +224,7 @@ final class LongLivedRun: Sendable {
 
     private func stay() async {
         guard let connection = self.guarded.withLock({ $0.connection }) else { return }
-        let ended = OneShot<AppServiceClosedStatus>()
+        let ended = Promise<AppServiceClosedStatus>()
         connection.onClosed { ended.succeed($0) }
         guard let status = try? await ended.value else { return }
         let reason = RemoteSystemError.lost(status)
@@ -293,7 +293,7 @@ final class LongLivedRun: Sendable {
 
     private func finish(_ end: (AppServiceConnection) async -> Void) async {
         let (connection, task) = self.markClosed()
-        guard let task else { return self.tell() }
+        guard let task else { return self.notify() }
         if let connection { await end(connection) }
         task.cancel()
         await task.value
@@ -334,7 +334,7 @@ final class LongLivedRun: Sendable {
                 let response = try await self.send(message, over: connection, until: deadline, retry, mayHaveRun)
                 let ending = Machine.Ending(response)
                 guard Machine.goesOn(after: ending, isIdempotent: retry != .never) else {
-                    return response.told(mayHaveRun: mayHaveRun)
+                    return response.reported(mayHaveRun: mayHaveRun)
                 }
                 if ending == .unknown { mayHaveRun = true }
             }

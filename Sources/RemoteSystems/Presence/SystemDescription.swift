@@ -16,8 +16,8 @@ struct SystemDescription: Sendable, Hashable {
     /// Whether the account's key is there, so that it can renew certificates.
     var isAuthority: Bool
     var application: Application
-    /// The number of the newest list of expelled systems that is known there; 0 if there is none.
-    var expulsions: UInt64 = 0
+    /// The number of the newest revocation list that is known there; 0 if there is none.
+    var revocations: UInt64 = 0
 
     /// Applications that are installed there, whether or not they run; told by the one that starts them.
     var installed: [Application] = []
@@ -36,24 +36,24 @@ struct SystemDescription: Sendable, Hashable {
     /// Watchers leave out what is more than this; whoever says it is told so.
     static func check(attributes: [String: String]) throws(RemoteSystemError) {
         let isLong = attributes.contains {
-            $0.key.utf8.count > Self.mostTextBytes || $0.value.utf8.count > Self.mostTextBytes
+            $0.key.utf8.count > Self.maxTextBytes || $0.value.utf8.count > Self.maxTextBytes
         }
-        guard attributes.count <= Self.mostAttributes, !isLong else {
+        guard attributes.count <= Self.maxAttributes, !isLong else {
             throw RemoteSystemError(
                 .misuse,
-                "An application has at most \(Self.mostAttributes) attributes, their names and texts of at most "
-                    + "\(Self.mostTextBytes) bytes of UTF-8 each.",
+                "An application has at most \(Self.maxAttributes) attributes, their names and texts of at most "
+                    + "\(Self.maxTextBytes) bytes of UTF-8 each.",
                 side: .local
             )
         }
     }
 
-    static let mostServices = 256
-    static let mostAttributes = 256
-    static let mostSchemes = 256
-    static let mostInstalled = 256
-    static let mostRunning = 256
-    static let mostTextBytes = 1024
+    static let maxServices = 256
+    static let maxAttributes = 256
+    static let maxSchemes = 256
+    static let maxInstalled = 256
+    static let maxRunning = 256
+    static let maxTextBytes = 1024
 }
 
 extension SystemDescription {
@@ -83,7 +83,7 @@ extension SystemDescription {
             "Platform": .integer(Int64(self.platform.rawValue)),
             "Authority": .bool(self.isAuthority),
         ]
-        if self.expulsions > 0 { system["Expelled"] = Value(self.expulsions) }
+        if self.revocations > 0 { system["Revoked"] = Value(self.revocations) }
         system["Manufacturer"] = self.manufacturer.map { .string($0) }
         system["Model"] = self.model.map { .string($0) }
         var message: ValueSet = [
@@ -110,10 +110,10 @@ extension SystemDescription {
         self.model = system.text("Model")
         self.isAuthority = system["Authority"]?.bool ?? false
         self.application = application
-        self.expulsions = system["Expelled"]?.uint64 ?? 0
-        self.installed = (message["Installed"]?.array ?? []).prefix(Self.mostInstalled)
+        self.revocations = system["Revoked"]?.uint64 ?? 0
+        self.installed = (message["Installed"]?.array ?? []).prefix(Self.maxInstalled)
             .compactMap { $0.dictionary.flatMap { Application($0) } }
-        self.running = (message["Running"]?.array ?? []).prefix(Self.mostRunning)
+        self.running = (message["Running"]?.array ?? []).prefix(Self.maxRunning)
             .compactMap(\.string).filter { $0.isName }
     }
 }
@@ -133,15 +133,15 @@ extension SystemDescription.Application {
     fileprivate init?(_ map: ValueSet) {
         guard let id = map["Id"]?.string, id.isName else { return nil }
         var attributes: [String: String] = [:]
-        for (key, value) in (map["Attributes"]?.dictionary ?? [:]).prefix(SystemDescription.mostAttributes) {
-            guard let value = value.string, value.utf8.count <= SystemDescription.mostTextBytes,
-                key.utf8.count <= SystemDescription.mostTextBytes
+        for (key, value) in (map["Attributes"]?.dictionary ?? [:]).prefix(SystemDescription.maxAttributes) {
+            guard let value = value.string, value.utf8.count <= SystemDescription.maxTextBytes,
+                key.utf8.count <= SystemDescription.maxTextBytes
             else { continue }
             attributes[key] = value
         }
-        let services = (map["Services"]?.array ?? []).prefix(SystemDescription.mostServices)
+        let services = (map["Services"]?.array ?? []).prefix(SystemDescription.maxServices)
             .compactMap { $0.dictionary.flatMap { RemoteSystemApplication.Service($0) } }
-        let schemes = (map["Schemes"]?.array ?? []).prefix(SystemDescription.mostSchemes)
+        let schemes = (map["Schemes"]?.array ?? []).prefix(SystemDescription.maxSchemes)
             .compactMap(\.string).filter { (1...64).contains($0.utf8.count) }
         self.init(
             id: id,
@@ -157,7 +157,7 @@ extension RemoteSystemApplication.Service {
     fileprivate var valueSet: ValueSet {
         var map: ValueSet = ["Name": .string(self.name)]
         map["Schema"] = self.schema.map { .dictionary($0.valueSet) }
-        map["Answers"] = self.responseSchema.map { .dictionary($0.valueSet) }
+        map["Responses"] = self.responseSchema.map { .dictionary($0.valueSet) }
         map["Version"] = self.version.map { .string($0) }
         map["Summary"] = self.summary.map { .string($0) }
         if !self.supportsRemote { map["Remote"] = false }
@@ -169,7 +169,7 @@ extension RemoteSystemApplication.Service {
         self.init(
             name: name,
             schema: map["Schema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
-            responseSchema: map["Answers"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            responseSchema: map["Responses"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
             version: map.text("Version"),
             summary: map.text("Summary"),
             supportsRemote: map["Remote"]?.bool ?? true
@@ -180,10 +180,10 @@ extension RemoteSystemApplication.Service {
 extension ValueSet {
     /// A text for people, who may have it printed.
     fileprivate func text(_ key: String) -> String? {
-        guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.mostTextBytes else {
+        guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.maxTextBytes else {
             return nil
         }
-        return text.withoutSteeringCharacters
+        return text.withoutControlCharacters
     }
 }
 
@@ -195,7 +195,7 @@ extension String {
     package var isName: Bool { (1...256).contains(self.utf8.count) && self.isShownAsIs }
 
     /// Whether others show it as it is, and put no spaces into it.
-    package var isShownAsIs: Bool { !self.hasSteeringCharacters }
+    package var isShownAsIs: Bool { !self.hasControlCharacters }
 }
 
 /// The built-in app service by which systems learn of each other.

@@ -7,7 +7,7 @@ internal import RemoteSystemsTransport
 
 /// Asks whoever listens at an address what it is: by connecting, being told once, and closing.
 struct DescriptionInquiry: Sendable {
-    let origin: LocalSystem
+    let origin: AccountContext
     let endpoint: Endpoint
 
     /// How long a host that took the connection may need to describe itself.
@@ -15,54 +15,58 @@ struct DescriptionInquiry: Sendable {
     /// How long the running applications that a host names may need to do so, all of them: one that hangs holds up little.
     private static let runningTime = Duration.seconds(2)
     /// So many of them are asked at the same time.
-    private static let mostAsked = 8
+    private static let maxQuestions = 8
 
-    struct Answer: Sendable {
+    struct Result: Sendable {
         var description: SystemDescription
         var systemID: SystemID
         var isProximal: Bool
     }
 
     /// Asks the process there, and what else it says to run on its machine.
-    func askAll() async throws -> (Answer, running: [SystemDescription.Application]) {
-        let answer = try await self.ask()
-        let running = await self.ask(answer.description.running, of: answer.systemID)
+    func askAll() async throws -> (Result, running: [SystemDescription.Application]) {
+        let response = try await self.ask()
+        let running = await self.ask(response.description.running, of: response.systemID)
         try Task.checkCancellation()
-        return (answer, running)
+        return (response, running)
     }
 
     /// Asks the process there, or the application of its system with that id, to whose port it sends the connection.
-    func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Answer {
+    func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Result {
         let connector = try self.origin.connector()
-        let told = OneShot<SystemDescription>()
+        let reported = Promise<SystemDescription>()
         let connection: Connection
         do {
             connection = try await connector.connect(
                 to: [self.endpoint],
                 expecting: system,
-                hello: self.origin.hello(service: Presence.service, package: application, limits: connector.limits)
+                hello: self.origin.hello(
+                    service: Presence.service,
+                    targetApplication: application,
+                    limits: connector.limits
+                )
             ) { request, _ in
                 guard let description = SystemDescription(request.message) else {
-                    return Reply(status: .failure, failure: WireFailure("This request is not known here."))
+                    return Response(status: .failure, failure: WireFailure("This request is not known here."))
                 }
-                told.succeed(description)
-                return Reply()
+                reported.succeed(description)
+                return Response()
             }
         } catch let error as TransportError {
             throw RemoteSystemError(error)
         }
-        connection.onClose { _ in told.fail(Self.silent) }
+        connection.onClose { _ in reported.fail(Self.silent) }
         let timer = Task(executorPreference: self.origin.environment.taskExecutor) {
             try await self.origin.environment.time.sleep(for: Self.descriptionTime)
-            told.fail(Self.silent)
+            reported.fail(Self.silent)
         }
         defer { timer.cancel() }
         // A closed channel has no address.
         let isProximal = connection.channel.isProximal
         do {
-            let description = try await told.value
+            let description = try await reported.value
             await connection.close()
-            return Answer(description: description, systemID: connection.peer.systemID, isProximal: isProximal)
+            return Result(description: description, systemID: connection.peer.systemID, isProximal: isProximal)
         } catch {
             await connection.abortAndWait()
             throw error
@@ -81,13 +85,14 @@ struct DescriptionInquiry: Sendable {
             func askNext() {
                 guard let id = remaining.popFirst() else { return }
                 group.addTask {
-                    guard let told = try? await self.ask(id, of: system).description.application, told.id == id else {
+                    guard let reported = try? await self.ask(id, of: system).description.application, reported.id == id
+                    else {
                         return .nothing
                     }
-                    return .application(told)
+                    return .application(reported)
                 }
             }
-            for _ in 0..<Self.mostAsked { askNext() }
+            for _ in 0..<Self.maxQuestions { askNext() }
             defer { group.cancelAll() }
             var found: [SystemDescription.Application] = []
             var awaited = applications.count

@@ -34,25 +34,25 @@ extension RemoteSystem {
         guard !host.isEmpty, (1...65_535).contains(port) else {
             throw RemoteSystemError(.misuse, "An address is a host and a port from 1 to 65535.", side: .local)
         }
-        let origin = LocalSystem(configuration)
+        let origin = AccountContext(configuration)
         let endpoint = Endpoint(host: host, port: port)
-        let (answer, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()
-        return try RemoteSystem(answer, running: running, endpoint: endpoint, origin: origin)
+        let (response, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()
+        return try RemoteSystem(response, running: running, endpoint: endpoint, origin: origin)
     }
 
     private init(
-        _ answer: DescriptionInquiry.Answer,
+        _ response: DescriptionInquiry.Result,
         running: [SystemDescription.Application],
         endpoint: Endpoint,
-        origin: LocalSystem
+        origin: AccountContext
     ) throws {
-        let description = answer.description
-        let id = answer.systemID
+        let description = response.description
+        let id = response.systemID
         var applications: [RemoteSystemApplication] = []
-        func add(_ told: SystemDescription.Application, isRunning: Bool) {
-            guard !applications.contains(where: { $0.id == told.id }) else { return }
+        func add(_ reported: SystemDescription.Application, isRunning: Bool) {
+            guard !applications.contains(where: { $0.id == reported.id }) else { return }
             applications.append(
-                RemoteSystemApplication(told, isRunning: isRunning, on: id, endpoints: [endpoint], origin: origin)
+                RemoteSystemApplication(reported, isRunning: isRunning, on: id, endpoints: [endpoint], origin: origin)
             )
         }
         add(description.application, isRunning: true)
@@ -68,7 +68,7 @@ extension RemoteSystem {
             platform: description.platform,
             manufacturerDisplayName: description.manufacturer,
             modelDisplayName: description.model,
-            discoveryType: answer.isProximal ? .proximal : .cloud,
+            discoveryType: response.isProximal ? .proximal : .cloud,
             authorizationKind: .sameUser,
             isLocal: try id == origin.security().systemID,
             applications: applications.sorted { $0.id < $1.id },

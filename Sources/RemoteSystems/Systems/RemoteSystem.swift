@@ -4,9 +4,9 @@
 public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// A machine of the same account that can be talked to now.
+/// A machine of the same account that can be talked to now.
 ///
-/// A value: what was known when the watcher told of it. Systems are told apart by ``id``, never by name: two
+/// A value: what was known when the watcher told of it. Systems are told apart by ``id``, never by name: two
 /// machines may well have the same name.
 public struct RemoteSystem: Sendable, Identifiable {
     /// The hash of the system's key. It stays the same over restarts, new addresses and renewed certificates.
@@ -29,10 +29,10 @@ public struct RemoteSystem: Sendable, Identifiable {
     public var authorizationKind: RemoteSystemAuthorizationKind
     /// Whether it is the machine that this program runs on.
     public var isLocal: Bool
-    /// The applications on it that can be talked to, by id in ascending order.
+    /// The applications on it that can be talked to, by id in ascending order.
     public var applications: [RemoteSystemApplication]
 
-    let origin: LocalSystem
+    let origin: AccountContext
 
     /// The account that it belongs to: this system's own, as it has proved; `nil` for a system of somebody else, whose
     /// account cannot be known.

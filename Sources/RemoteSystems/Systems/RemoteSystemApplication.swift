@@ -40,7 +40,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
 
     /// Where its processes listen, or whoever starts it, in no particular order.
     var endpoints: [Endpoint]
-    let origin: LocalSystem
+    let origin: AccountContext
     /// Whether it is on a system of another account.
     let isAnonymous: Bool
 
@@ -49,7 +49,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         isRunning: Bool,
         on system: SystemID,
         endpoints: [Endpoint],
-        origin: LocalSystem,
+        origin: AccountContext,
         isAnonymous: Bool = false
     ) {
         self.isAnonymous = isAnonymous

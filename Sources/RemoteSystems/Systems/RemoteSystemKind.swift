@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What sort of machine a system is. For showing; what a system can do is told by its applications.
+/// What sort of machine a system is. For showing; what a system can do is told by its applications.
 public struct RemoteSystemKind: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The kind's name. Names that this version does not know are kept.
     public var rawValue: String

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a watcher tells of the application that runs it.
+/// Whether a watcher tells of the application that runs it.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
 public struct RemoteSystemLocalVisibilityKind: RawRepresentable, Sendable, Hashable {

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a system runs.
+/// What a system runs.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
 public struct RemoteSystemPlatform: RawRepresentable, Sendable, Hashable {

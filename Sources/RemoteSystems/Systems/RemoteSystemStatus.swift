@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a system can be talked to.
+/// Whether a system can be talked to.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
 public struct RemoteSystemStatus: RawRepresentable, Sendable, Hashable {

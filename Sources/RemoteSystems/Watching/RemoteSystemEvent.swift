@@ -4,7 +4,7 @@
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 
-/// What a watcher tells.
+/// What a watcher tells.
 public enum RemoteSystemEvent: Sendable {
     /// A system can be talked to: it has been connected to, has proved who it is, and has described itself.
     case added(RemoteSystem)
@@ -20,7 +20,7 @@ public enum RemoteSystemEvent: Sendable {
 
 /// What keeps a watcher from seeing all there is.
 public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What sort of trouble it is, with Project Rome's numbers and ours from 16 on.
+    /// What sort of trouble it is, with Project Rome's numbers and ours from 16 on.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// The number.
         public var rawValue: Int
@@ -78,7 +78,7 @@ extension RemoteSystemEvent: CoalescingEvent {
         }
     }
 
-    package func asTold(subjectIsKnown: Bool) -> RemoteSystemEvent {
+    package func asReported(subjectIsKnown: Bool) -> RemoteSystemEvent {
         switch self {
         case .added(let system), .updated(let system): subjectIsKnown ? .updated(system) : .added(system)
         case .removed, .enumerationCompleted, .error: self
@@ -86,7 +86,7 @@ extension RemoteSystemEvent: CoalescingEvent {
     }
 }
 
-/// What a watcher tells, as a sequence.
+/// What a watcher tells, as a sequence.
 ///
 /// Buffer policy: a reader that is slow misses what happened in between, never how it ended. A system that was added and
 /// changed before the reader asked is told as added, in its latest form; one that came and went is not told at all. So

@@ -3,7 +3,7 @@
 
 public import RemoteSystemsIdentity
 
-/// Which systems a watcher tells of.
+/// Which systems a watcher tells of.
 ///
 /// Filters of one sort widen each other (two kinds: either will do), filters of different sorts narrow each other. No
 /// filter means every system.
@@ -47,7 +47,7 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     }
     /// Systems with this status.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
-    /// Systems of the same user, or of anybody nearby. Only a watcher with a filter for
+    /// Systems of the same user, or of anybody nearby. Only a watcher with a filter for
     /// ``RemoteSystemAuthorizationKind/anonymous`` looks for systems of others; those that it connects to learn the ids of
     /// this system and of its account.
     public static func authorizationKind(_ kind: RemoteSystemAuthorizationKind) -> RemoteSystemFilter {

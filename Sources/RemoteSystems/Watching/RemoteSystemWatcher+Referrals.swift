@@ -11,10 +11,10 @@ extension WatcherStateMachine {
     mutating func follow(_ host: String, to description: SystemDescription, on system: SystemID) -> [Action] {
         // Strangers send nobody around, and who was referred to refers no further.
         guard let known = self.instances[host], !known.isAnonymous, known.referral == nil else { return [] }
-        let announced = self.announced(on: system)
-        var actions = self.letGo(of: announced, on: system)
+        let advertised = self.advertised(on: system)
+        var actions = self.letGo(of: advertised, on: system)
         var unnamed = Set(self.referrals(by: host))
-        for application in description.running where !announced.contains(application) {
+        for application in description.running where !advertised.contains(application) {
             let referral = Referral(host: host, system: system, application: application)
             unnamed.remove(referral.instance)
             actions += self.seen(referral.instance, endpoints: known.endpoints, by: known.discoveryType)
@@ -36,16 +36,16 @@ extension WatcherStateMachine {
     }
 
     /// The applications of the system's processes that are connected to by themselves.
-    private func announced(on system: SystemID) -> Set<String> {
-        var announced: Set<String> = []
+    private func advertised(on system: SystemID) -> Set<String> {
+        var advertised: Set<String> = []
         for instance in self.instances.values where instance.referral == nil && !instance.isAnonymous {
             switch instance.phase {
             case .connected(system, let description?), .reconnecting(system, let description?):
-                announced.insert(description.application.id)
+                advertised.insert(description.application.id)
             default: break
             }
         }
-        return announced
+        return advertised
     }
 
     private mutating func letGo(of applications: Set<String>, on system: SystemID) -> [Action] {

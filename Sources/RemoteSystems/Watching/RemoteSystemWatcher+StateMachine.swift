@@ -20,7 +20,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
         /// It may be gone, or elsewhere: find out sooner than by its silence.
-        case doubt(instance: String)
+        case probe(instance: String)
         case emit(RemoteSystemEvent)
     }
 
@@ -70,15 +70,15 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     }
 
     /// Bounds what the network can make this process keep (design: 1 000 systems).
-    static var mostInstances: Int { 4096 }
+    static var maxInstances: Int { 4096 }
     /// The same for processes of other accounts, of which anybody on the network can announce any number.
-    static var mostAnonymous: Int { 64 }
+    static var maxAnonymous: Int { 64 }
     /// A process of another account that does not answer is not tried more often than this for each time it is announced.
-    static var mostAnonymousAttempts: Int { 3 }
+    static var maxAnonymousAttempts: Int { 3 }
 
     private let filters: [RemoteSystemFilter]
     private let ownSystem: SystemID
-    private let origin: LocalSystem
+    private let origin: AccountContext
     var instances: [String: Instance] = [:]
     private var listed: [SystemID: RemoteSystem] = [:]
     /// What is there and not told of, because of the filters.
@@ -91,7 +91,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     init(
         filters: [RemoteSystemFilter],
         ownSystem: SystemID,
-        origin: LocalSystem,
+        origin: AccountContext,
         sources: Int,
         enumerationEnds: Instant
     ) {
@@ -127,7 +127,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     }
 
     /// Where something of our account is said to be that has not told what it is, and why it would not have us if it said so.
-    var untold: [(endpoint: Endpoint, refusal: String?)] {
+    var unreported: [(endpoint: Endpoint, refusal: String?)] {
         self.instances.values.compactMap { instance in
             switch instance.phase {
             case .connected(_, .some), .reconnecting(_, .some): return nil
@@ -147,9 +147,9 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         isAnonymous: Bool = false
     ) -> [Action] {
         guard var known = self.instances[instance] else {
-            guard self.instances.count < Self.mostInstances else { return self.refuse() }
+            guard self.instances.count < Self.maxInstances else { return self.refuse() }
             // Strangers are left out without a word: there is nothing that our owner could do about them.
-            guard !isAnonymous || self.instances.values.count(where: \.isAnonymous) < Self.mostAnonymous else {
+            guard !isAnonymous || self.instances.values.count(where: \.isAnonymous) < Self.maxAnonymous else {
                 return []
             }
             self.instances[instance] = Instance(
@@ -160,13 +160,13 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             return [.connect(instance: instance, endpoints: endpoints)]
         }
         let isNew = known.endpoints != endpoints || !known.isHinted
-        let isElsewhere = Set(self.told(known)).isDisjoint(with: endpoints)
+        let isElsewhere = Set(self.reported(known)).isDisjoint(with: endpoints)
         known.endpoints = endpoints
         known.isHinted = true
         guard isNew, known.phase.isIdle else {
             self.instances[instance] = known
             guard isElsewhere, case .connected(let system, _) = known.phase else { return [] }
-            return [.doubt(instance: instance)] + self.relist(system)
+            return [.probe(instance: instance)] + self.relist(system)
         }
         // It is elsewhere now: no reason to wait any longer.
         known.attempts = 0
@@ -176,7 +176,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     }
 
     /// Where our owner was told that it is. It may have moved from there in steps, by one interface after the other.
-    private func told(_ instance: Instance) -> [Endpoint] {
+    private func reported(_ instance: Instance) -> [Endpoint] {
         guard case .connected(let system, let description?) = instance.phase else { return instance.endpoints }
         let view = self.listed[system] ?? self.excluded[system]
         return view?.applications.first { $0.id == description.application.id }?.endpoints ?? instance.endpoints
@@ -186,7 +186,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     private mutating func refuse() -> [Action] {
         guard !self.hasRefused else { return [] }
         self.hasRefused = true
-        let text = "More than \(Self.mostInstances) processes of this account are announced here; the rest is left out."
+        let text = "More than \(Self.maxInstances) processes of this account are announced here; the rest is left out."
         return [.emit(.error(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false)))]
     }
 
@@ -200,7 +200,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             return [.disconnect(instance: instance)] + self.relist(system) + self.unsee(self.referrals(by: instance))
         case .connected:
             self.instances[instance] = known
-            return [.doubt(instance: instance)]
+            return [.probe(instance: instance)]
         case .reconnecting:
             self.instances[instance] = known
             return []
@@ -283,7 +283,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         }
         known.attempts += 1
         known.phase =
-            if known.isAnonymous, known.attempts >= Self.mostAnonymousAttempts {
+            if known.isAnonymous, known.attempts >= Self.maxAnonymousAttempts {
                 .abandoned
             } else {
                 .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))

@@ -4,7 +4,7 @@
 internal import RemoteSystemsDiscovery
 internal import Synchronization
 
-/// Tells which systems of the account can be talked to, and when that changes.
+/// Tells which systems of the account can be talked to, and when that changes.
 ///
 /// A system is *added* when it has been connected to, has proved that it belongs to the account and has described
 /// itself: what is listed is reachable. The watcher stays connected, so changes come at once; a system is *removed* within
@@ -18,7 +18,7 @@ internal import Synchronization
 /// try await watcher.start()
 /// ```
 ///
-/// Listeners are called one after the other, in the order of events, from a task of the watcher's own. They stay
+/// Listeners are called one after the other, in the order of events, from a task of the watcher's own. They stay
 /// registered until cancelled, over stops and starts.
 public final class RemoteSystemWatcher: Sendable {
     /// How a watcher works.
@@ -48,12 +48,12 @@ public final class RemoteSystemWatcher: Sendable {
 
     private let filters: [RemoteSystemFilter]
     private let options: Options
-    private let local: LocalSystem
+    private let accountContext: AccountContext
     private let state = Mutex(State())
 
     /// A watcher with the default configuration.
     ///
-    /// - Parameter filters: which systems to tell of; none for every system.
+    /// - Parameter filters: which systems to tell of; none for every system.
     public convenience init(filters: [RemoteSystemFilter] = []) {
         self.init(RemoteSystemsConfiguration(applicationID: "watcher"), filters: filters)
     }
@@ -64,14 +64,14 @@ public final class RemoteSystemWatcher: Sendable {
         filters: [RemoteSystemFilter] = [],
         options: Options = Options()
     ) {
-        self.init(LocalSystem(configuration), filters: filters, options: options)
+        self.init(AccountContext(configuration), filters: filters, options: options)
     }
 
     /// A watcher that shares the identity and the sources of others in this process.
-    init(_ local: LocalSystem, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
+    init(_ accountContext: AccountContext, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
         self.filters = filters
         self.options = options
-        self.local = local
+        self.accountContext = accountContext
     }
 
     deinit {
@@ -86,16 +86,16 @@ public final class RemoteSystemWatcher: Sendable {
     ///
     /// - Throws: ``RemoteSystemError`` when this system's account cannot be used, or the watcher is running.
     public func start() async throws(RemoteSystemError) {
-        let security = try self.local.security()
+        let security = try self.accountContext.security()
         let run = WatcherRun(
-            local: self.local,
+            accountContext: self.accountContext,
             security: security,
             filters: self.filters,
             options: self.options
-        ) { [weak self] in self?.tell($0) }
+        ) { [weak self] in self?.emit($0) }
         let isFirst = self.state.withLock { state in
             guard state.task == nil else { return false }
-            state.task = Task(executorPreference: self.local.environment.taskExecutor) { await run.run() }
+            state.task = Task(executorPreference: self.accountContext.environment.taskExecutor) { await run.run() }
             state.run = run
             return true
         }
@@ -105,7 +105,7 @@ public final class RemoteSystemWatcher: Sendable {
     }
 
     /// Stops watching. When it returns nothing more is sent on the network, and no listener is called any more; sequences
-    /// of events end.
+    /// of events end.
     public func stop() async {
         guard let task = self.state.withLock({ $0.task }) else { return }
         task.cancel()
@@ -135,7 +135,7 @@ public final class RemoteSystemWatcher: Sendable {
         get async { await self.state.withLock { $0.run }?.unlisted ?? Unlisted() }
     }
 
-    var network: RemoteSystemsConfiguration.Network { self.local.configuration.network }
+    var network: RemoteSystemsConfiguration.Network { self.accountContext.configuration.network }
 
     // MARK: Listening
 
@@ -197,7 +197,7 @@ public final class RemoteSystemWatcher: Sendable {
         }
     }
 
-    private func tell(_ event: RemoteSystemEvent) {
+    private func emit(_ event: RemoteSystemEvent) {
         let listeners = self.state.withLock { state in
             switch event {
             case .added(let system), .updated(let system): state.systems[system.id] = system

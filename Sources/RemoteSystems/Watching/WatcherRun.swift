@@ -17,17 +17,17 @@ actor WatcherRun {
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
         /// A process that is connected to and does not say what it is does not keep its place.
         case expectDescription(Connection, instance: String, attempt: Int)
-        case followAccount
+        case observeAccount
         case renew
-        case exchangeExpulsions(Connection)
+        case exchangeRevocations(Connection)
     }
 
-    private let local: LocalSystem
+    private let accountContext: AccountContext
     private let time: TimeSource
     private let security: TransportSecurity
     private let limits: ConnectionLimits
     private let wantsAnonymous: Bool
-    private let tell: @Sendable (RemoteSystemEvent) -> Void
+    private let emit: @Sendable (RemoteSystemEvent) -> Void
     private var machine: WatcherStateMachine<ContinuousClock.Instant>
     private var attempts: [String: (number: Int, connection: Connection?)] = [:]
     private var nextAttempt = 0
@@ -37,7 +37,7 @@ actor WatcherRun {
     private var isRenewing = false
     /// When the next process of another account may be tried.
     private var nextTurn: ContinuousClock.Instant
-    /// Connections over which lists of expelled systems are being compared.
+    /// Connections over which revocation lists are being compared.
     private var exchanging: Set<ObjectIdentifier> = []
     private var isOver = false
     /// Announcements that are not of our account, by source and id: as many as the sources tell, which bound them.
@@ -52,30 +52,30 @@ actor WatcherRun {
     /// `removed` may take is for that.
     private static let reconnectTime = TimeAmount.milliseconds(700)
     /// Within this a system answers that discovery has lost sight of or sees elsewhere, if it is still there.
-    private static let answerTime = TimeAmount.seconds(1)
+    private static let responseTimeout = TimeAmount.seconds(1)
     private static let descriptionTime = Duration.seconds(5)
 
     init(
-        local: LocalSystem,
+        accountContext: AccountContext,
         security: TransportSecurity,
         filters: [RemoteSystemFilter],
         options: RemoteSystemWatcher.Options,
-        tell: @escaping @Sendable (RemoteSystemEvent) -> Void
+        emit: @escaping @Sendable (RemoteSystemEvent) -> Void
     ) {
-        self.local = local
-        self.time = local.environment.time
+        self.accountContext = accountContext
+        self.time = accountContext.environment.time
         self.security = security
-        var limits = local.limits
+        var limits = accountContext.limits
         limits.deadPeerTime = TimeAmount(min(max(options.silenceTime, .seconds(1)), .seconds(3600)))
         self.limits = limits
         self.wantsAnonymous = filters.wantAnonymous
         self.nextTurn = self.time.now
-        self.tell = tell
+        self.emit = emit
         self.machine = WatcherStateMachine(
             filters: filters,
             ownSystem: security.systemID,
-            origin: local,
-            sources: local.sources.count,
+            origin: accountContext,
+            sources: accountContext.sources.count,
             enumerationEnds: self.time.now + options.enumerationTime
         )
         // A job waits only until the loop in `run()` starts it. What is started for an instance that is over ends at once,
@@ -85,8 +85,8 @@ actor WatcherRun {
 
     /// Until cancelled.
     func run() async {
-        for source in self.local.sources { self.addJob.yield(.browse(source)) }
-        self.addJob.yield(.followAccount)
+        for source in self.accountContext.sources { self.addJob.yield(.browse(source)) }
+        self.addJob.yield(.observeAccount)
         self.addJob.yield(.renew)
         self.armWakeUp()
         await withDiscardingTaskGroup { group in
@@ -111,13 +111,13 @@ actor WatcherRun {
             try? await self.time.sleep(for: Self.descriptionTime)
             guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
             connection.abort()
-        case .followAccount:
-            await self.local.followAccount { self.tellOfExpulsions() }
-        case .exchangeExpulsions(let connection):
-            await self.exchangeExpulsions(over: connection)
+        case .observeAccount:
+            await self.accountContext.observeAccount { self.announceRevocations() }
+        case .exchangeRevocations(let connection):
+            await self.exchangeRevocations(over: connection)
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
-                self.local.reloadIdentity()
+                self.accountContext.reloadIdentity()
                 for connection in self.connections { self.renewIfDue(over: connection) }
             }
         }
@@ -137,7 +137,7 @@ actor WatcherRun {
                     endpoints.removeAll { !$0.isProximal }
                     guard self.isOfAnyone(hint), !endpoints.isEmpty else { continue }
                 }
-                self.obey(
+                self.perform(
                     self.machine.seen(
                         "\(source.name)/\(hint.id)",
                         endpoints: endpoints,
@@ -148,10 +148,10 @@ actor WatcherRun {
             case .vanished(let id):
                 let instance = "\(source.name)/\(id)"
                 self.strangers[instance] = nil
-                self.obey(self.machine.unseen(instance))
+                self.perform(self.machine.unseen(instance))
                 self.forgetIfGone(instance)
             case .settled:
-                self.obey(self.machine.settled())
+                self.perform(self.machine.settled())
             case .trouble(let trouble):
                 let error = RemoteSystemWatcherError(
                     .discoveryHampered,
@@ -159,7 +159,7 @@ actor WatcherRun {
                     recoversByItself: trouble.recoversByItself
                 )
                 self.errors["\(source.name)/\(trouble.code)"] = error
-                self.tell(.error(error))
+                self.emit(.error(error))
             case .recovered(let code):
                 self.errors["\(source.name)/\(code)"] = nil
             }
@@ -174,13 +174,13 @@ actor WatcherRun {
 
     /// What is there and not listed.
     var unlisted: RemoteSystemWatcher.Unlisted {
-        let untold = self.machine.untold.map { endpoint, refusal in
+        let unreported = self.machine.unreported.map { endpoint, refusal in
             (place: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))", refusal: refusal)
         }
         return RemoteSystemWatcher.Unlisted(
             excluded: self.machine.excluded.values.sorted { $0.id < $1.id },
-            unreachable: untold.filter { $0.refusal == nil }.map(\.place).sorted(),
-            refusals: Dictionary(untold.compactMap { one in one.refusal.map { (one.place, $0) } }) { $1 },
+            unreachable: unreported.filter { $0.refusal == nil }.map(\.place).sorted(),
+            refusals: Dictionary(unreported.compactMap { one in one.refusal.map { (one.place, $0) } }) { $1 },
             otherAccounts: self.strangers.values.count { $0 == .otherAccount },
             otherVersions: self.strangers.values.count { $0 == .otherVersion },
             errors: self.errors.sorted { $0.key < $1.key }.map(\.value)
@@ -207,7 +207,7 @@ actor WatcherRun {
 
     // MARK: Presence
 
-    private func obey(_ actions: [WatcherStateMachine<ContinuousClock.Instant>.Action]) {
+    private func perform(_ actions: [WatcherStateMachine<ContinuousClock.Instant>.Action]) {
         guard !self.isOver else { return }
         for action in actions {
             switch action {
@@ -219,10 +219,10 @@ actor WatcherRun {
                 if let connection = self.attempts.removeValue(forKey: instance)?.connection {
                     connection.abort()
                 }
-            case .doubt(let instance):
-                self.attempts[instance]?.connection?.doubt(within: Self.answerTime)
+            case .probe(let instance):
+                self.attempts[instance]?.connection?.probe(within: Self.responseTimeout)
             case .emit(let event):
-                self.tell(event)
+                self.emit(event)
             }
         }
         self.armWakeUp()
@@ -231,7 +231,7 @@ actor WatcherRun {
     private func armWakeUp() {
         guard let next = self.machine.nextWakeUp, self.wakeUp.map({ next < $0.time }) ?? true else { return }
         self.wakeUp?.task.cancel()
-        let task = Task(executorPreference: self.local.environment.taskExecutor) { [time = self.time] in
+        let task = Task(executorPreference: self.accountContext.environment.taskExecutor) { [time = self.time] in
             guard (try? await time.sleep(until: next)) != nil else { return }
             await self.wokenUp(at: next)
         }
@@ -241,7 +241,7 @@ actor WatcherRun {
     private func wokenUp(at time: ContinuousClock.Instant) {
         guard self.wakeUp?.time == time else { return }
         self.wakeUp = nil
-        self.obey(self.machine.tick(now: self.time.now))
+        self.perform(self.machine.tick(now: self.time.now))
     }
 
     /// Connects, and stays until the connection ends.
@@ -253,7 +253,7 @@ actor WatcherRun {
             guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
             self.report(error, isAnonymous: self.machine.isAnonymous(instance))
             let error = error as? TransportError
-            self.obey(
+            self.perform(
                 self.machine.failed(
                     instance,
                     isAuthentic: error?.code != .peerNotTrusted,
@@ -274,7 +274,7 @@ actor WatcherRun {
             connection.abort(.completed)
         }
         guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
-        self.obey(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
+        self.perform(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
         self.forgetIfGone(instance)
     }
 
@@ -287,14 +287,18 @@ actor WatcherRun {
         let isAnonymous = self.machine.isAnonymous(instance)
         if isAnonymous { try await self.waitForTurn() }
         let limits = isAnonymous ? self.limits.forAnonymous : self.limits
-        var connector = try self.local.connector(limits: limits)
+        var connector = try self.accountContext.connector(limits: limits)
         connector.acceptsAnonymous = isAnonymous
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
         let connection = try await connector.connect(
             to: endpoints,
             expecting: referral?.system,
-            hello: self.local.hello(service: Presence.service, package: referral?.application, limits: limits)
+            hello: self.accountContext.hello(
+                service: Presence.service,
+                targetApplication: referral?.application,
+                limits: limits
+            )
         ) { request, connection in
             await self.described(request, instance: instance, attempt: attempt, by: connection)
         }
@@ -317,25 +321,27 @@ actor WatcherRun {
         instance: String,
         attempt: Int,
         by connection: Connection
-    ) -> Reply {
+    ) -> Response {
         guard let description = SystemDescription(request.message) else {
-            return Reply(status: .failure, failure: WireFailure("This request is not known here."))
+            return Response(status: .failure, failure: WireFailure("This request is not known here."))
         }
-        guard self.attempts[instance]?.number == attempt else { return Reply() }
+        guard self.attempts[instance]?.number == attempt else { return Response() }
         self.noteConnected(connection, instance: instance)
-        self.obey(self.machine.described(instance, description))
+        self.perform(self.machine.described(instance, description))
         // Nothing but the list concerns systems of others.
-        guard !connection.peer.isAnonymous else { return Reply() }
+        guard !connection.peer.isAnonymous else { return Response() }
         if description.isAuthority { self.renewIfDue(over: connection) }
-        if description.expulsions != self.local.expulsions?.number ?? 0 { self.agreeOnExpulsions(over: connection) }
-        return Reply()
+        if description.revocations != self.accountContext.revocations?.number ?? 0 {
+            self.synchronizeRevocations(over: connection)
+        }
+        return Response()
     }
 
     /// The first description may be here before the task that connected is back.
     private func noteConnected(_ connection: Connection, instance: String) {
         guard self.attempts[instance]?.connection == nil else { return }
         self.attempts[instance]?.connection = connection
-        self.obey(
+        self.perform(
             self.machine.connected(
                 instance,
                 to: connection.peer.systemID,
@@ -348,16 +354,16 @@ actor WatcherRun {
         guard let error = error as? TransportError, !isAnonymous,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
-        let told = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
-        self.errors["authentication"] = told
-        self.tell(.error(told))
+        let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        self.errors["authentication"] = reported
+        self.emit(.error(reported))
     }
 
-    // MARK: Expelled systems
+    // MARK: Revoked systems
 
     /// This machine has a newer list, from one of those it is connected to or made here: the others get it.
-    private func tellOfExpulsions() {
-        for connection in self.connections { self.agreeOnExpulsions(over: connection) }
+    private func announceRevocations() {
+        for connection in self.connections { self.synchronizeRevocations(over: connection) }
     }
 
     /// The open ones to systems of our account.
@@ -365,20 +371,20 @@ actor WatcherRun {
         self.attempts.values.compactMap(\.connection).filter { !$0.peer.isAnonymous }
     }
 
-    private func agreeOnExpulsions(over connection: Connection) {
+    private func synchronizeRevocations(over connection: Connection) {
         guard !self.exchanging.contains(ObjectIdentifier(connection)) else { return }
-        self.addJob.yield(.exchangeExpulsions(connection))
+        self.addJob.yield(.exchangeRevocations(connection))
     }
 
     /// Until both know what this machine does. One at a time for each connection, however often its host describes itself.
-    private func exchangeExpulsions(over connection: Connection) async {
+    private func exchangeRevocations(over connection: Connection) async {
         guard self.exchanging.insert(ObjectIdentifier(connection)).inserted else { return }
         defer { self.exchanging.remove(ObjectIdentifier(connection)) }
-        var shown: ExpulsionList?
+        var shown: RevocationList?
         repeat {
-            shown = self.local.expulsions
-            await self.local.exchangeExpulsions(over: connection)
-        } while self.local.expulsions != shown && !Task.isCancelled
+            shown = self.accountContext.revocations
+            await self.accountContext.exchangeRevocations(over: connection)
+        } while self.accountContext.revocations != shown && !Task.isCancelled
     }
 
     // MARK: Renewal
@@ -392,20 +398,20 @@ actor WatcherRun {
             defer { self.isRenewing = false }
             do {
                 let request = try identity.makeRenewalRequest()
-                let reply = try await connection.send(
+                let response = try await connection.send(
                     ["Type": "renew", "Request": .data(Data(request))],
                     timeout: .seconds(10)
                 )
-                guard let certificate = reply.message["Certificate"]?.data else {
-                    throw RemoteSystemError(.refused, reply.failure?.text ?? "It was refused.", side: .remote)
+                guard let certificate = response.message["Certificate"]?.data else {
+                    throw RemoteSystemError(.refused, response.failure?.text ?? "It was refused.", side: .remote)
                 }
-                let store = try self.local.store()
-                let renewed = try await self.local.accountQueue.run {
+                let store = try self.accountContext.store()
+                let renewed = try await self.accountContext.accountQueue.run {
                     try store.install(renewedCertificate: Array(certificate), now: Date())
                 }
                 try self.security.update(identity: renewed)
             } catch {
-                self.local.logger.warning(
+                self.accountContext.logger.warning(
                     "The system's certificate could not be renewed",
                     metadata: ["reason": "\(error)"]
                 )

@@ -81,7 +81,7 @@ private struct ServiceEntry: Decodable {
     var service: InstalledApplication.Service
 
     private enum Key: String, CodingKey, CaseIterable {
-        case name, supportsRemote, callers, schema, answers, version, summary
+        case name, supportsRemote, callers, schema, responses, version, summary
     }
 
     init(from decoder: any Decoder) throws {
@@ -94,7 +94,7 @@ private struct ServiceEntry: Decodable {
         self.service.supportsRemote = try container.decodeIfPresent(Bool.self, forKey: .supportsRemote) ?? false
         self.service.callers = try Self.callers(container)
         self.service.schema = try Self.schema(container, .schema)
-        self.service.responseSchema = try Self.schema(container, .answers)
+        self.service.responseSchema = try Self.schema(container, .responses)
         self.service.version = try container.textIfPresent(.version)
         self.service.summary = try container.textIfPresent(.summary)
     }

@@ -8,7 +8,7 @@ public import ServiceLifecycle
 internal import Synchronization
 
 /// The applications of this machine as their manifests in the XDG data directories describe them, and the ways to start them
-/// (`Docs/host-daemon.md`; ).
+/// (`Docs/host-daemon.md`).
 ///
 /// A manifest is `remote-systems/applications/ID.json` in `$XDG_DATA_HOME` or one of `$XDG_DATA_DIRS`. Of two with one id the one in
 /// the earlier directory counts. One that is not understood is left out and told in ``problems``.
@@ -42,10 +42,10 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     private let state = Mutex(State())
 
     /// So many manifests are read.
-    private static let mostManifests = 256
+    private static let maxManifests = 256
     private static let interval = Duration.seconds(2)
     /// The session bus has this long to let us in.
-    private static let mostBusTime = Duration.seconds(5)
+    private static let maxBusTime = Duration.seconds(5)
     /// A program that did not come up has this long to end when it is asked to.
     private static let grace = Duration.seconds(5)
 
@@ -95,10 +95,10 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             for name in Self.names(in: directory) where seen.insert(name).inserted {
                 do throws(ConfigurationFileError) {
                     let path = "\(directory)/\(name)"
-                    guard seen.count <= Self.mostManifests else {
+                    guard seen.count <= Self.maxManifests else {
                         throw ConfigurationFileError(
                             path: path,
-                            "It is left out: there are more than \(Self.mostManifests) manifests."
+                            "It is left out: there are more than \(Self.maxManifests) manifests."
                         )
                     }
                     guard let file = try ConfigurationFile(path: path, limit: ApplicationManifest.largestFile) else {
@@ -143,7 +143,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     private func stamp() -> [FileStamp] {
         self.directories.flatMap { directory in
-            Self.names(in: directory).prefix(Self.mostManifests + 1).map { name in
+            Self.names(in: directory).prefix(Self.maxManifests + 1).map { name in
                 let path = "\(directory)/\(name)"
                 let attributes = try? FileManager.default.attributesOfItem(atPath: path)
                 return FileStamp(
@@ -202,7 +202,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     private func way(toEntry id: String) async throws -> (start: DesktopStart, directory: String?)? {
         let environment = self.programEnvironment
         guard let entry = await BlockingCalls.run({ DesktopEntries.entry(id: id) }) else { return nil }
-        let session = await BlockingCalls.run(atMost: Self.mostBusTime) {
+        let session = await BlockingCalls.run(atMost: Self.maxBusTime) {
             DesktopStart.Session(for: entry, in: environment, $0)
         }
         try Task.checkCancellation()

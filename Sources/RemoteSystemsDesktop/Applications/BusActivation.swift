@@ -37,7 +37,7 @@ struct BusActivation: Sendable {
     /// The host that waits for the start cancels the task when it waits no longer.
     private func perform(_ call: MessageBus.Call) async throws {
         let bus = self.bus
-        let result = await BlockingCalls.run(atMost: MessageBus.mostTime) { cancellable in
+        let result = await BlockingCalls.run(atMost: MessageBus.maxDuration) { cancellable in
             Result { () throws(MessageBus.Failure) in try bus.perform(call, cancellable) }
         }
         do throws(MessageBus.Failure) {

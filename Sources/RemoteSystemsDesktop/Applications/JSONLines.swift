@@ -16,7 +16,7 @@ package struct JSONLines {
     private var position = 0
     private var line = 1
 
-    private static let mostDepth = 64
+    private static let maxDepth = 64
     private struct Broken: Error {}
 
     package init(_ bytes: [UInt8]) {
@@ -39,7 +39,7 @@ package struct JSONLines {
     }
 
     private mutating func value(at path: [String]) throws(Broken) {
-        guard path.count <= Self.mostDepth else { throw Broken() }
+        guard path.count <= Self.maxDepth else { throw Broken() }
         self.skipSpace()
         if self.lines[path] == nil { self.lines[path] = self.line }
         switch self.peek {

@@ -39,7 +39,7 @@ enum MessageBus: String, Sendable {
     }
 
     /// A call that is not called off ends after this.
-    static let mostTime = Duration.seconds(310)
+    static let maxDuration = Duration.seconds(310)
 
     /// Whether there is a session bus that lets us in.
     ///
@@ -102,7 +102,7 @@ enum MessageBus: String, Sendable {
         let values = unsafe call.arguments.map { unsafe $0.variant }
         var error: UnsafeMutablePointer<GError>?
         guard
-            let reply = unsafe g_dbus_connection_call_sync(
+            let response = unsafe g_dbus_connection_call_sync(
                 connection,
                 call.destination,
                 call.path,
@@ -111,12 +111,12 @@ enum MessageBus: String, Sendable {
                 g_variant_new_tuple(values, gsize(values.count)),
                 nil,
                 G_DBUS_CALL_FLAGS_NONE,
-                gint(Self.mostTime / .milliseconds(1)),
+                gint(Self.maxDuration / .milliseconds(1)),
                 cancellable.object,
                 &error
             )
         else { throw unsafe Self.failure(error) }
-        unsafe g_variant_unref(reply)
+        unsafe g_variant_unref(response)
     }
 
     /// Takes the error.

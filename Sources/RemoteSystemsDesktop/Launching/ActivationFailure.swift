@@ -6,7 +6,7 @@ internal import RemoteSystems
 /// Why calling an application over the bus brought no answer.
 enum ActivationFailure: Error, Hashable {
     /// No answer in time, or the connection to the bus ended.
-    case noAnswer
+    case noResponse
     /// The bus, or the application, answered with this error.
     case error(name: String)
     /// There is no bus.
@@ -14,7 +14,7 @@ enum ActivationFailure: Error, Hashable {
 
     init(_ failure: MessageBus.Failure) {
         // What the bus says before anything was called is about the bus.
-        self = failure.wasCalled ? failure.name.map(Self.error) ?? .noAnswer : .noBus
+        self = failure.wasCalled ? failure.name.map(Self.error) ?? .noResponse : .noBus
     }
 
     func decision(_ applicationID: String) -> LaunchURIDecision {
@@ -24,7 +24,7 @@ enum ActivationFailure: Error, Hashable {
                 "\(applicationID) cannot be started: the session's bus cannot be reached.",
                 canRetry: true
             )
-        case .noAnswer:
+        case .noResponse:
             return .unknown("\(applicationID) did not answer in time: whether it opened the URI is unknown.")
         case .error(let name) where Self.isSilence(name):
             return .unknown("\(applicationID) ended, or did not answer: whether it opened the URI is unknown.")

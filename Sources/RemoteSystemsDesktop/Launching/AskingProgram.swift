@@ -78,7 +78,7 @@ package actor AskingProgram {
     }
 
     /// How many questions are asked or wait.
-    var underWay: Int { self.line.count + (self.isAsking ? 1 : 0) }
+    var inFlight: Int { self.line.count + (self.isAsking ? 1 : 0) }
 
     /// - Returns: whether it came in time.
     private func takeTurn(until deadline: ContinuousClock.Instant) async -> Bool {

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 public import RemoteSystems
 
 /// Opens URIs with the applications of this machine's desktop: the user's default handler of each scheme, as GIO finds it
-///
+///
 ///
 /// ```swift
 /// var options = RemoteSystemHost.Options()
@@ -27,7 +27,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
     public var judgesOtherSchemes: Bool { true }
 
     /// An application that is started over the bus may take this long to answer.
-    private static let mostActivationTime = Duration.seconds(25)
+    private static let maxActivationTime = Duration.seconds(25)
 
     /// Creates a launcher. Looks up which schemes have a handler now; what is installed later is opened too.
     ///
@@ -72,7 +72,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
         }
         // Nobody waits any more: what would open now would surprise.
         try Task.checkCancellation()
-        let timeout = min(Self.mostActivationTime, request.deadline - .now)
+        let timeout = min(Self.maxActivationTime, request.deadline - .now)
         let environment = self.environment
         return await BlockingCalls.run(atMost: timeout) { Self.start(entry, uri, environment, $0) }
     }

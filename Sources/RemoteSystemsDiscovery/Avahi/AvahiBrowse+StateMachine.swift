@@ -36,8 +36,8 @@ extension AvahiBrowse {
             var instances = DiscoveryLimits.hints
         }
 
-        enum OnSeen: Equatable { case resolve, resolveOnce, nothing, tell(DiscoveryEvent) }
-        enum OnResolved: Equatable { case tell(DiscoveryEvent), nothing }
+        enum OnSeen: Equatable { case resolve, resolveOnce, nothing, emit(DiscoveryEvent) }
+        enum OnResolved: Equatable { case emit(DiscoveryEvent), nothing }
         struct OnGone: Equatable {
             var stopResolving = false
             var events: [DiscoveryEvent] = []
@@ -57,13 +57,13 @@ extension AvahiBrowse {
         }
 
         private struct Instance {
-            var tracks: [Sighting: Track] = [:]
-            var told: DiscoveryHint?
+            var tracks: [ServiceInstance: Track] = [:]
+            var reported: DiscoveryHint?
         }
 
         private struct Link: Hashable {
             let interface: Int32
-            let family: Sighting.Family
+            let family: ServiceInstance.Family
         }
 
         private let limits: Limits
@@ -72,18 +72,18 @@ extension AvahiBrowse {
         private var pending = 0
         private var crowds: [Link: Int] = [:]
         private var crowded: Set<Link> = []
-        private var crowdTold = false
-        private var refusalTold = false
+        private var crowdReported = false
+        private var refusalReported = false
 
         private(set) var settled = false
         private let start: Instant
         /// When all is told but for what is still being resolved.
-        private var allToldAt: Instant?
+        private var enumerationCompletedAt: Instant?
         private var staleUntil: Instant?
         /// When to resolve anew what has moved to another host.
-        private var moved: [Sighting: Instant] = [:]
+        private var moved: [ServiceInstance: Instant] = [:]
         /// When to resolve what was answered to our own question alone.
-        private var answered: [Sighting: Instant] = [:]
+        private var answered: [ServiceInstance: Instant] = [:]
 
         init(limits: Limits, now: Instant) {
             self.limits = limits
@@ -96,87 +96,94 @@ extension AvahiBrowse {
             if let staleUntil { deadlines.append(staleUntil) }
             if !settled {
                 deadlines.append(start + Self.settling)
-                if let allToldAt { deadlines.append(pending == 0 ? allToldAt : allToldAt + Self.resolving) }
+                if let enumerationCompletedAt {
+                    deadlines.append(pending == 0 ? enumerationCompletedAt : enumerationCompletedAt + Self.resolving)
+                }
             }
             return deadlines.min()
         }
 
         /// What is known now, for a listener who comes later.
-        var hints: [DiscoveryHint] { instances.values.compactMap(\.told).sorted { $0.id < $1.id } }
+        var hints: [DiscoveryHint] { instances.values.compactMap(\.reported).sorted { $0.id < $1.id } }
 
-        func knows(_ sighting: Sighting) -> Bool { instances[sighting.instance]?.tracks[sighting] != nil }
+        func knows(_ serviceInstance: ServiceInstance) -> Bool {
+            instances[serviceInstance.instance]?.tracks[serviceInstance] != nil
+        }
 
         /// What has been seen on an interface.
-        func sightings(on interface: Int32) -> [Sighting] {
+        func serviceInstances(on interface: Int32) -> [ServiceInstance] {
             instances.values.flatMap { $0.tracks.keys.filter { $0.interface == interface } }
         }
 
         // MARK: What browsers tell
 
         /// An instance was seen on an interface.
-        mutating func seen(_ sighting: Sighting) -> OnSeen {
-            if let track = instances[sighting.instance]?.tracks[sighting] {
-                instances[sighting.instance]?.tracks[sighting]?.isBrowsed = true
-                guard track.isStale || answered.removeValue(forKey: sighting) != nil else { return .nothing }
-                instances[sighting.instance]?.tracks[sighting]?.isStale = false
-                return startResolving(sighting)
+        mutating func seen(_ serviceInstance: ServiceInstance) -> OnSeen {
+            if let track = instances[serviceInstance.instance]?.tracks[serviceInstance] {
+                instances[serviceInstance.instance]?.tracks[serviceInstance]?.isBrowsed = true
+                guard track.isStale || answered.removeValue(forKey: serviceInstance) != nil else { return .nothing }
+                instances[serviceInstance.instance]?.tracks[serviceInstance]?.isStale = false
+                return startResolving(serviceInstance)
             }
-            guard hasRoom(for: sighting) else {
-                if refusalTold || instances.count < limits.instances { return .nothing }
-                refusalTold = true
-                return .tell(.trouble(.tooManyHints))
+            guard hasCapacity(for: serviceInstance) else {
+                if refusalReported || instances.count < limits.instances { return .nothing }
+                refusalReported = true
+                return .emit(.trouble(.tooManyHints))
             }
-            track(sighting, Track())
-            return startResolving(sighting)
+            track(serviceInstance, Track())
+            return startResolving(serviceInstance)
         }
 
-        private func hasRoom(for sighting: Sighting) -> Bool {
-            guard let instance = instances[sighting.instance] else { return instances.count < limits.instances }
+        private func hasCapacity(for serviceInstance: ServiceInstance) -> Bool {
+            guard let instance = instances[serviceInstance.instance] else { return instances.count < limits.instances }
             return instance.tracks.count < DiscoveryLimits.endpoints
         }
 
-        private mutating func track(_ sighting: Sighting, _ track: Track) {
-            instances[sighting.instance, default: Instance()].tracks[sighting] = track
+        private mutating func track(_ serviceInstance: ServiceInstance, _ track: Track) {
+            instances[serviceInstance.instance, default: Instance()].tracks[serviceInstance] = track
             if track.isPending { pending += 1 }
-            crowds[Link(interface: sighting.interface, family: sighting.family), default: 0] += 1
+            crowds[Link(interface: serviceInstance.interface, family: serviceInstance.family), default: 0] += 1
         }
 
-        private mutating func startResolving(_ sighting: Sighting) -> OnSeen {
+        private mutating func startResolving(_ serviceInstance: ServiceInstance) -> OnSeen {
             guard openResolvers < limits.openResolvers else { return .resolveOnce }
             openResolvers += 1
-            instances[sighting.instance]?.tracks[sighting]?.holdsResolver = true
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver = true
             return .resolve
         }
 
         /// An instance is no longer announced on an interface.
-        mutating func gone(_ sighting: Sighting) -> OnGone {
-            guard let stopResolving = forget(sighting) else { return OnGone() }
-            return OnGone(stopResolving: stopResolving, events: retell(sighting.instance).map { [$0] } ?? [])
+        mutating func gone(_ serviceInstance: ServiceInstance) -> OnGone {
+            guard let stopResolving = forget(serviceInstance) else { return OnGone() }
+            return OnGone(stopResolving: stopResolving, events: reemit(serviceInstance.instance).map { [$0] } ?? [])
         }
 
         /// Every browser has told what it knows from the start.
-        mutating func allTold(now: Instant) -> [DiscoveryEvent] {
-            allToldAt = allToldAt ?? (now < start + Self.memory ? now : max(now, start + Self.patience))
+        mutating func enumerationCompleted(now: Instant) -> [DiscoveryEvent] {
+            enumerationCompletedAt =
+                enumerationCompletedAt ?? (now < start + Self.memory ? now : max(now, start + Self.patience))
             return settleIfDone(now: now)
         }
 
         // MARK: What is answered to our own question
 
         /// A host has said where an instance is. A browser follows, or else ``unfollowed(now:)`` says when to make a resolver.
-        mutating func answered(_ sighting: Sighting, _ resolution: Resolution, now: Instant) -> DiscoveryEvent? {
-            guard !knows(sighting), hasRoom(for: sighting) else { return nil }
-            track(sighting, Track(resolution: resolution, isPending: false, isBrowsed: false))
-            answered[sighting] = now + Self.following
-            return retell(sighting.instance)
+        mutating func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution, now: Instant)
+            -> DiscoveryEvent?
+        {
+            guard !knows(serviceInstance), hasCapacity(for: serviceInstance) else { return nil }
+            track(serviceInstance, Track(resolution: resolution, isPending: false, isBrowsed: false))
+            answered[serviceInstance] = now + Self.following
+            return reemit(serviceInstance.instance)
         }
 
         /// What no browser has told of in time, to be resolved now. If that fails, it is forgotten.
-        mutating func unfollowed(now: Instant) -> [Sighting: OnSeen] {
+        mutating func unfollowed(now: Instant) -> [ServiceInstance: OnSeen] {
             let due = answered.filter { $0.value <= now }.keys
             return Dictionary(
-                uniqueKeysWithValues: due.map { sighting in
-                    answered[sighting] = nil
-                    return (sighting, startResolving(sighting))
+                uniqueKeysWithValues: due.map { serviceInstance in
+                    answered[serviceInstance] = nil
+                    return (serviceInstance, startResolving(serviceInstance))
                 }
             )
         }
@@ -187,49 +194,54 @@ extension AvahiBrowse {
         ///
         /// Avahi's resolvers tell the port of a new host with the address of the old one, for ever if it comes to the
         /// worst: what one tells of a second host is not used, and ``movedOn(now:)`` says when to make another.
-        mutating func resolved(_ sighting: Sighting, _ resolution: Resolution, now: Instant) -> OnResolved {
-            guard var track = instances[sighting.instance]?.tracks[sighting], moved[sighting] == nil else {
+        mutating func resolved(_ serviceInstance: ServiceInstance, _ resolution: Resolution, now: Instant) -> OnResolved
+        {
+            guard var track = instances[serviceInstance.instance]?.tracks[serviceInstance],
+                moved[serviceInstance] == nil
+            else {
                 return .nothing
             }
             guard track.hostName ?? resolution.hostName == resolution.hostName else {
-                moved[sighting] = now + Self.moving
+                moved[serviceInstance] = now + Self.moving
                 return .nothing
             }
             track.hostName = resolution.hostName
             if track.isPending { pending -= 1 }
             track.isPending = false
             track.resolution = resolution
-            instances[sighting.instance]?.tracks[sighting] = track
-            return retell(sighting.instance).map { .tell($0) } ?? .nothing
+            instances[serviceInstance.instance]?.tracks[serviceInstance] = track
+            return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }
 
         /// A resolver found nothing in time. Kept open, it may still find something later.
-        mutating func unresolved(_ sighting: Sighting) -> OnResolved {
-            guard var track = instances[sighting.instance]?.tracks[sighting], !track.isStale else { return .nothing }
+        mutating func unresolved(_ serviceInstance: ServiceInstance) -> OnResolved {
+            guard var track = instances[serviceInstance.instance]?.tracks[serviceInstance], !track.isStale else {
+                return .nothing
+            }
             guard track.isBrowsed else {
-                _ = forget(sighting)
-                return retell(sighting.instance).map { .tell($0) } ?? .nothing
+                _ = forget(serviceInstance)
+                return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
             }
             if track.isPending { pending -= 1 }
             track.isPending = false
             track.resolution = nil
-            instances[sighting.instance]?.tracks[sighting] = track
-            return retell(sighting.instance).map { .tell($0) } ?? .nothing
+            instances[serviceInstance.instance]?.tracks[serviceInstance] = track
+            return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }
 
         /// A resolver could not be made or was let go of: the sighting is kept without one.
-        mutating func released(_ sighting: Sighting) {
-            guard instances[sighting.instance]?.tracks[sighting]?.holdsResolver == true else { return }
-            instances[sighting.instance]?.tracks[sighting]?.holdsResolver = false
+        mutating func released(_ serviceInstance: ServiceInstance) {
+            guard instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver == true else { return }
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver = false
             openResolvers -= 1
         }
 
         /// What has moved to another host and is to be resolved anew now.
-        mutating func movedOn(now: Instant) -> [Sighting] {
+        mutating func movedOn(now: Instant) -> [ServiceInstance] {
             let due = moved.filter { $0.value <= now }.map(\.key)
-            for sighting in due {
-                moved[sighting] = nil
-                instances[sighting.instance]?.tracks[sighting]?.hostName = nil
+            for serviceInstance in due {
+                moved[serviceInstance] = nil
+                instances[serviceInstance.instance]?.tracks[serviceInstance]?.hostName = nil
             }
             return due
         }
@@ -239,10 +251,10 @@ extension AvahiBrowse {
         /// The daemon is gone, and with it every browser and resolver. What is known is kept for a while.
         mutating func lost(now: Instant) {
             for (name, instance) in instances {
-                for sighting in instance.tracks.keys {
-                    instances[name]?.tracks[sighting]?.isStale = true
-                    instances[name]?.tracks[sighting]?.holdsResolver = false
-                    instances[name]?.tracks[sighting]?.hostName = nil
+                for serviceInstance in instance.tracks.keys {
+                    instances[name]?.tracks[serviceInstance]?.isStale = true
+                    instances[name]?.tracks[serviceInstance]?.holdsResolver = false
+                    instances[name]?.tracks[serviceInstance]?.hostName = nil
                 }
             }
             moved = [:]
@@ -262,8 +274,8 @@ extension AvahiBrowse {
             if let staleUntil, now >= staleUntil {
                 self.staleUntil = nil
                 let stale = instances.values.flatMap { $0.tracks.filter(\.value.isStale).keys }
-                for sighting in stale where forget(sighting) != nil {
-                    if let event = retell(sighting.instance) { events.append(event) }
+                for serviceInstance in stale where forget(serviceInstance) != nil {
+                    if let event = reemit(serviceInstance.instance) { events.append(event) }
                 }
             }
             return events + settleIfDone(now: now)
@@ -278,21 +290,23 @@ extension AvahiBrowse {
                 if count >= Self.crowdedServices { crowded.insert(link) }
                 if count < Self.uncrowdedServices { crowded.remove(link) }
             }
-            guard crowded.isEmpty == crowdTold else { return nil }
-            crowdTold.toggle()
-            return crowdTold ? .trouble(.cacheLimit) : .recovered(.cacheLimit)
+            guard crowded.isEmpty == crowdReported else { return nil }
+            crowdReported.toggle()
+            return crowdReported ? .trouble(.cacheLimit) : .recovered(.cacheLimit)
         }
 
         // MARK: Inside
 
         /// Returns nil when the sighting was not known, else whether it held a resolver.
-        private mutating func forget(_ sighting: Sighting) -> Bool? {
-            guard let track = instances[sighting.instance]?.tracks.removeValue(forKey: sighting) else { return nil }
-            moved[sighting] = nil
-            answered[sighting] = nil
+        private mutating func forget(_ serviceInstance: ServiceInstance) -> Bool? {
+            guard let track = instances[serviceInstance.instance]?.tracks.removeValue(forKey: serviceInstance) else {
+                return nil
+            }
+            moved[serviceInstance] = nil
+            answered[serviceInstance] = nil
             if track.isPending { pending -= 1 }
             if track.holdsResolver { openResolvers -= 1 }
-            let link = Link(interface: sighting.interface, family: sighting.family)
+            let link = Link(interface: serviceInstance.interface, family: serviceInstance.family)
             crowds[link, default: 1] -= 1
             if crowds[link] == 0 {
                 crowds[link] = nil
@@ -302,23 +316,23 @@ extension AvahiBrowse {
         }
 
         /// The event that brings a listener up to date about an instance, if anything changed for it.
-        private mutating func retell(_ name: String) -> DiscoveryEvent? {
+        private mutating func reemit(_ name: String) -> DiscoveryEvent? {
             guard let instance = instances[name] else { return nil }
             let hint = Self.merge(name, instance.tracks)
             if instance.tracks.isEmpty {
                 instances[name] = nil
             } else {
-                instances[name]?.told = hint
+                instances[name]?.reported = hint
             }
-            return switch (instance.told, hint) {
+            return switch (instance.reported, hint) {
             case (nil, nil): nil
             case (nil, let hint?): .appeared(hint)
             case (_?, nil): .vanished(name)
-            case (let told?, let hint?): told == hint ? nil : .changed(hint)
+            case (let reported?, let hint?): reported == hint ? nil : .changed(hint)
             }
         }
 
-        private static func merge(_ name: String, _ tracks: [Sighting: Track]) -> DiscoveryHint? {
+        private static func merge(_ name: String, _ tracks: [ServiceInstance: Track]) -> DiscoveryHint? {
             let resolutions = tracks.filter { $0.value.resolution != nil }
                 .sorted { ($0.key.interface, $0.key.family.rawValue) < ($1.key.interface, $1.key.family.rawValue) }
                 .compactMap(\.value.resolution)
@@ -337,7 +351,7 @@ extension AvahiBrowse {
 
         private mutating func settleIfDone(now: Instant) -> [DiscoveryEvent] {
             guard !settled else { return [] }
-            let isDone = allToldAt.map { now >= (pending == 0 ? $0 : $0 + Self.resolving) } ?? false
+            let isDone = enumerationCompletedAt.map { now >= (pending == 0 ? $0 : $0 + Self.resolving) } ?? false
             guard isDone || now >= start + Self.settling else { return [] }
             settled = true
             return [.settled]
@@ -345,8 +359,8 @@ extension AvahiBrowse {
     }
 }
 
-extension DiscoveryTrouble {
-    static let cacheLimit = DiscoveryTrouble(
+extension DiscoveryProblem {
+    static let cacheLimit = DiscoveryProblem(
         code: .cacheLimit,
         message: "an interface sees nearly as many services as Avahi's cache can hold; further ones may never be seen.",
         advice:

@@ -4,7 +4,7 @@
 import Dispatch
 import Logging
 
-/// One browse with its resolvers, for any number of listeners. Confined to the session's queue; obeys its state machine.
+/// One browse with its resolvers, for any number of listeners. Confined to the session's queue; performs its state machine.
 final class AvahiBrowse {
     private let logger: Logger
     private let onFailure: (AvahiError) -> Void
@@ -13,10 +13,10 @@ final class AvahiBrowse {
     private var connection: (any AvahiConnection)?
     private var listeners: [UInt64: DiscoveryEvents.Feed] = [:]
     private var browsers: [Int32: AnyObject] = [:]
-    private var resolvers: [Sighting: AnyObject] = [:]
+    private var resolvers: [ServiceInstance: AnyObject] = [:]
     /// Sightings that are resolved once, a few at a time: a daemon allows only so many objects.
-    private var resolvedOnce: Set<Sighting> = []
-    private var waiting: [Sighting] = []
+    private var resolvedOnce: Set<ServiceInstance> = []
+    private var waiting: [ServiceInstance] = []
     private static let resolvedOnceAtATime = 64
     /// Browsers that have not yet told all they know from the start.
     private var starting: Set<Int32> = []
@@ -27,12 +27,12 @@ final class AvahiBrowse {
         self.onFailure = onFailure
         machine = StateMachine(limits: StateMachine.Limits(openResolvers: openResolvers), now: .now)
         timer = QueueTimer(queue: queue) { [unowned self] in
-            for sighting in machine.movedOn(now: .now) where resolvers[sighting] != nil {
-                resolvers[sighting] = nil
-                resolve(sighting)
+            for serviceInstance in machine.movedOn(now: .now) where resolvers[serviceInstance] != nil {
+                resolvers[serviceInstance] = nil
+                resolve(serviceInstance)
             }
-            for (sighting, action) in machine.unfollowed(now: .now) { obey(action, for: sighting) }
-            tell(machine.tick(now: .now))
+            for (serviceInstance, action) in machine.unfollowed(now: .now) { perform(action, for: serviceInstance) }
+            emit(machine.tick(now: .now))
         }
         setTimer()
     }
@@ -50,7 +50,7 @@ final class AvahiBrowse {
         listeners[id] = nil
     }
 
-    func tell(_ events: [DiscoveryEvent]) {
+    func emit(_ events: [DiscoveryEvent]) {
         for event in events {
             for listener in listeners.values { listener.yield(event) }
         }
@@ -74,7 +74,7 @@ final class AvahiBrowse {
         for interface in browsers.keys where !interfaces.contains(interface) {
             browsers[interface] = nil
             starting.remove(interface)
-            for sighting in machine.sightings(on: interface) { gone(sighting) }
+            for serviceInstance in machine.serviceInstances(on: interface) { gone(serviceInstance) }
         }
         for interface in interfaces where browsers[interface] == nil {
             starting.insert(interface)
@@ -106,81 +106,81 @@ final class AvahiBrowse {
 
     private func received(_ report: BrowserReport, from interface: Int32) {
         switch report {
-        case .seen(let sighting):
-            obey(machine.seen(sighting), for: sighting)
-            if let event = machine.crowding() { tell([event]) }
-        case .gone(let sighting):
-            gone(sighting)
+        case .seen(let serviceInstance):
+            perform(machine.seen(serviceInstance), for: serviceInstance)
+            if let event = machine.crowding() { emit([event]) }
+        case .gone(let serviceInstance):
+            gone(serviceInstance)
         case .allForNow:
             starting.remove(interface)
-            if starting.isEmpty { tell(machine.allTold(now: .now)) }
+            if starting.isEmpty { emit(machine.enumerationCompleted(now: .now)) }
         case .failed(let error):
             onFailure(error)
         }
     }
 
     /// A host has answered a question of our own.
-    func answered(_ sighting: Sighting, _ resolution: Resolution) {
-        guard connection != nil, let event = machine.answered(sighting, resolution, now: .now) else { return }
-        tell([event])
-        if let event = machine.crowding() { tell([event]) }
+    func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution) {
+        guard connection != nil, let event = machine.answered(serviceInstance, resolution, now: .now) else { return }
+        emit([event])
+        if let event = machine.crowding() { emit([event]) }
     }
 
-    private func gone(_ sighting: Sighting) {
-        let gone = machine.gone(sighting)
-        resolvers[sighting] = nil
-        if resolvedOnce.remove(sighting) != nil { resolveWaiting() }
-        tell(gone.events)
-        if let event = machine.crowding() { tell([event]) }
+    private func gone(_ serviceInstance: ServiceInstance) {
+        let gone = machine.gone(serviceInstance)
+        resolvers[serviceInstance] = nil
+        if resolvedOnce.remove(serviceInstance) != nil { resolveWaiting() }
+        emit(gone.events)
+        if let event = machine.crowding() { emit([event]) }
     }
 
-    private func resolve(_ sighting: Sighting) {
+    private func resolve(_ serviceInstance: ServiceInstance) {
         guard let connection else { return }
         do throws(AvahiError) {
-            resolvers[sighting] = try connection.resolve(sighting) { [unowned self] report in
+            resolvers[serviceInstance] = try connection.resolve(serviceInstance) { [unowned self] report in
                 switch report {
-                case .found(let resolution): obey(machine.resolved(sighting, resolution, now: .now))
-                case .failed: obey(machine.unresolved(sighting))
+                case .found(let resolution): perform(machine.resolved(serviceInstance, resolution, now: .now))
+                case .failed: perform(machine.unresolved(serviceInstance))
                 }
-                if !machine.knows(sighting) { resolvers[sighting] = nil }
-                if resolvedOnce.remove(sighting) != nil {
-                    resolvers[sighting] = nil
+                if !machine.knows(serviceInstance) { resolvers[serviceInstance] = nil }
+                if resolvedOnce.remove(serviceInstance) != nil {
+                    resolvers[serviceInstance] = nil
                     resolveWaiting()
                 }
             }
         } catch {
             // A stranger's name that cannot be looked up, or too many objects: this instance stays unknown.
             logger.debug("cannot resolve an instance", metadata: ["error": "\(error)"])
-            resolvedOnce.remove(sighting)
-            machine.released(sighting)
-            obey(machine.unresolved(sighting))
+            resolvedOnce.remove(serviceInstance)
+            machine.released(serviceInstance)
+            perform(machine.unresolved(serviceInstance))
         }
     }
 
     private func resolveWaiting() {
-        while resolvedOnce.count < Self.resolvedOnceAtATime, let sighting = waiting.popLast() {
-            guard machine.knows(sighting), resolvers[sighting] == nil else { continue }
-            resolvedOnce.insert(sighting)
-            resolve(sighting)
+        while resolvedOnce.count < Self.resolvedOnceAtATime, let serviceInstance = waiting.popLast() {
+            guard machine.knows(serviceInstance), resolvers[serviceInstance] == nil else { continue }
+            resolvedOnce.insert(serviceInstance)
+            resolve(serviceInstance)
         }
     }
 
-    private func obey(_ action: StateMachine.OnSeen, for sighting: Sighting) {
+    private func perform(_ action: StateMachine.OnSeen, for serviceInstance: ServiceInstance) {
         switch action {
-        case .resolve: resolve(sighting)
+        case .resolve: resolve(serviceInstance)
         case .resolveOnce:
-            waiting.append(sighting)
+            waiting.append(serviceInstance)
             resolveWaiting()
-        case .tell(let event): tell([event])
+        case .emit(let event): emit([event])
         case .nothing: break
         }
     }
 
-    private func obey(_ action: StateMachine.OnResolved) {
+    private func perform(_ action: StateMachine.OnResolved) {
         switch action {
-        case .tell(let event): tell([event])
+        case .emit(let event): emit([event])
         case .nothing: break
         }
-        tell(machine.tick(now: .now))
+        emit(machine.tick(now: .now))
     }
 }

@@ -23,7 +23,7 @@ protocol AvahiConnection: AnyObject {
         _ context: UnsafeMutableRawPointer
     ) throws(AvahiError) -> OpaquePointer?
     func newResolver(
-        of sighting: Sighting,
+        of serviceInstance: ServiceInstance,
         _ callback: AvahiServiceResolverCallback,
         _ context: UnsafeMutableRawPointer
     ) throws(AvahiError) -> OpaquePointer?
@@ -45,8 +45,10 @@ extension AvahiConnection {
     }
 
     /// Resolves a sighting, and again whenever it changes, until the result is let go of.
-    func resolve(_ sighting: Sighting, report: @escaping (ResolverReport) -> Void) throws(AvahiError) -> AnyObject {
-        try AvahiResolver(connection: self, sighting: sighting, report: report)
+    func resolve(_ serviceInstance: ServiceInstance, report: @escaping (ResolverReport) -> Void) throws(AvahiError)
+        -> AnyObject
+    {
+        try AvahiResolver(connection: self, serviceInstance: serviceInstance, report: report)
     }
 
     /// Publishes the records until the result is let go of, which withdraws them.
@@ -68,8 +70,8 @@ enum ConnectionReport: Sendable {
 }
 
 enum BrowserReport: Sendable {
-    case seen(Sighting)
-    case gone(Sighting)
+    case seen(ServiceInstance)
+    case gone(ServiceInstance)
     case allForNow
     case failed(AvahiError)
 }
@@ -105,7 +107,7 @@ struct Publication: Sendable, Hashable {
 let anyInterface = Int32(AVAHI_IF_UNSPEC)
 let anyProtocol = Int32(AVAHI_PROTO_UNSPEC)
 
-extension Sighting {
+extension ServiceInstance {
     /// Nil for a protocol family that is not known.
     init?(interface: Int32, protocol: Int32, name: UnsafePointer<CChar>?) {
         guard let name = unsafe name, interface > 0 else { return nil }
@@ -130,10 +132,11 @@ extension BrowserReport {
     init?(event: AvahiBrowserEvent, interface: Int32, protocol: Int32, name: UnsafePointer<CChar>?, error: Int32) {
         switch event {
         case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
-            guard let sighting = unsafe Sighting(interface: interface, protocol: `protocol`, name: name) else {
+            guard let serviceInstance = unsafe ServiceInstance(interface: interface, protocol: `protocol`, name: name)
+            else {
                 return nil
             }
-            self = event == AVAHI_BROWSER_NEW ? .seen(sighting) : .gone(sighting)
+            self = event == AVAHI_BROWSER_NEW ? .seen(serviceInstance) : .gone(serviceInstance)
         case AVAHI_BROWSER_ALL_FOR_NOW: self = .allForNow
         case AVAHI_BROWSER_FAILURE: self = .failed(AvahiError(code: error))
         default: return nil

@@ -65,7 +65,7 @@ package struct AvahiDaemonSettings: Sendable, Hashable {
     }
 
     /// The address families that the daemon uses.
-    var families: Set<Sighting.Family> { Set((usesIPv4 ? [.ipv4] : []) + (usesIPv6 ? [.ipv6] : [])) }
+    var families: Set<ServiceInstance.Family> { Set((usesIPv4 ? [.ipv4] : []) + (usesIPv6 ? [.ipv6] : [])) }
 
     /// Whether the daemon uses an interface.
     package func uses(_ interface: String) -> Bool {

@@ -104,12 +104,12 @@ public struct AvahiDiscovery: DiscoverySource {
     /// Announces until the surrounding task is cancelled, then says goodbye.
     ///
     /// - Throws: ``DiscoveryError`` when the announcement cannot be put on the wire as it is.
-    public func announce(_ announcement: DiscoveryAnnouncement) async throws {
-        try announcement.validate()
-        let id = await session.beginAnnouncing(announcement)
+    public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
+        try advertisement.validate()
+        let id = await session.beginAdvertising(advertisement)
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(3600))
         }
-        await session.endAnnouncing(id)
+        await session.endAdvertising(id)
     }
 }

@@ -51,13 +51,13 @@ final class AvahiResolver {
 
     init(
         connection: any AvahiConnection,
-        sighting: Sighting,
+        serviceInstance: ServiceInstance,
         report: @escaping (ResolverReport) -> Void
     ) throws(AvahiError) {
         self.connection = connection
         self.report = report
         unsafe resolver = try connection.newResolver(
-            of: sighting,
+            of: serviceInstance,
             { _, interface, _, event, _, _, _, hostName, address, port, text, _, context in
                 guard let context = unsafe context else { return }
                 let own = unsafe Unmanaged<AvahiResolver>.fromOpaque(context).takeUnretainedValue()

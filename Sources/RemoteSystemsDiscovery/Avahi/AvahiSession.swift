@@ -29,9 +29,9 @@ actor AvahiSession {
 
     private var browse: AvahiBrowse?
     /// By interface: those on which was asked since browsing began there.
-    private var questions: [Int32: OneShotQuestion] = [:]
-    private var announcers: [UInt64: AvahiAnnouncer] = [:]
-    private var troubles: [DiscoveryTrouble.Code: DiscoveryTrouble] = [:]
+    private var questions: [Int32: OneShotQuery] = [:]
+    private var advertisers: [UInt64: AvahiAdvertiser] = [:]
+    private var troubles: [DiscoveryProblem.Code: DiscoveryProblem] = [:]
     private var lastID: UInt64 = 0
 
     init(mode: AvahiDiscovery.Mode, interfaces: AvahiDiscovery.Interfaces, asksDirectly: Bool = true, logger: Logger) {
@@ -82,25 +82,25 @@ actor AvahiSession {
         stopIfIdle()
     }
 
-    /// Announces until ``endAnnouncing(_:)`` is called with the result.
-    func beginAnnouncing(_ announcement: DiscoveryAnnouncement) -> UInt64 {
+    /// Announces until ``endAdvertising(_:)`` is called with the result.
+    func beginAdvertising(_ advertisement: DiscoveryAdvertisement) -> UInt64 {
         lastID += 1
         start()
-        let announcer = AvahiAnnouncer(
-            announcement,
+        let advertiser = AvahiAdvertiser(
+            advertisement,
             queue: executor.queue,
             logger: logger,
-            onTrouble: { self.begin($0) },
+            onProblem: { self.begin($0) },
             onRecovered: { self.end($0) }
         )
-        announcers[lastID] = announcer
-        update(announcer)
+        advertisers[lastID] = advertiser
+        update(advertiser)
         return lastID
     }
 
     /// Withdraws an announcement and returns when the goodbye is on its way.
-    func endAnnouncing(_ id: UInt64) async {
-        announcers.removeValue(forKey: id)?.disconnect()
+    func endAdvertising(_ id: UInt64) async {
+        advertisers.removeValue(forKey: id)?.disconnect()
         stopIfIdle()
         guard connection is EmbeddedConnection else { return }
         // The embedded stack sends it on a later turn of its loop; the process may be about to end.
@@ -130,7 +130,7 @@ actor AvahiSession {
     }
 
     private func stopIfIdle() {
-        guard browse == nil, announcers.isEmpty else { return }
+        guard browse == nil, advertisers.isEmpty else { return }
         attempt += 1
         isReady = false
         connection = nil
@@ -247,11 +247,11 @@ actor AvahiSession {
         isReady = false
         questions = [:]
         browse?.disconnect()
-        for announcer in announcers.values { announcer.disconnect() }
+        for advertiser in advertisers.values { advertiser.disconnect() }
         connection = nil
         switch backend {
-        case .daemon: begin(error.missing.map(DiscoveryTrouble.libraryMissing) ?? .daemonUnavailable)
-        case .embedded: begin(error.missing.map(DiscoveryTrouble.libraryMissing) ?? .stackUnavailable(error))
+        case .daemon: begin(error.missing.map(DiscoveryProblem.libraryMissing) ?? .daemonUnavailable)
+        case .embedded: begin(error.missing.map(DiscoveryProblem.libraryMissing) ?? .stackUnavailable(error))
         }
         retry?.set(after: backoff.next())
     }
@@ -280,7 +280,7 @@ actor AvahiSession {
         let usable = usableInterfaces(monitor)
         if usable.isEmpty { begin(.noInterface(allowed)) } else { end(.noInterface) }
         updateBrowse()
-        for announcer in announcers.values { update(announcer) }
+        for advertiser in advertisers.values { update(advertiser) }
     }
 
     private func updateBrowse() {
@@ -296,7 +296,7 @@ actor AvahiSession {
         if allowed.isLoopbackOnly { settings.usesIPv6 = false }
         questions = questions.filter { index, _ in interfaces.contains { $0.index == index } }
         for interface in interfaces where questions[interface.index] == nil && settings.uses(interface.name) {
-            questions[interface.index] = OneShotQuestion(
+            questions[interface.index] = OneShotQuery(
                 on: interface,
                 families: settings.families,
                 queue: executor.queue
@@ -304,10 +304,10 @@ actor AvahiSession {
         }
     }
 
-    private func update(_ announcer: AvahiAnnouncer) {
+    private func update(_ advertiser: AvahiAdvertiser) {
         guard let monitor, isReady, let connection else { return }
         let usable = usableInterfaces(monitor)
-        announcer.publish(through: connection, on: usable, scopes: scopes(usable) ?? [nil])
+        advertiser.publish(through: connection, on: usable, scopes: scopes(usable) ?? [nil])
     }
 
     private func usableInterfaces(_ monitor: NetworkMonitor) -> [NetworkInterface] {
@@ -322,30 +322,30 @@ actor AvahiSession {
 
     // MARK: Trouble
 
-    private func begin(_ trouble: DiscoveryTrouble) {
+    private func begin(_ trouble: DiscoveryProblem) {
         guard troubles[trouble.code] != trouble else { return }
         troubles[trouble.code] = trouble
         logger.notice("discovery is in trouble", metadata: ["trouble": "\(trouble)"])
-        browse?.tell([.trouble(trouble)])
+        browse?.emit([.trouble(trouble)])
     }
 
-    private func end(_ code: DiscoveryTrouble.Code) {
+    private func end(_ code: DiscoveryProblem.Code) {
         guard troubles.removeValue(forKey: code) != nil else { return }
         logger.notice("discovery has recovered", metadata: ["from": "\(code)"])
-        browse?.tell([.recovered(code)])
+        browse?.emit([.recovered(code)])
     }
 }
 
-extension DiscoveryTrouble {
-    static let daemonUnavailable = DiscoveryTrouble(
+extension DiscoveryProblem {
+    static let daemonUnavailable = DiscoveryProblem(
         code: .daemonUnavailable,
         message: "avahi-daemon does not answer on the system bus.",
         advice: "Start it (systemctl start avahi-daemon), or choose the embedded stack. It is tried again by itself.",
         recoversByItself: true
     )
 
-    static func libraryMissing(_ library: String) -> DiscoveryTrouble {
-        DiscoveryTrouble(
+    static func libraryMissing(_ library: String) -> DiscoveryProblem {
+        DiscoveryProblem(
             code: .stackUnavailable,
             message: "\(library) is not installed.",
             advice:
@@ -354,8 +354,8 @@ extension DiscoveryTrouble {
         )
     }
 
-    static func stackUnavailable(_ error: AvahiError) -> DiscoveryTrouble {
-        DiscoveryTrouble(
+    static func stackUnavailable(_ error: AvahiError) -> DiscoveryProblem {
+        DiscoveryProblem(
             code: .stackUnavailable,
             message: "the embedded mDNS stack does not work: \(error).",
             advice: (error.lacksFiles
@@ -366,8 +366,8 @@ extension DiscoveryTrouble {
         )
     }
 
-    static func browseFailed(_ error: AvahiError) -> DiscoveryTrouble {
-        DiscoveryTrouble(
+    static func browseFailed(_ error: AvahiError) -> DiscoveryProblem {
+        DiscoveryProblem(
             code: .browseFailed,
             message: "Avahi ended the browse: \(error).",
             advice: "It is tried again by itself.",
@@ -375,10 +375,10 @@ extension DiscoveryTrouble {
         )
     }
 
-    static func noInterface(_ allowed: AvahiDiscovery.Interfaces) -> DiscoveryTrouble {
+    static func noInterface(_ allowed: AvahiDiscovery.Interfaces) -> DiscoveryProblem {
         let which =
             allowed.names.map { "None of the allowed interfaces (\($0.joined(separator: ", ")))" } ?? "No interface"
-        return DiscoveryTrouble(
+        return DiscoveryProblem(
             code: .noInterface,
             message: "\(which) is up with an address.",
             advice: "Bring one up; it is noticed by itself.",

@@ -92,18 +92,18 @@ final class DaemonConnection: AvahiConnection {
     }
 
     func newResolver(
-        of sighting: Sighting,
+        of serviceInstance: ServiceInstance,
         _ callback: AvahiServiceResolverCallback,
         _ context: UnsafeMutableRawPointer
     ) throws(AvahiError) -> OpaquePointer? {
         unsafe avahi.service_resolver_new(
             try started(),
-            sighting.interface,
-            sighting.avahiProtocol,
-            sighting.instance,
+            serviceInstance.interface,
+            serviceInstance.avahiProtocol,
+            serviceInstance.instance,
             ServiceType.name,
             ServiceType.domain,
-            sighting.avahiProtocol,
+            serviceInstance.avahiProtocol,
             AvahiLookupFlags(0),
             callback,
             context

@@ -45,7 +45,7 @@ final class EmbeddedConnection: AvahiConnection {
 
     func start() throws(AvahiError) {
         // It ends the process when it gets none.
-        guard FreeDescriptors.hasRoom(for: Self.files) else { throw .tooFewFiles }
+        guard FileDescriptorLimit.hasCapacity(for: Self.files) else { throw .tooFewFiles }
         var configuration = unsafe AvahiServerConfig()
         _ = unsafe avahi.server_config_init(&configuration)
         defer { unsafe avahi.server_config_free(&configuration) }
@@ -124,18 +124,18 @@ final class EmbeddedConnection: AvahiConnection {
     }
 
     func newResolver(
-        of sighting: Sighting,
+        of serviceInstance: ServiceInstance,
         _ callback: AvahiServiceResolverCallback,
         _ context: UnsafeMutableRawPointer
     ) throws(AvahiError) -> OpaquePointer? {
         unsafe avahi.s_service_resolver_new(
             try started(),
-            sighting.interface,
-            sighting.avahiProtocol,
-            sighting.instance,
+            serviceInstance.interface,
+            serviceInstance.avahiProtocol,
+            serviceInstance.instance,
             ServiceType.name,
             ServiceType.domain,
-            sighting.avahiProtocol,
+            serviceInstance.avahiProtocol,
             AvahiLookupFlags(0),
             callback,
             context

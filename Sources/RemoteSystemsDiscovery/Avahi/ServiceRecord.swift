@@ -18,7 +18,7 @@ struct ServiceRecord: Sendable, Hashable {
     let isUnique: Bool
 
     /// The records that announce a service at a host name, in the order in which they are best sent.
-    static func announcing(
+    static func advertising(
         instance: String,
         host: String,
         port: UInt16,

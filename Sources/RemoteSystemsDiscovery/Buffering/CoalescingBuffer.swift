@@ -14,7 +14,7 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
     }
 
     private let limit: Int
-    private var told: Set<Event.Subject> = []
+    private var reported: Set<Event.Subject> = []
     private var waiting: [Event.Subject: Waiting] = [:]
     private var present: Set<Event.Subject> = []
     private var turns: [(turn: UInt64, subject: Event.Subject)] = []
@@ -44,7 +44,7 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
             wait(event)
         case .absence:
             present.remove(subject)
-            if told.contains(subject) {
+            if reported.contains(subject) {
                 wait(event)
             } else {
                 waiting[subject] = nil
@@ -66,12 +66,12 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
             waiting[subject] = nil
             switch entry.event.bearing {
             case .presence:
-                return entry.event.asTold(subjectIsKnown: !told.insert(subject).inserted)
+                return entry.event.asReported(subjectIsKnown: !reported.insert(subject).inserted)
             case .absence:
-                told.remove(subject)
+                reported.remove(subject)
                 return entry.event
             case .mark:
-                told.insert(subject)
+                reported.insert(subject)
                 return entry.event
             }
         }

@@ -14,7 +14,7 @@ package protocol CoalescingEvent: Sendable {
 
     /// The event in the words for a listener who knows the subject, or does not yet: *changed* or *appeared*.
     /// Asked for events of ``CoalescingBearing/presence`` only.
-    func asTold(subjectIsKnown: Bool) -> Self
+    func asReported(subjectIsKnown: Bool) -> Self
 }
 
 /// How an event bears on what was said of its subject before.

@@ -75,7 +75,7 @@ extension CoalescingEvents {
             var onEnd: (@Sendable () -> Void)?
             var ended = false
             var finished = false
-            var refusalTold = false
+            var refusalReported = false
         }
 
         private let state: Mutex<State>
@@ -89,8 +89,8 @@ extension CoalescingEvents {
         func put(_ event: Event) {
             let (waiter, next) = state.withLock { state -> (CheckedContinuation<Event?, Never>?, Event?) in
                 guard !state.ended, !state.finished else { return (nil, nil) }
-                if !state.buffer.put(event), !state.refusalTold, let refusal = onRefused() {
-                    state.refusalTold = true
+                if !state.buffer.put(event), !state.refusalReported, let refusal = onRefused() {
+                    state.refusalReported = true
                     _ = state.buffer.put(refusal)
                 }
                 guard let waiter = state.waiter, let next = state.buffer.next() else { return (nil, nil) }

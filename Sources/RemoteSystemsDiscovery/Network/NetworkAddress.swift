@@ -16,7 +16,7 @@ enum NetworkAddress: Sendable, Hashable {
         }
     }
 
-    var family: Sighting.Family {
+    var family: ServiceInstance.Family {
         switch self {
         case .ipv4: .ipv4
         case .ipv6: .ipv6

@@ -53,8 +53,8 @@ public struct StaticPeers: DiscoverySource {
     }
 
     /// Announces nothing, for as long as the surrounding task is not cancelled.
-    public func announce(_ announcement: DiscoveryAnnouncement) async throws {
-        try announcement.validate()
+    public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
+        try advertisement.validate()
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(3600))
         }
@@ -63,7 +63,7 @@ public struct StaticPeers: DiscoverySource {
     @concurrent
     private func run(_ feed: DiscoveryEvents.Feed) async {
         var known: [StaticPeer: DiscoveryHint] = [:]
-        var isInTrouble = false
+        var hasProblem = false
         // Looking up a name may take long: *settled* does not wait for it longer than this.
         let settling = Task {
             guard (try? await Task.sleep(for: Self.settling)) != nil else { return false }
@@ -89,15 +89,15 @@ public struct StaticPeers: DiscoverySource {
             }
             if !failures.isEmpty {
                 feed.yield(.trouble(.nameNotResolved(failures)))
-            } else if isInTrouble {
+            } else if hasProblem {
                 feed.yield(.recovered(.nameNotResolved))
             }
-            isInTrouble = !failures.isEmpty
+            hasProblem = !failures.isEmpty
             if !settling.isCancelled {
                 settling.cancel()
                 if await !settling.value { feed.yield(.settled) }
             }
-            try? await Task.sleep(for: isInTrouble ? min(interval, .seconds(5)) : interval)
+            try? await Task.sleep(for: hasProblem ? min(interval, .seconds(5)) : interval)
         }
     }
 
@@ -122,10 +122,10 @@ public struct StaticPeers: DiscoverySource {
     }
 }
 
-extension DiscoveryTrouble {
-    static func nameNotResolved(_ peers: [StaticPeer]) -> DiscoveryTrouble {
+extension DiscoveryProblem {
+    static func nameNotResolved(_ peers: [StaticPeer]) -> DiscoveryProblem {
         let names = peers.prefix(3).map(\.description).joined(separator: ", ")
-        return DiscoveryTrouble(
+        return DiscoveryProblem(
             code: .nameNotResolved,
             message: "\(peers.count) static peer(s) could not be resolved to an address: \(names).",
             advice: "See whether the names are right and DNS answers. It is tried again by itself.",

@@ -115,21 +115,21 @@ package struct AccountAuthority: Sendable {
         return try self.issueCertificate(for: key, now: now)
     }
 
-    /// A list of expelled systems that takes the place of every one numbered below it.
+    /// A revocation list that takes the place of every one numbered below it.
     ///
     /// Numbered by the clock, so that two machines which both hold the account's key do not give one number twice.
     ///
     /// - Throws: ``IdentityError/Code/tooManySystems``.
-    package func expulsionList(
+    package func revocationList(
         of systems: Set<SystemID>,
         after number: UInt64,
         now: Date
-    ) throws(IdentityError) -> ExpulsionList {
+    ) throws(IdentityError) -> RevocationList {
         let clock = UInt64(min(max(now.timeIntervalSince1970 * 1000, 0), 1e15))
         guard number < UInt64(Int64.max) else {
-            throw IdentityError(.tooManySystems, "The list of expelled systems has the last number there is.")
+            throw IdentityError(.tooManySystems, "The revocation list has the last number there is.")
         }
-        return try ExpulsionList(
+        return try RevocationList(
             number: max(number + 1, clock),
             systems,
             of: self.accountID,

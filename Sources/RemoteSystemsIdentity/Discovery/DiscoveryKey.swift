@@ -5,7 +5,7 @@ import Crypto
 import FoundationEssentials
 
 /// A secret that all systems of an account share, so that they recognise each other's announcements and nobody else can
-/// (seed X-02). It proves nothing: whoever answers to an announcement must still be authorised.
+/// It proves nothing: whoever answers to an announcement must still be authorised.
 package struct DiscoveryKey: Hashable, Sendable {
     package static let byteCount = 32
     package static let tagByteCount = 8

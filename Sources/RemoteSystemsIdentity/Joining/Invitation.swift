@@ -56,8 +56,8 @@ public struct Invitation: Hashable, Sendable {
         expiry: Date,
         secret: InvitationSecret
     ) throws(IdentityError) {
-        guard (1...Self.mostAddresses).contains(addresses.count) else {
-            throw .malformedInvitation("it needs one to \(Self.mostAddresses) addresses")
+        guard (1...Self.maxAddresses).contains(addresses.count) else {
+            throw .malformedInvitation("it needs one to \(Self.maxAddresses) addresses")
         }
         guard addresses.allSatisfy(\.isUsable) else {
             throw .malformedInvitation("an address is not a host and a port")
@@ -87,7 +87,7 @@ public struct Invitation: Hashable, Sendable {
 extension Invitation {
     private static let start = "remote-systems://join?"
     private static let version = "1"
-    private static let mostAddresses = 8
+    private static let maxAddresses = 8
     private static let longestText = 4096
 
     /// The invitation as a text, `remote-systems://join?v=1&account=…&address=…&expires=…&secret=…`.

@@ -188,7 +188,7 @@ extension IdentityError {
             IdentityError(
                 .invitationUsed,
                 """
-                The invitation was used before, or withdrawn after \(OpenInvitation.mostWrongProofs) wrong secrets. If \
+                The invitation was used before, or withdrawn after \(OpenInvitation.maxWrongProofs) wrong secrets. If \
                 it was not you, look at the account's systems on the inviting machine. \(askAgain)
                 """
             )

@@ -9,7 +9,7 @@ package import FoundationEssentials
 /// has 128 bits), so the limit is not there to stop guessing; it bounds what strangers can make this system compute.
 /// That it is three and not one is for the owner: a mistyped invitation, or one stray connection, does not spoil it.
 package struct OpenInvitation: Sendable {
-    package static let mostWrongProofs = 3
+    package static let maxWrongProofs = 3
 
     package let invitation: Invitation
     private var wrongProofs = 0
@@ -23,7 +23,7 @@ package struct OpenInvitation: Sendable {
     package func isGood(at now: Date) -> Bool { self.refusal(at: now) == nil }
 
     func refusal(at now: Date) -> JoinRefusal? {
-        if self.isUsed || self.wrongProofs >= Self.mostWrongProofs { return .alreadyUsed }
+        if self.isUsed || self.wrongProofs >= Self.maxWrongProofs { return .alreadyUsed }
         return now < self.invitation.expiry ? nil : .expired
     }
 

@@ -7,7 +7,7 @@ package import Crypto
 ///
 /// It is the base32 spelling (RFC 4648 §6, lower case, no padding: 52 characters) of the SHA-256 of the account's
 /// public key, so it cannot be claimed by anyone who does not hold the account's private key. Two systems are
-/// "of the same user" exactly when their account ids are equal (seeds H-02, R-27).
+/// "of the same user" exactly when their account ids are equal.
 public struct AccountID: Hashable, Sendable {
     package let fingerprint: KeyFingerprint
 

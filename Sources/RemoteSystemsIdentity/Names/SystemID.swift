@@ -7,7 +7,7 @@ package import Crypto
 ///
 /// It is the base32 spelling (RFC 4648 §6, lower case, no padding: 52 characters) of the SHA-256 of the system's
 /// public key, so it cannot be claimed by anyone who does not hold the system's private key. It stays the
-/// same when the system's certificate is renewed, its display name is changed or its addresses move (seed R-15).
+/// same when the system's certificate is renewed, its display name is changed or its addresses move.
 public struct SystemID: Hashable, Sendable {
     package let fingerprint: KeyFingerprint
 

@@ -12,7 +12,7 @@ extension AccountStore {
     package func checkAdoption(of account: AccountID, evenIfShared: Bool) throws(IdentityError) {
         let state = try SecretDirectory.make(path: self.directory)
         try state.withLock { () throws(IdentityError) in
-            try Self.checkRoom(in: state)
+            try Self.checkFreeSpace(in: state)
             guard let present = try Self.loadSettled(from: state) else { return }
             guard present.identity.accountID != account else {
                 throw IdentityError(
@@ -25,7 +25,7 @@ extension AccountStore {
     }
 
     /// Whether what a joined account takes can be written: an invitation is used up by then.
-    private static func checkRoom(in state: borrowing SecretDirectory) throws(IdentityError) {
+    private static func checkFreeSpace(in state: borrowing SecretDirectory) throws(IdentityError) {
         let page = [UInt8](repeating: 0, count: 4096)
         let trial = Self.temporaryPrefix + SecretDirectory.uniqueSuffix()
         // As many files as an account has, and no smaller.
@@ -74,12 +74,12 @@ extension AccountStore {
             }
             var systemKey = P256.Signing.PrivateKey()
             var joinedSystems: [UInt8]?
-            var expulsions: ExpulsionList?
+            var revocations: RevocationList?
             if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
                 joinedSystems = try account.read(StoredAccount.File.joinedSystems)
                 // A damaged list must not stand in the way of what repairs it: others bring it back.
-                expulsions = try? StoredAccount.expulsions(from: present.identity, in: account)
+                revocations = try? StoredAccount.revocations(from: present.identity, in: account)
             }
             let identity = try SystemIdentity.founding(
                 authority,
@@ -91,7 +91,7 @@ extension AccountStore {
                 of: identity,
                 rootKey: authority.rootKey,
                 joinedSystems: joinedSystems,
-                expulsions: expulsions,
+                revocations: revocations,
                 created: created
             )
             let setAside = try Self.install(files, in: state, settingAsideAt: now)

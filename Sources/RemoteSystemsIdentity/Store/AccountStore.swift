@@ -120,7 +120,7 @@ public struct AccountStore: Sendable {
         throw .notAuthority
     }
 
-    /// Whether the account's root key was here and is missing, so that nobody can join, be expelled or be renewed.
+    /// Whether the account's root key was here and is missing, so that nobody can join, be revoked or be renewed.
     package func lacksRootKey() throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory),
             let account = try state.subdirectory(Self.accountName)
@@ -170,7 +170,7 @@ public struct AccountStore: Sendable {
         try self.withAccount { (account, _) throws(IdentityError) in
             var systems = try Self.joinedSystems(in: account)
             guard !systems.contains(system) else { return }
-            guard systems.count < Self.mostJoinedSystems else {
+            guard systems.count < Self.maxJoinedSystems else {
                 throw IdentityError(
                     .tooManySystems,
                     "This account has \(systems.count) systems, the most it can hold. Make another account."
@@ -190,7 +190,7 @@ public struct AccountStore: Sendable {
         return try Self.joinedSystems(in: account)
     }
 
-    private static let mostJoinedSystems = 10_000
+    private static let maxJoinedSystems = 10_000
 
     static func joinedSystems(in account: borrowing SecretDirectory) throws(IdentityError) -> [SystemID] {
         let name = StoredAccount.File.joinedSystems

@@ -19,12 +19,12 @@ struct StoredAccount {
         static let systemKey = "system-key.pem"
         static let discoveryKey = "discovery-key.pem"
         static let joinedSystems = "joined-systems"
-        static let expelledSystems = "expelled-systems.pem"
+        static let revokedSystems = "revoked-systems.pem"
     }
 
     private static let certificateType = "CERTIFICATE"
     private static let discoveryKeyType = "REMOTE SYSTEMS DISCOVERY KEY"
-    private static let expulsionsType = "REMOTE SYSTEMS EXPELLED"
+    private static let revocationsType = "REMOTE SYSTEMS REVOKED"
 
     // MARK: Writing
 
@@ -32,7 +32,7 @@ struct StoredAccount {
         of identity: SystemIdentity,
         rootKey: P256.Signing.PrivateKey?,
         joinedSystems: [UInt8]? = nil,
-        expulsions: ExpulsionList? = nil,
+        revocations: RevocationList? = nil,
         created: Date
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
         let manifest = Manifest(of: identity, hasRootKey: rootKey != nil, created: created)
@@ -49,15 +49,15 @@ struct StoredAccount {
         if let joinedSystems {
             files.append((File.joinedSystems, joinedSystems))
         }
-        if let expulsions {
-            files.append((File.expelledSystems, Self.expulsionsFile(expulsions)))
+        if let revocations {
+            files.append((File.revokedSystems, Self.revocationsFile(revocations)))
         }
         return files
     }
 
     static func certificateFile(_ der: [UInt8]) -> [UInt8] { Self.pem(Self.certificateType, der) }
 
-    static func expulsionsFile(_ list: ExpulsionList) -> [UInt8] { Self.pem(Self.expulsionsType, list.bytes) }
+    static func revocationsFile(_ list: RevocationList) -> [UInt8] { Self.pem(Self.revocationsType, list.bytes) }
 
     private static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
         Array((PEMDocument(type: type, derBytes: bytes).pemString + "\n").utf8)
@@ -126,20 +126,20 @@ struct StoredAccount {
         return authority
     }
 
-    /// The systems that were expelled from the account; `nil` if none ever was.
+    /// The systems that were revoked from the account; `nil` if none ever was.
     ///
     /// Checked like everything that is kept: a list that somebody changed must let nobody back in.
-    static func expulsions(
+    static func revocations(
         from account: SystemIdentity,
         in directory: borrowing SecretDirectory
-    ) throws(IdentityError) -> ExpulsionList? {
-        guard try directory.contains(File.expelledSystems) else { return nil }
-        let bytes = try Self.readPEM(File.expelledSystems, Self.expulsionsType, in: directory)
+    ) throws(IdentityError) -> RevocationList? {
+        guard try directory.contains(File.revokedSystems) else { return nil }
+        let bytes = try Self.readPEM(File.revokedSystems, Self.revocationsType, in: directory)
         do throws(TrustError) {
-            return try account.expulsions(in: bytes)
+            return try account.revocations(in: bytes)
         } catch {
             throw .damaged(
-                File.expelledSystems,
+                File.revokedSystems,
                 "is no list that the account's key signed (\(error.code))",
                 in: directory,
                 cause: error
@@ -266,7 +266,7 @@ extension IdentityError {
             name == StoredAccount.File.rootKey
             ? """
             \(path) away: this system stays in the account until its certificate ends, but nobody can join it or be \
-            expelled any more, and no certificate of it is renewed.
+            revoked any more, and no certificate of it is renewed.
             """
             : "\(directory.path) away: a new identity is made on the next start, and its systems have to join again."
         return IdentityError(

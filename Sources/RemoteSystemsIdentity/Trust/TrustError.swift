@@ -41,7 +41,7 @@ extension TrustError {
         public static let wrongUsage = Code(kind: .wrongUsage)
         /// The certificate names another system than the one whose key is in it.
         public static let identityMismatch = Code(kind: .identityMismatch)
-        /// The system was expelled from the account.
+        /// The system was revoked from the account.
         public static let revoked = Code(kind: .revoked)
         /// The certificate names our account but our account did not sign it.
         public static let badSignature = Code(kind: .badSignature)

@@ -79,7 +79,7 @@ package struct TrustPolicy: Sendable {
         guard self.revoked.contains(peer.systemID) else { return nil }
         return TrustError(
             .revoked,
-            "This system was expelled from the account. Trying again will not help; invite it again if that was wrong."
+            "This system was revoked from the account. Trying again will not help; invite it again if that was wrong."
         )
     }
 

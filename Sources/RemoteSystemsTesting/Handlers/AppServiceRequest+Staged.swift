@@ -72,9 +72,9 @@ extension AppService {
     ///   allowed.
     public func respond(to request: AppServiceRequest) async throws -> ValueSet {
         try Self.check(request.message, self.schema)
-        let answer = try await self.answer(to: request)
-        try Self.check(answer, self.responseSchema)
-        return answer
+        let response = try await self.response(to: request)
+        try Self.check(response, self.responseSchema)
+        return response
     }
 
     private static func check(_ message: ValueSet, _ schema: AllowedValueSchema) throws(RemoteSystemError) {

@@ -98,7 +98,7 @@ final class MemoryChannel: Channel {
     func updateWritability() {
         let hasChanged = self.state.withLock { state in
             guard state.isActive, let wire = state.wire else { return false }
-            let bytes = state.pending.reduce(wire.bytesUnderWay(from: self.side)) { $0 + $1.bytes.readableBytes }
+            let bytes = state.pending.reduce(wire.bytesInFlight(from: self.side)) { $0 + $1.bytes.readableBytes }
             let isWritable = state.isWritable ? bytes <= Self.highWater : bytes < Self.lowWater
             defer { state.isWritable = isWritable }
             return state.isWritable != isWritable

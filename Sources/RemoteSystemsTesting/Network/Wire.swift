@@ -30,7 +30,7 @@ final class Wire: Sendable {
         self.state = Mutex(State(channels: [.caller: caller.1, .host: host.1]))
     }
 
-    func bytesUnderWay(from side: Side) -> Int {
+    func bytesInFlight(from side: Side) -> Int {
         self.state.withLock { $0.lanes[side]?.bytes ?? 0 }
     }
 

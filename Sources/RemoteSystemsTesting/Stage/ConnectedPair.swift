@@ -48,7 +48,7 @@ extension DiscoveryStage {
     ) async throws -> AppServiceConnection {
         let port = try await system.port(of: application)
         let connection = AppServiceConnection(
-            to: AppServiceDescription(name: service, packageID: application ?? system.applications.first?.id),
+            to: AppServiceDescription(name: service, applicationID: application ?? system.applications.first?.id),
             onRequest: onRequest
         )
         let request = RemoteSystemConnectionRequest(

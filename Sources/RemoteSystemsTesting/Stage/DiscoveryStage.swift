@@ -244,8 +244,8 @@ public final class DiscoveryStage: Sendable {
     }
 
     /// Discovery tells of trouble, to every watcher there is and to those that start later, until ``recovers(from:after:)``.
-    public func fails(with code: DiscoveryTrouble.Code, after delay: Duration = .zero) async throws(StageError) {
-        let trouble = DiscoveryTrouble(
+    public func fails(with code: DiscoveryProblem.Code, after delay: Duration = .zero) async throws(StageError) {
+        let trouble = DiscoveryProblem(
             code: code,
             message: "The test's script says that discovery is hampered.",
             advice: "Nothing needs to be done.",
@@ -255,7 +255,7 @@ public final class DiscoveryStage: Sendable {
     }
 
     /// The trouble is over.
-    public func recovers(from code: DiscoveryTrouble.Code, after delay: Duration = .zero) async throws(StageError) {
+    public func recovers(from code: DiscoveryProblem.Code, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in discovery.recover(code) }
     }
 

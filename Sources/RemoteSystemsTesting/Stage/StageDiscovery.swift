@@ -8,7 +8,7 @@ internal import Synchronization
 final class StageDiscovery: Sendable {
     fileprivate struct State {
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
-        var troubles: [DiscoveryTrouble] = []
+        var troubles: [DiscoveryProblem] = []
         var feeds: [Int: DiscoveryEvents.Feed] = [:]
         var lastFeed = 0
         /// Where nothing can be heard from: whoever begins to browse now does not see what was announced there.
@@ -71,7 +71,7 @@ final class StageDiscovery: Sendable {
         }
     }
 
-    func fail(_ trouble: DiscoveryTrouble) {
+    func fail(_ trouble: DiscoveryProblem) {
         self.state.withLock { state in
             state.troubles.removeAll { $0.code == trouble.code }
             state.troubles.append(trouble)
@@ -79,7 +79,7 @@ final class StageDiscovery: Sendable {
         }
     }
 
-    func recover(_ code: DiscoveryTrouble.Code) {
+    func recover(_ code: DiscoveryProblem.Code) {
         self.state.withLock { state in
             state.troubles.removeAll { $0.code == code }
             for feed in state.feeds.values { feed.yield(.recovered(code)) }
@@ -116,18 +116,18 @@ struct SiteDiscovery: DiscoverySource {
 
     func browse() -> DiscoveryEvents { self.stage.browse() }
 
-    func announce(_ announcement: DiscoveryAnnouncement) async throws {
+    func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         self.stage.appear(
             DiscoveryHint(
-                id: announcement.instance,
-                instance: announcement.instance,
-                endpoints: [DiscoveryEndpoint(address: self.site.address, port: announcement.port)],
-                properties: announcement.properties
+                id: advertisement.instance,
+                instance: advertisement.instance,
+                endpoints: [DiscoveryEndpoint(address: self.site.address, port: advertisement.port)],
+                properties: advertisement.properties
             )
         )
         // Nothing is ever told here: it ends when the task is cancelled.
         for await _ in AsyncStream<Never>.makeStream().stream {}
         // One that crashed says no goodbye.
-        if !self.site.isCrashed { self.stage.vanish(instance: announcement.instance) }
+        if !self.site.isCrashed { self.stage.vanish(instance: advertisement.instance) }
     }
 }

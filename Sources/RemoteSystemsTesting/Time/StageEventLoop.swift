@@ -9,7 +9,7 @@ internal import RemoteSystemsTransport
 ///
 /// Everything of a stage runs on one: connections, hosts, watchers and the tasks that they start. So it is known when
 /// nothing is left to do, which is when time may move on.
-final class StageEventLoop: SteeredEventLoop, NIOSerialEventLoopExecutor, TaskExecutor {
+final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, TaskExecutor {
     let scheduler: Scheduler
     /// Lends its thread. Never told anything else.
     let base: any EventLoop

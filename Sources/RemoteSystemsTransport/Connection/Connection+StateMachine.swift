@@ -193,8 +193,8 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     }
 
     /// Asks the peer at once whether it is still there: ``tick(now:)`` is due.
-    mutating func doubt(within time: TimeAmount, now: NIODeadline) {
-        self.keepAlive.doubt(within: time, now: now)
+    mutating func probe(within time: TimeAmount, now: NIODeadline) {
+        self.keepAlive.probe(within: time, now: now)
     }
 
     struct OnTick {

@@ -17,7 +17,7 @@ package struct IncomingRequest: Sendable {
 }
 
 /// What a handler answers.
-package struct Reply: Sendable {
+package struct Response: Sendable {
     package var status: ResponseStatus
     package var message: ValueSet
     package var failure: WireFailure?
@@ -31,11 +31,11 @@ package struct Reply: Sendable {
 
 /// Answers one request. Runs on the connection's event loop until it first waits for something, so that an answer that
 /// is known at once leaves at once; after that it runs where all tasks do.
-package typealias RequestHandler = @Sendable (IncomingRequest, Connection) async -> Reply
+package typealias RequestHandler = @Sendable (IncomingRequest, Connection) async -> Response
 
 /// Answers one request at once, on the connection's event loop, without a task; `nil` if it takes a ``RequestHandler``. A task for each
 /// request would cost a fifth of what the host does for a small one.
-package typealias ImmediateHandler = @Sendable (IncomingRequest, Connection) -> Reply?
+package typealias ImmediateHandler = @Sendable (IncomingRequest, Connection) -> Response?
 
 /// An open, authenticated connection: requests and answers both ways, from whatever task.
 ///
@@ -49,7 +49,7 @@ package final class Connection: Sendable {
     package let limits: ConnectionLimits
     /// Runs tasks on the connection's event loop.
     package let taskExecutor: EventLoopTaskExecutor
-    let surroundings: LoopSurroundings
+    let eventLoopEnvironment: EventLoopEnvironment
     let driver: NIOLoopBound<ConnectionDriver>
     private let eventLoop: any EventLoop
     private let immediateHandler: ImmediateHandler?
@@ -68,7 +68,7 @@ package final class Connection: Sendable {
     ) {
         self.channel = channel
         self.eventLoop = channel.eventLoop
-        self.surroundings = LoopSurroundings(of: channel.eventLoop)
+        self.eventLoopEnvironment = EventLoopEnvironment(of: channel.eventLoop)
         self.taskExecutor = EventLoopTaskExecutor(channel.eventLoop)
         self.peer = peer
         self.remote = remote
@@ -77,7 +77,7 @@ package final class Connection: Sendable {
         self.handler = handler
         let driver = ConnectionDriver(
             channel: channel,
-            surroundings: self.surroundings,
+            eventLoopEnvironment: self.eventLoopEnvironment,
             taskExecutor: self.taskExecutor,
             remote: remote.limits,
             limits: limits,
@@ -92,7 +92,7 @@ package final class Connection: Sendable {
 
     /// A moment of the event loop's time, as clocks tell it.
     package func instant(of deadline: NIODeadline) -> ContinuousClock.Instant {
-        self.surroundings.instant + Duration(deadline - self.surroundings.now)
+        self.eventLoopEnvironment.instant + Duration(deadline - self.eventLoopEnvironment.now)
     }
 
     // MARK: Calls
@@ -101,18 +101,18 @@ package final class Connection: Sendable {
     ///
     /// A caller on another thread is resumed where it was, without coming by the event loop again.
     ///
-    /// - Parameter key: 1 to 64 bytes (``Frame/mostKeyBytes``).
+    /// - Parameter key: 1 to 64 bytes (``Frame/maxKeyBytes``).
     /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
     package func send(
         _ message: ValueSet,
         timeout: TimeAmount,
         key: [UInt8]? = nil
-    ) async throws -> Reply {
+    ) async throws -> Response {
         let call = OutgoingCall(
             message: message,
             key: key,
             timeout: timeout,
-            deadline: self.surroundings.now + timeout
+            deadline: self.eventLoopEnvironment.now + timeout
         )
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -141,18 +141,18 @@ package final class Connection: Sendable {
     // MARK: Requests of the peer
 
     /// The answer to a request that needs no task.
-    func answerAtOnce(_ request: IncomingRequest) -> Reply? {
+    func respondImmediately(_ request: IncomingRequest) -> Response? {
         self.immediateHandler?(request, self)
     }
 
     /// Starts the request's handler at once, on the event loop; a handler that needs nothing else answers before this returns.
     func handle(_ request: IncomingRequest, id: UInt64) -> Task<Void, Never> {
-        Task.immediate(executorPreference: self.surroundings.taskExecutor) {
-            let reply = await self.handler(request, self)
+        Task.immediate(executorPreference: self.eventLoopEnvironment.taskExecutor) {
+            let response = await self.handler(request, self)
             if self.eventLoop.inEventLoop {
-                self.driver.value.handled(id: id, reply)
+                self.driver.value.handled(id: id, response)
             } else {
-                self.eventLoop.execute { self.driver.value.handled(id: id, reply) }
+                self.eventLoop.execute { self.driver.value.handled(id: id, response) }
             }
         }
     }
@@ -185,8 +185,8 @@ package final class Connection: Sendable {
     }
 
     /// Ends the connection unless the peer says something within this time. For when something else tells that it may be gone.
-    package func doubt(within time: TimeAmount) {
-        self.onEventLoop { $0.doubt(within: time) }
+    package func probe(within time: TimeAmount) {
+        self.onEventLoop { $0.probe(within: time) }
     }
 
     /// Returns when the connection has ended, saying how.

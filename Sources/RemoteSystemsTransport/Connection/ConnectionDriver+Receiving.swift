@@ -18,7 +18,7 @@ extension ConnectionDriver {
         self.isReading = true
         self.taskExecutor.holdJobs()
         // What was read at once arrived at once.
-        let now = self.surroundings.now
+        let now = self.eventLoopEnvironment.now
         self.machine.heardFromPeer(now: now)
         do throws(TransportError) {
             while !self.hasEnded, let frame = try self.decoder.next() {
@@ -40,22 +40,22 @@ extension ConnectionDriver {
     private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
-            try self.answered(id)?.succeed(Reply(status: status, message: message, failure: failure))
+            try self.answered(id)?.succeed(Response(status: status, message: message, failure: failure))
         case .malformed(.response, let id, let error):
-            try self.answered(id)?.fail(TransportError.unreadableAnswer(error))
+            try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key):
-            let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.mostTimeout)))
+            let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.maxTimeout)))
             let request = IncomingRequest(message: message, deadline: deadline, key: key)
             try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
         case .malformed(_, let id, let error):
             // The sender learns what is wrong with its message. It takes its turn like any other request, or whoever
             // sends such messages and does not read could make us hold any number of answers.
-            let reply = Reply(status: .failure, failure: WireFailure("The message cannot be read: \(error)"))
-            try self.take(IncomingCall(id: id, work: .answer(reply)), bytes: bytes, deadline: .distantFuture)
+            let response = Response(status: .failure, failure: WireFailure("The message cannot be read: \(error)"))
+            try self.take(IncomingCall(id: id, work: .response(response)), bytes: bytes, deadline: .distantFuture)
         case .cancel(let id):
             switch self.machine.receivedCancel(id: id) {
             case .cancelHandler: self.handlerTasks[id]?.cancel()
-            case .answerCancelled: self.respond(id: id, .cancelled)
+            case .responseCancelled: self.respond(id: id, .cancelled)
             case .nothing: break
             }
         case .ping(let token):
@@ -70,7 +70,7 @@ extension ConnectionDriver {
     }
 
     /// A day; nobody waits longer, and it keeps the arithmetic in range whatever the peer says.
-    private static var mostTimeout: UInt64 { 86_400_000 }
+    private static var maxTimeout: UInt64 { 86_400_000 }
 
     /// Whoever waits for the answer to this request, if somebody still does.
     private func answered(_ id: UInt64) throws(TransportError) -> OutgoingCall? {
@@ -100,7 +100,7 @@ extension ConnectionDriver {
                 canRetry: failure.canRetry
             )
         }
-        let unsent = self.machine.receivedClose(status, until: self.surroundings.now + self.limits.drainTime)
+        let unsent = self.machine.receivedClose(status, until: self.eventLoopEnvironment.now + self.limits.drainTime)
         for call in unsent {
             call.fail(TransportError.closed(status, cause: nil))
         }
@@ -146,7 +146,7 @@ extension ConnectionDriver {
         switch call.work {
         case .handle(let request):
             guard let connection = self.connection else { return }
-            if let reply = connection.answerAtOnce(request) { return self.finish(id: call.id, reply) }
+            if let response = connection.respondImmediately(request) { return self.finish(id: call.id, response) }
             let task = connection.handle(request, id: call.id)
             if self.hasEnded {
                 // By the handler itself.
@@ -154,28 +154,28 @@ extension ConnectionDriver {
             } else if self.lastFinished != call.id {
                 self.handlerTasks[call.id] = task
             }
-        case .answer(let reply):
-            self.finish(id: call.id, reply)
+        case .response(let response):
+            self.finish(id: call.id, response)
         }
     }
 
-    func handled(id: UInt64, _ reply: Reply) {
+    func handled(id: UInt64, _ response: Response) {
         if !self.handlerTasks.isEmpty { self.handlerTasks[id] = nil }
-        self.finish(id: id, reply)
+        self.finish(id: id, response)
         // Last: the handlers of further requests may have come to their ends meanwhile.
         self.lastFinished = id
     }
 
-    private func finish(id: UInt64, _ reply: Reply) {
+    private func finish(id: UInt64, _ response: Response) {
         if self.machine.handlerFinished(id: id) {
-            self.respond(id: id, reply)
+            self.respond(id: id, response)
         }
         if !self.isReading { self.doNextSteps() }
     }
 
-    private func respond(id: UInt64, _ reply: Reply) {
+    private func respond(id: UInt64, _ response: Response) {
         do throws(TransportError) {
-            try self.writeResponse(id: id, reply)
+            try self.writeResponse(id: id, response)
         } catch {
             // The caller must get an answer whatever the handler made of it.
             self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
@@ -189,13 +189,16 @@ struct IncomingCall {
     enum Work {
         case handle(IncomingRequest)
         /// No handler is needed to know the answer.
-        case answer(Reply)
+        case response(Response)
     }
 
     var id: UInt64
     var work: Work
 }
 
-extension Reply {
-    static let cancelled = Reply(status: .failure, failure: WireFailure("The request was cancelled before it started."))
+extension Response {
+    static let cancelled = Response(
+        status: .failure,
+        failure: WireFailure("The request was cancelled before it started.")
+    )
 }

@@ -16,7 +16,7 @@ final class ConnectionDriver {
     var connection: Connection?
     let channel: any Channel
     let taskExecutor: EventLoopTaskExecutor
-    let surroundings: LoopSurroundings
+    let eventLoopEnvironment: EventLoopEnvironment
     let remote: PeerLimits
     let limits: ConnectionLimits
     let logger: Logger
@@ -51,12 +51,12 @@ final class ConnectionDriver {
 
     /// What is to leave is handed on at the latest when it is this much, so that a peer that does not read is noticed
     /// by the channel's writability before more is written for it.
-    private static var mostUnflushedBytes: Int { 1 << 16 }
+    private static var maxUnflushedBytes: Int { 1 << 16 }
 
     /// - Parameter trusted: how much longer the peer's certificate holds.
     init(
         channel: any Channel,
-        surroundings: LoopSurroundings,
+        eventLoopEnvironment: EventLoopEnvironment,
         taskExecutor: EventLoopTaskExecutor,
         remote: PeerLimits,
         limits: ConnectionLimits,
@@ -66,7 +66,7 @@ final class ConnectionDriver {
     ) {
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()
-        self.surroundings = surroundings
+        self.eventLoopEnvironment = eventLoopEnvironment
         self.taskExecutor = taskExecutor
         self.remote = remote
         self.limits = limits
@@ -74,13 +74,13 @@ final class ConnectionDriver {
         self.decoder.limit = limits.messageBytes
         self.logger = logger
         self.outbound = channel.allocator.buffer(capacity: 1024)
-        let now = surroundings.now
+        let now = eventLoopEnvironment.now
         self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
     }
 
     // MARK: Calls
 
-    func start(_ call: OutgoingCall, _ continuation: CheckedContinuation<Reply, any Error>) {
+    func start(_ call: OutgoingCall, _ continuation: CheckedContinuation<Response, any Error>) {
         let id = self.machine.reserveID()
         guard call.start(id: id, continuation) else { return }
         switch self.machine.submit(id: id, call, deadline: call.deadline) {
@@ -156,7 +156,7 @@ final class ConnectionDriver {
                 self.armTimer()
                 return
             case .encode(let id, let call):
-                self.transmit(id: id, call, timeLeft: call.deadline - self.surroundings.now)
+                self.transmit(id: id, call, timeLeft: call.deadline - self.eventLoopEnvironment.now)
                 self.scheduleFlush()
             case .writeHeld:
                 if var frame = self.held.take()?.frame {
@@ -186,21 +186,21 @@ final class ConnectionDriver {
     /// Writes a frame other than a request. It cannot be too large for the wire: only messages can.
     func write(_ frame: Frame) {
         do throws(TransportError) {
-            try self.outbound.writeFrame(frame, limit: ConnectionLimits.mostMessageBytes)
+            try self.outbound.writeFrame(frame, limit: ConnectionLimits.maxMessageBytes)
             self.scheduleFlush()
         } catch {
             self.logger.error("A frame could not be written", metadata: ["reason": "\(error)"])
         }
     }
 
-    func writeResponse(id: UInt64, _ reply: Reply) throws(TransportError) {
-        try self.outbound.writeResponse(id: id, reply, limit: self.remote.messageBytes)
+    func writeResponse(id: UInt64, _ response: Response) throws(TransportError) {
+        try self.outbound.writeResponse(id: id, response, limit: self.remote.messageBytes)
         self.scheduleFlush()
     }
 
     /// Several frames that are written in one turn of the event loop leave as one TLS record and one system call.
     func scheduleFlush() {
-        guard self.outbound.readableBytes < Self.mostUnflushedBytes else { return self.flush() }
+        guard self.outbound.readableBytes < Self.maxUnflushedBytes else { return self.flush() }
         guard !self.isReading, !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.execute {
@@ -242,15 +242,15 @@ final class ConnectionDriver {
         self.timerDeadline = .distantFuture
     }
 
-    func doubt(within time: TimeAmount) {
-        self.machine.doubt(within: time, now: self.surroundings.now)
+    func probe(within time: TimeAmount) {
+        self.machine.probe(within: time, now: self.eventLoopEnvironment.now)
         self.armTimer()
     }
 
     private func tick() {
         self.stopTimer()
         guard self.ending == nil else { return }
-        let due = self.machine.tick(now: self.surroundings.now)
+        let due = self.machine.tick(now: self.eventLoopEnvironment.now)
         for (id, call, wasSent) in due.expired {
             if wasSent { self.write(.cancel(id: id)) } else { self.dropHeld(id: id) }
             call.fail(TransportError.deadlineExceeded(wasSent: wasSent))
@@ -295,7 +295,7 @@ final class ConnectionDriver {
     var hasEnded: Bool { self.ending != nil }
 
     func close(_ status: CloseStatus) {
-        self.machine.close(status, until: self.surroundings.now + self.limits.drainTime)
+        self.machine.close(status, until: self.eventLoopEnvironment.now + self.limits.drainTime)
         self.doNextSteps()
     }
 

@@ -53,9 +53,9 @@ package final class EventLoopTaskExecutor: TaskExecutor {
             unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
         }
         // The next ones need not ask for memory.
-        taken.removeAll(keepingCapacity: taken.count <= Self.mostKept)
+        taken.removeAll(keepingCapacity: taken.count <= Self.maxKept)
         self.jobs.withLock { if $0.waiting.isEmpty { swap(&taken, &$0.waiting) } }
     }
 
-    private static var mostKept: Int { 256 }
+    private static var maxKept: Int { 256 }
 }

@@ -15,7 +15,7 @@ enum OnPeerCancel<Request> {
     /// Its handler is at work: cancel it. It still answers, which frees the caller's place in the window.
     case cancelHandler
     /// It had not been started: answer that it was cancelled.
-    case answerCancelled(Request)
+    case responseCancelled(Request)
     /// It has been answered already; the two crossed on the way.
     case nothing
 }
@@ -82,7 +82,7 @@ struct IncomingRequests<Request> {
         guard self.isWritable, let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
         let removed = self.queued.remove(at: index)
         self.bytes -= removed.running.bytes
-        return .answerCancelled(removed.request)
+        return .responseCancelled(removed.request)
     }
 
     mutating func finished(id: UInt64) -> Bool {

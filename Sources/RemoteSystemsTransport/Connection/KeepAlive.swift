@@ -33,7 +33,7 @@ struct KeepAlive {
     }
 
     /// The peer may be gone: it is asked at once, and has no more than this to answer.
-    mutating func doubt(within time: TimeAmount, now: NIODeadline) {
+    mutating func probe(within time: TimeAmount, now: NIODeadline) {
         let left = min(time, self.deadPeerTime - self.interval)
         self.lastHeard = min(self.lastHeard, now + left - self.deadPeerTime)
         self.lastPing = now - self.interval

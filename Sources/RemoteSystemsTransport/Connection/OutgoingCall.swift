@@ -12,7 +12,7 @@ final class OutgoingCall: Sendable {
     private struct State {
         var id: UInt64?
         var isCancelled = false
-        var continuation: CheckedContinuation<Reply, any Error>?
+        var continuation: CheckedContinuation<Response, any Error>?
     }
 
     let message: ValueSet
@@ -30,7 +30,7 @@ final class OutgoingCall: Sendable {
     }
 
     /// The call has this number and is waited for. Returns whether it is still wanted; if not, the waiting has ended.
-    func start(id: UInt64, _ continuation: CheckedContinuation<Reply, any Error>) -> Bool {
+    func start(id: UInt64, _ continuation: CheckedContinuation<Response, any Error>) -> Bool {
         let isWanted = self.state.withLock { state in
             guard !state.isCancelled else { return false }
             state.id = id
@@ -49,10 +49,10 @@ final class OutgoingCall: Sendable {
         }
     }
 
-    func succeed(_ reply: Reply) { self.takeContinuation()?.resume(returning: reply) }
+    func succeed(_ response: Response) { self.takeContinuation()?.resume(returning: response) }
     func fail(_ error: any Error) { self.takeContinuation()?.resume(throwing: error) }
 
-    private func takeContinuation() -> CheckedContinuation<Reply, any Error>? {
+    private func takeContinuation() -> CheckedContinuation<Response, any Error>? {
         self.state.withLock { $0.continuation.take() }
     }
 }

@@ -34,7 +34,7 @@ enum OnCancel<Call> {
 struct OutgoingCalls<Call> {
     /// How many calls may wait for room in the peer's window. The peer decides how soon there is room, so without a bound it
     /// would decide, too, how much of our memory waits.
-    static var mostWaiting: Int { 65_536 }
+    static var maxWaiting: Int { 65_536 }
 
     private struct Pending {
         /// `nil` once nobody waits for the answer; the peer still owes it, so its place stays taken.
@@ -70,7 +70,9 @@ struct OutgoingCalls<Call> {
 
     var isEmpty: Bool { self.pending.isEmpty && self.waiting.isEmpty && self.encoding == nil }
     var allTransmitted: Bool { self.waiting.isEmpty && self.heldID == nil }
-    private var hasRoom: Bool { self.heldID == nil && self.encoding == nil && self.pending.count < self.window.window }
+    private var hasCapacity: Bool {
+        self.heldID == nil && self.encoding == nil && self.pending.count < self.window.window
+    }
 
     /// A number for the next call. Given out before the call exists, so that its cancellation can name it.
     mutating func reserveID() -> UInt64 {
@@ -79,9 +81,9 @@ struct OutgoingCalls<Call> {
     }
 
     mutating func submit(id: UInt64, _ call: Call, deadline: NIODeadline) -> OnSubmit<Call> {
-        guard self.waiting.count < Self.mostWaiting else { return .overflow(call) }
+        guard self.waiting.count < Self.maxWaiting else { return .overflow(call) }
         self.earliestDeadline = min(self.earliestDeadline, deadline)
-        guard self.hasRoom, self.waiting.isEmpty else {
+        guard self.hasCapacity, self.waiting.isEmpty else {
             self.waiting.append(Waiting(id: id, call: call, deadline: deadline))
             return .wait
         }
@@ -143,7 +145,7 @@ struct OutgoingCalls<Call> {
             self.pendingBytes += bytes
             return .writeHeld
         }
-        guard !self.waiting.isEmpty, self.hasRoom, let next = self.waiting.popFirst() else { return .nothing }
+        guard !self.waiting.isEmpty, self.hasCapacity, let next = self.waiting.popFirst() else { return .nothing }
         self.encoding = (next.id, Pending(call: next.call, deadline: next.deadline, bytes: 0))
         return .encode(id: next.id, next.call)
     }

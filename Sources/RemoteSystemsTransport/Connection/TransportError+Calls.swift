@@ -31,7 +31,7 @@ extension TransportError {
     static func overflow() -> TransportError {
         TransportError(
             .localResources,
-            "\(OutgoingCalls<OutgoingCall>.mostWaiting) requests wait already for room at the other system; this one was not "
+            "\(OutgoingCalls<OutgoingCall>.maxWaiting) requests wait already for room at the other system; this one was not "
                 + "sent. Wait for answers before sending more.",
             side: .local,
             canRetry: true
@@ -50,7 +50,7 @@ extension TransportError {
         )
     }
 
-    static func unreadableAnswer(_ error: ValueSetError) -> TransportError {
+    static func unreadableResponse(_ error: ValueSetError) -> TransportError {
         TransportError(
             .protocolViolation,
             "The answer cannot be read: \(error)",

@@ -43,13 +43,13 @@ extension Frame {
             try element()
             switch try reader.readValue() {
             case .null: return nil
-            case .data(let key) where (1...Self.mostKeyBytes).contains(key.count): return Array(key)
+            case .data(let key) where (1...Self.maxKeyBytes).contains(key.count): return Array(key)
             case let other:
                 throw ValueSetError(
                     .typeMismatch,
                     "A request's key is of another form.",
                     found: other.type.rawValue,
-                    allowed: "data of 1 to \(Self.mostKeyBytes) bytes, or null"
+                    allowed: "data of 1 to \(Self.maxKeyBytes) bytes, or null"
                 )
             }
         }

@@ -19,10 +19,10 @@ extension ByteBuffer {
         )
     }
 
-    mutating func writeResponse(id: UInt64, _ reply: Reply, limit: Int) throws(TransportError) {
-        let failure = reply.failure.map { CBORArray.Last.set($0.valueSet) }
+    mutating func writeResponse(id: UInt64, _ response: Response, limit: Int) throws(TransportError) {
+        let failure = response.failure.map { CBORArray.Last.set($0.valueSet) }
         try self.writeFrame(
-            CBORArray(Frame.Kind.response.rawValue, id, reply.status.rawValue, set: reply.message, last: failure),
+            CBORArray(Frame.Kind.response.rawValue, id, response.status.rawValue, set: response.message, last: failure),
             limit: limit
         )
     }
@@ -41,7 +41,7 @@ extension ByteBuffer {
         case .request(let id, let timeout, let message, let key):
             try self.writeRequest(id: id, timeoutMilliseconds: timeout, message: message, key: key, limit: limit)
         case .response(let id, let status, let message, let failure):
-            try self.writeResponse(id: id, Reply(status: status, message: message, failure: failure), limit: limit)
+            try self.writeResponse(id: id, Response(status: status, message: message, failure: failure), limit: limit)
         case .cancel(let id):
             try self.writeFrame(CBORArray(Frame.Kind.cancel.rawValue, id), limit: limit)
         case .ping(let token):

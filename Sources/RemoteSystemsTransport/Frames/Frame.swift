@@ -21,7 +21,7 @@ package enum Frame: Sendable, Hashable {
     case unknown(kind: UInt64)
 
     /// The longest key of a request, in bytes.
-    package static let mostKeyBytes = 64
+    package static let maxKeyBytes = 64
 
     package enum Kind: UInt64, Sendable {
         case hello = 0

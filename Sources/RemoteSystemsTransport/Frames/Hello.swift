@@ -26,7 +26,7 @@ package struct Hello: Sendable, Hashable {
     /// The app service's name.
     package var service: String
     /// The application that offers it, when the caller means one in particular.
-    package var package: String?
+    package var targetApplication: String?
     /// The application that calls, as it says itself; only the system is verified.
     package var application: String
     package var limits: PeerLimits
@@ -34,13 +34,13 @@ package struct Hello: Sendable, Hashable {
     package init(
         version: ProtocolVersion = .current,
         service: String,
-        package: String?,
+        targetApplication: String?,
         application: String,
         limits: PeerLimits
     ) {
         self.version = version
         self.service = service
-        self.package = package
+        self.targetApplication = targetApplication
         self.application = application
         self.limits = limits
     }
@@ -71,11 +71,11 @@ package struct WireFailure: Sendable, Hashable {
     package var port: Int?
 
     /// Longer texts are cut: an answer that holds nothing but a failure fits into the smallest limit a peer can have.
-    package static let mostTextBytes = 512
+    package static let maxTextBytes = 512
 
     package init(_ text: String, canRetry: Bool = false, port: Int? = nil) {
-        let printable = text.withoutSteeringCharacters
-        self.text = printable.utf8.count <= Self.mostTextBytes ? printable : Self.cut(printable)
+        let printable = text.withoutControlCharacters
+        self.text = printable.utf8.count <= Self.maxTextBytes ? printable : Self.cut(printable)
         self.canRetry = canRetry
         self.port = port
     }
@@ -83,7 +83,7 @@ package struct WireFailure: Sendable, Hashable {
     /// Counts bytes and not characters, of which one alone can be of any length.
     private static func cut(_ text: String) -> String {
         let ellipsis = "…"
-        var end = text.utf8.index(text.startIndex, offsetBy: Self.mostTextBytes - ellipsis.utf8.count)
+        var end = text.utf8.index(text.startIndex, offsetBy: Self.maxTextBytes - ellipsis.utf8.count)
         while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
         return String(text[..<end]) + ellipsis
     }
@@ -98,7 +98,7 @@ extension Hello {
             "service": .string(self.service),
             "application": .string(self.application),
         ]
-        map["package"] = self.package.map { .string($0) }
+        map["target"] = self.targetApplication.map { .string($0) }
         self.limits.write(into: &map)
         return map
     }
@@ -107,7 +107,7 @@ extension Hello {
         let version = try ProtocolVersion(map["version"])
         // What another major version means by the rest is not ours to judge: it is refused for its version.
         guard version.major == ProtocolVersion.current.major else {
-            self.init(version: version, service: "", package: nil, application: "", limits: .least)
+            self.init(version: version, service: "", targetApplication: nil, application: "", limits: .least)
             return
         }
         guard let service = try map.name("service"), !service.isEmpty else {
@@ -116,7 +116,7 @@ extension Hello {
         self.init(
             version: version,
             service: service,
-            package: try map.name("package"),
+            targetApplication: try map.name("target"),
             application: try map.name("application") ?? "",
             limits: try PeerLimits(map)
         )
@@ -155,7 +155,7 @@ extension ValueSet {
     /// name is refused and not mended: what is mended could be another's.
     fileprivate func name(_ key: String) throws(ValueSetError) -> String? {
         guard let value = self[key] else { return nil }
-        guard let name = value.string, name.utf8.count <= 256, !name.hasSteeringCharacters else {
+        guard let name = value.string, name.utf8.count <= 256, !name.hasControlCharacters else {
             throw ValueSetError(
                 .typeMismatch,
                 "'\(key)' is not a string of at most 256 bytes without control, invisible and line-breaking characters"
@@ -193,9 +193,9 @@ extension ProtocolVersion {
 extension PeerLimits {
     /// What every peer takes at least.
     static let least = PeerLimits(
-        messageBytes: ConnectionLimits.leastMessageBytes,
+        messageBytes: ConnectionLimits.minMessageBytes,
         window: 1,
-        windowBytes: ConnectionLimits.leastMessageBytes
+        windowBytes: ConnectionLimits.minMessageBytes
     )
 
     func write(into map: inout ValueSet) {
@@ -210,7 +210,7 @@ extension PeerLimits {
         else {
             throw ValueSetError(.typeMismatch, "the limits are missing")
         }
-        guard limit >= UInt64(ConnectionLimits.leastMessageBytes), window >= 1, windowBytes >= limit else {
+        guard limit >= UInt64(ConnectionLimits.minMessageBytes), window >= 1, windowBytes >= limit else {
             throw ValueSetError(
                 .typeMismatch,
                 "the limits make no sense: limit \(limit), window \(window), window-bytes \(windowBytes)"
@@ -218,8 +218,8 @@ extension PeerLimits {
         }
         // What a peer takes beyond our own most we never use.
         self.init(
-            messageBytes: Int(min(limit, UInt64(ConnectionLimits.mostMessageBytes))),
-            window: Int(min(window, UInt64(ConnectionLimits.mostWindow))),
+            messageBytes: Int(min(limit, UInt64(ConnectionLimits.maxMessageBytes))),
+            window: Int(min(window, UInt64(ConnectionLimits.maxWindow))),
             windowBytes: Int(min(windowBytes, 1 << 30))
         )
     }

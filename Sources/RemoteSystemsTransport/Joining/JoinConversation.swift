@@ -15,13 +15,13 @@ struct JoinConversation: Sendable {
     /// machines. It ends then, whether anybody attends to it or not.
     static let time = TimeAmount.seconds(15)
     /// How many messages may wait to be read. Each side speaks in turn, so whoever sends more breaks the protocol.
-    private static let mostWaiting = 2
+    private static let maxWaiting = 2
 
     /// Makes a channel ready for joining; to be called on its event loop.
     init(_ channel: any Channel, tls: some ChannelHandler, time: TimeAmount = Self.time) throws {
         let secured = channel.eventLoop.makePromise(of: [UInt8].self)
         let (messages, feed) = AsyncThrowingStream<JoinMessage, any Error>.makeStream(
-            bufferingPolicy: .bufferingOldest(Self.mostWaiting)
+            bufferingPolicy: .bufferingOldest(Self.maxWaiting)
         )
         let handler = JoinHandler(deadline: .now() + time, secured: secured, feed: feed)
         do {

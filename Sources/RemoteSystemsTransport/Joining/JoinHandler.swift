@@ -15,7 +15,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     private let deadline: NIODeadline
     private let secured: EventLoopPromise<[UInt8]>
     private let feed: Feed
-    private var decoder = FrameDecoder(limit: JoinMessage.mostBytes)
+    private var decoder = FrameDecoder(limit: JoinMessage.maxBytes)
     private var timeout: Scheduled<Void>?
 
     /// - Parameters:
@@ -93,7 +93,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.fail(error as? TransportError ?? .whileSecuring(error), context: context)
+        self.fail(error as? TransportError ?? .tlsHandshakeFailed(error), context: context)
     }
 
     private func fail(_ error: TransportError, context: ChannelHandlerContext) {

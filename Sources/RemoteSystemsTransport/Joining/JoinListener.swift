@@ -17,7 +17,7 @@ package final class JoinListener: Sendable {
     package var port: Int { self.bound.port }
 
     /// Beyond this many connections at once the newest is closed: one system joins, the rest are strangers.
-    private static let mostConnections = 8
+    private static let maxConnections = 8
 
     private init(
         bound: BoundPort,
@@ -65,9 +65,9 @@ package final class JoinListener: Sendable {
     ) async throws(TransportError) -> JoinListener {
         do {
             let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
-            let gate = SharedGate(AdmissionGate(total: Self.mostConnections, perAddress: Self.mostConnections))
+            let gate = SharedGate(AdmissionGate(total: Self.maxConnections, perAddress: Self.maxConnections))
             let (conversations, feed) = AsyncStream<JoinConversation>.makeStream(
-                bufferingPolicy: .bufferingOldest(Self.mostConnections)
+                bufferingPolicy: .bufferingOldest(Self.maxConnections)
             )
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -98,7 +98,7 @@ package final class JoinListener: Sendable {
         authority: AccountAuthority,
         record: @escaping @Sendable (SystemID) throws -> Void
     ) async throws -> SystemID {
-        let desk = InvitationDesk(invitation, identity: self.identity, authority: authority, record: record)
+        let desk = InvitationServer(invitation, identity: self.identity, authority: authority, record: record)
         let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(1)
         )
@@ -108,7 +108,7 @@ package final class JoinListener: Sendable {
     }
 
     private func outcome(
-        of desk: InvitationDesk,
+        of desk: InvitationServer,
         _ invitation: Invitation,
         _ outcomes: AsyncThrowingStream<SystemID, any Error>,
         _ outcome: AsyncThrowingStream<SystemID, any Error>.Continuation
@@ -137,7 +137,7 @@ package final class JoinListener: Sendable {
     }
 
     private func serve(
-        _ desk: InvitationDesk,
+        _ desk: InvitationServer,
         _ outcome: AsyncThrowingStream<SystemID, any Error>.Continuation
     ) async {
         await withDiscardingTaskGroup { group in
@@ -149,7 +149,7 @@ package final class JoinListener: Sendable {
                         case .spent: outcome.finish(throwing: IdentityError.spentHere)
                         case .nothing: break
                         }
-                    } catch let failure as InvitationDesk.Failure {
+                    } catch let failure as InvitationServer.Failure {
                         outcome.finish(throwing: failure.cause)
                     } catch {
                         // Strangers, scanners and broken lines are no reason to stop waiting for the one who is meant.
@@ -162,7 +162,7 @@ package final class JoinListener: Sendable {
 }
 
 /// Where connections come that want to use one invitation.
-private final class InvitationDesk: Sendable {
+private final class InvitationServer: Sendable {
     enum Outcome {
         case joined(SystemID)
         /// The invitation was withdrawn after too many wrong secrets.
@@ -201,7 +201,7 @@ private final class InvitationDesk: Sendable {
         } catch {
             // It is noted as joined and the invitation is used up; whether it knows is not known here.
             guard accepted != nil, !(error is Failure) else { throw error }
-            throw Failure(cause: TransportError.answerLost(error))
+            throw Failure(cause: TransportError.responseLost(error))
         }
     }
 
@@ -271,14 +271,14 @@ extension IdentityError {
     fileprivate static let spentHere = IdentityError(
         .invitationUsed,
         """
-        The invitation was withdrawn: somebody who can reach this machine tried it \(OpenInvitation.mostWrongProofs) \
+        The invitation was withdrawn: somebody who can reach this machine tried it \(OpenInvitation.maxWrongProofs) \
         times with a wrong secret. Nobody has joined. Make a new one, and copy the whole line.
         """
     )
 }
 
 extension TransportError {
-    fileprivate static func answerLost(_ cause: any Error) -> TransportError {
+    fileprivate static func responseLost(_ cause: any Error) -> TransportError {
         TransportError(
             .connectionLost,
             "A system has joined, and the connection broke before it can have heard of it. If it does not know, make a "

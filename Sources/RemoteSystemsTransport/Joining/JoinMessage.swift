@@ -16,7 +16,7 @@ enum JoinMessage: Sendable, Hashable {
     case refused(JoinRefusal)
 
     /// The longest frame, without its length field.
-    static let mostBytes = 8 << 10
+    static let maxBytes = 8 << 10
 
     private enum Kind: UInt64 {
         case hello, challenge, proof, accepted, refused

@@ -51,14 +51,14 @@ package final class Listener: Sendable {
                     }
                     let allowsAnonymous = allowsAnonymous && channel.isProximal
                     let now = network.time.deadline
-                    let handler = OpeningHandler(
+                    let handler = HandshakeHandler(
                         role: .host(
-                            HostOpening(),
+                            HostHandshake(),
                             { await admit($0, $1).watched(by: security) },
                             leave: { shared.leave(address) }
                         ),
                         authorise: { try security.authorise($0, allowsAnonymous: allowsAnonymous) },
-                        deadline: OpeningDeadline(now + limits.openingTime, now: now),
+                        deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
                         logger: logger
                     )
                     do {

@@ -46,8 +46,8 @@ package final class TransportSecurity: Sendable {
         self.state.withLock { $0.identity.systemID }
     }
 
-    /// Takes a renewed identity or a changed list of expelled systems into use: for every handshake from now on, and for
-    /// the connections that are open, of which those with an expelled system end at once.
+    /// Takes a renewed identity or a changed revocation list into use: for every handshake from now on, and for
+    /// the connections that are open, of which those with a revoked system end at once.
     ///
     /// - Parameter revoked: `nil` leaves the list as it is, so that renewing lets nobody back in.
     package func update(identity: SystemIdentity, revoked: Set<SystemID>? = nil) throws {
@@ -104,7 +104,7 @@ package final class TransportSecurity: Sendable {
     }
 
     /// TLS proves that the peer holds the key of the certificate it showed. Whether that certificate is acceptable is
-    /// decided in ``OpeningHandler`` instead of here, because this callback does not run when a session is resumed, and
+    /// decided in ``HandshakeHandler`` instead of here, because this callback does not run when a session is resumed, and
     /// because a refusal from there can say why.
     @Sendable
     static func acceptForNow(

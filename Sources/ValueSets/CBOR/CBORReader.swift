@@ -226,7 +226,7 @@ package struct CBORReader: ~Copyable {
     mutating func takeData(_ length: Int) -> Data {
         // Sharing keeps the whole storage in memory, of which what is read from may be a small part: it must be worth it. TLS, besides,
         // would have to copy all of a storage that it goes on with.
-        guard let owner = unsafe owner, length >= Self.leastSharedBytes, length >= ownedBytes / 2 else {
+        guard let owner = unsafe owner, length >= Self.minSharedBytes, length >= ownedBytes / 2 else {
             return unsafe Data(bytes: take(length), count: length)
         }
         let kept = unsafe owner.takeUnretainedValue()
@@ -237,7 +237,7 @@ package struct CBORReader: ~Copyable {
         )
     }
 
-    private static var leastSharedBytes: Int { 16 << 10 }
+    private static var minSharedBytes: Int { 16 << 10 }
 
     @inline(__always)
     mutating func readText(_ initial: UInt8) throws(ValueSetError) -> String {

@@ -33,7 +33,7 @@ extension CodingPath? {
 }
 
 /// A key that is not declared by the coded type: an index, or `super`.
-enum PlaceKey: CodingKey {
+enum IndexKey: CodingKey {
     case index(Int)
     case `super`
 

@@ -94,7 +94,7 @@ private struct Keyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 
     func superEncoder() -> any Encoder {
-        encoder.nested(encoder.node.addNode(forKey: PlaceKey.super.stringValue), at: PlaceKey.super)
+        encoder.nested(encoder.node.addNode(forKey: IndexKey.super.stringValue), at: IndexKey.super)
     }
 
     func superEncoder(forKey key: Key) -> any Encoder {
@@ -107,7 +107,7 @@ private struct Unkeyed: UnkeyedEncodingContainer {
     var codingPath: [any CodingKey] { encoder.codingPath }
     var count: Int { encoder.node.count }
 
-    private var key: PlaceKey { .index(count) }
+    private var key: IndexKey { .index(count) }
     private func add(_ value: Value) { encoder.node.add(value) }
 
     func encodeNil() { add(.null) }
@@ -144,7 +144,7 @@ private struct Unkeyed: UnkeyedEncodingContainer {
         superEncoder(at: key)
     }
 
-    private func superEncoder(at key: PlaceKey) -> NodeEncoder {
+    private func superEncoder(at key: IndexKey) -> NodeEncoder {
         encoder.nested(encoder.node.addNode(), at: key)
     }
 }
@@ -175,6 +175,6 @@ private struct Single: SingleValueEncodingContainer {
 
     func encode<T: Encodable>(_ value: T) throws {
         // A wrapper is a level too: a type that encodes itself would otherwise never end.
-        set(try encoder.value(value, at: PlaceKey.super))
+        set(try encoder.value(value, at: IndexKey.super))
     }
 }

@@ -104,7 +104,7 @@ struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try nested(key).unkeyedContainer()
     }
 
-    func superDecoder() throws -> any Decoder { try nested(PlaceKey.super) }
+    func superDecoder() throws -> any Decoder { try nested(IndexKey.super) }
     func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
 }
 
@@ -127,7 +127,7 @@ struct UnkeyedValueContainer: UnkeyedDecodingContainer {
             throw DecodingError.valueNotFound(
                 type,
                 DecodingError.Context(
-                    codingPath: codingPath + [PlaceKey.index(currentIndex)],
+                    codingPath: codingPath + [IndexKey.index(currentIndex)],
                     debugDescription: "The array has no more than \(array.count) elements."
                 )
             )
@@ -137,7 +137,7 @@ struct UnkeyedValueContainer: UnkeyedDecodingContainer {
 
     /// Decodes the next element by a decoder of its own, and moves on only if that succeeds.
     private mutating func nested<T>(_ type: T.Type, _ body: (ValueDecoder) throws -> T) throws -> T {
-        let result = try body(decoder.nested(try next(type), at: PlaceKey.index(currentIndex)))
+        let result = try body(decoder.nested(try next(type), at: IndexKey.index(currentIndex)))
         currentIndex += 1
         return result
     }
@@ -151,7 +151,7 @@ struct UnkeyedValueContainer: UnkeyedDecodingContainer {
             currentIndex += 1
             return result
         } catch {
-            throw decoder.nested(value, at: PlaceKey.index(currentIndex)).error(error)
+            throw decoder.nested(value, at: IndexKey.index(currentIndex)).error(error)
         }
     }
 
@@ -259,6 +259,6 @@ struct SingleValueContainer: SingleValueDecodingContainer {
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         // A wrapper is a level too: a type that decodes itself would otherwise never end.
-        try decoder.nested(decoder.value, at: PlaceKey.super).decode(type)
+        try decoder.nested(decoder.value, at: IndexKey.super).decode(type)
     }
 }

@@ -16,7 +16,7 @@
 /// try schema.validate(["Type": "play", "Track": 3])
 /// ```
 public struct AllowedValueSchema: Sendable, Hashable {
-    /// The rule that every value obeys, declared as a field or not.
+    /// The rule that every value performs, declared as a field or not.
     enum Profile: String, Sendable, Hashable {
         case appService, userActivity, full
     }
@@ -49,11 +49,11 @@ public struct AllowedValueSchema: Sendable, Hashable {
     /// Whether keys that are not declared are allowed.
     public let allowsFurtherKeys: Bool
 
-    /// What app-service messages may hold: strings, numbers, booleans, dates and UUIDs; arrays of one of these types,
+    /// What app-service messages may hold: strings, numbers, booleans, dates and UUIDs; arrays of one of these types,
     /// integers and doubles counting as one; dictionaries of the same.
     public static let appService = AllowedValueSchema(profile: .appService, fields: [], allowsFurtherKeys: true)
 
-    /// What a user activity may hold (H-27): arrays, data, dates, dictionaries, null, numbers and booleans, sets, strings
+    /// What a user activity may hold: arrays, data, dates, dictionaries, null, numbers and booleans, sets, strings
     /// and URLs.
     public static let userActivity = AllowedValueSchema(profile: .userActivity, fields: [], allowsFurtherKeys: true)
 

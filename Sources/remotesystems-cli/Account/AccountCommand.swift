@@ -10,7 +10,7 @@ struct AccountCommand: AsyncParsableCommand {
         abstract:
             "Show the account of this user on this machine, let other machines in and put them out, keep it safe.",
         subcommands: [
-            AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountExpelCommand.self,
+            AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountRevokeCommand.self,
             AccountExportCommand.self, AccountImportCommand.self,
         ]
     )

@@ -32,7 +32,7 @@ struct AccountImportCommand: Subcommand {
             passphrase: try self.passphrase.read(asNew: false),
             evenIfShared: self.leavesAccount
         )
-        try AccountChangeOutput.tell(change, event: "imported", output)
+        try AccountChangeOutput.report(change, event: "imported", output)
         return true
     }
 }

@@ -59,7 +59,7 @@ struct AccountInviteCommand: Subcommand {
             guard let cause = error.cause as? IdentityError,
                 cause.code == .invitationExpired || cause.code == .invitationUsed
             else { throw error }
-            try Failure(error).tell(output)
+            try Failure(error).report(output)
             return false
         }
         guard let joined else {

@@ -38,7 +38,7 @@ struct AccountJoinCommand: Subcommand {
             try await account.join(invitation, evenIfShared: self.leavesAccount)
         }
         guard let change else { throw CancellationError() }
-        try AccountChangeOutput.tell(change, event: "joined", output)
+        try AccountChangeOutput.report(change, event: "joined", output)
         return true
     }
 }
@@ -53,7 +53,7 @@ struct AccountChangeOutput: Encodable {
     /// Where the account is that was there before.
     var setAside: String?
 
-    static func tell(_ change: AccountChange, event: String, _ output: Output) throws {
+    static func report(_ change: AccountChange, event: String, _ output: Output) throws {
         let identity = change.identity
         try output.json(
             AccountChangeOutput(

@@ -21,7 +21,7 @@ struct AccountShowCommand: Subcommand {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
         let joined = try account.systemsThatJoined()
-        let expelled = try account.expelledSystems()
+        let revoked = try account.revokedSystems()
         let directory = try account.directory
         let lacksKey = try account.lacksKey()
         try output.json(
@@ -34,7 +34,7 @@ struct AccountShowCommand: Subcommand {
                 certificateEnds: identity.certificateValidity.upperBound,
                 renewal: identity.renewalDate,
                 joined: joined,
-                expelled: expelled,
+                revoked: revoked,
                 directory: directory
             )
         )
@@ -52,9 +52,9 @@ struct AccountShowCommand: Subcommand {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
             for system in joined { try output.line("             \(system)") }
         }
-        if !expelled.isEmpty {
-            try output.line("expelled     \(expelled.count), by id:")
-            for system in expelled { try output.line("             \(system)") }
+        if !revoked.isEmpty {
+            try output.line("revoked     \(revoked.count), by id:")
+            for system in revoked { try output.line("             \(system)") }
         }
         try output.line("kept in      \(directory.printable)")
         return true
@@ -79,6 +79,6 @@ private struct AccountOutput: Encodable {
     var certificateEnds: Date
     var renewal: Date
     var joined: [SystemID]
-    var expelled: [SystemID]
+    var revoked: [SystemID]
     var directory: String
 }

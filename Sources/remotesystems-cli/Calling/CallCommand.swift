@@ -80,24 +80,24 @@ struct CallCommand: Subcommand {
             throw Failure("refused", "The service \(self.service) is gone again.", canRetry: true)
         }
         if self.describe {
-            try ServiceDescription(service, of: application, on: system).tell(output)
+            try ServiceDescription(service, of: application, on: system).report(output)
             return true
         }
         let message = try MessageField.message(self.fields, for: service.schema)
-        let answer = try await untilInterrupted {
+        let response = try await untilInterrupted {
             try await AppServiceConnection.sendStateless(
                 message,
                 to: AppServiceDescription(
                     name: self.service,
-                    packageID: application.id,
+                    applicationID: application.id,
                     schema: service.responseSchema ?? .full
                 ),
                 request: RemoteSystemConnectionRequest(application: application),
                 timeout: .seconds(self.timeout)
             )
         }
-        guard let answer else { throw CancellationError() }
-        return try Self.tell(answer, output)
+        guard let response else { throw CancellationError() }
+        return try Self.report(response, output)
     }
 
     /// The running one first, as a connection takes them.
@@ -111,34 +111,34 @@ struct CallCommand: Subcommand {
     }
 
     /// - Returns: Whether the service did what it was asked for.
-    private static func tell(_ answer: StatelessAppServiceResponse, _ output: Output) throws -> Bool {
+    private static func report(_ response: StatelessAppServiceResponse, _ output: Output) throws -> Bool {
         let isAnswered: Set<StatelessAppServiceResponseStatus> = [
             .success, .failure, .resourceLimitsExceeded, .messageTooLarge,
         ]
-        guard isAnswered.contains(answer.status), answer.error?.outcome != .notCarriedOut else {
-            throw answer.error ?? RemoteSystemError(.refused, "No answer came (\(answer.status)).", side: .remote)
+        guard isAnswered.contains(response.status), response.error?.outcome != .notExecuted else {
+            throw response.error ?? RemoteSystemError(.refused, "No answer came (\(response.status)).", side: .remote)
         }
-        let error = answer.error
+        let error = response.error
         try output.json(
-            AnswerOutput(
-                status: "\(answer.status)",
-                message: answer.message,
+            ResponseOutput(
+                status: "\(response.status)",
+                message: response.message,
                 reason: error?.message.printable,
                 canRetry: error?.canRetry
             )
         )
-        guard answer.status == .success else {
-            let reason = (error?.message ?? "\(answer.status)").printable
+        guard response.status == .success else {
+            let reason = (error?.message ?? "\(response.status)").printable
             let hint = error?.canRetry == true ? " Trying again may help." : ""
             if !output.isJSON { output.complain("The service answered that it failed: \(reason)\(hint)") }
             return false
         }
-        try output.line(try answer.message.json(prettyPrinted: true).printableLines)
+        try output.line(try response.message.json(prettyPrinted: true).printableLines)
         return true
     }
 }
 
-private struct AnswerOutput: Encodable {
+private struct ResponseOutput: Encodable {
     let event = "answer"
     let time = Date.now
     var status: String

@@ -20,7 +20,7 @@ struct ServiceDescription {
         self.system = system
     }
 
-    func tell(_ output: Output) throws {
+    func report(_ output: Output) throws {
         try output.json(
             ServiceDescriptionOutput(
                 service: ServiceOutput(self.service),

@@ -57,7 +57,7 @@ struct Failure: Error, Encodable {
         }
     }
 
-    func tell(_ output: Output) throws {
+    func report(_ output: Output) throws {
         try output.json(self)
         if !output.isJSON { output.complain(self.message.printable) }
     }

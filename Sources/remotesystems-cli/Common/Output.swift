@@ -34,8 +34,8 @@ struct Output: Sendable {
     /// A line on standard error, whatever else is printed. For eyes it is wrapped; in a log it stays one line.
     func complain(_ text: String) {
         let line = "remotesystems: \(text)"
-        let told = isatty(STDERR_FILENO) == 1 ? line.wrapped() : line
-        try? Self.write(Array("\(told)\n".utf8), to: STDERR_FILENO)
+        let reported = isatty(STDERR_FILENO) == 1 ? line.wrapped() : line
+        try? Self.write(Array("\(reported)\n".utf8), to: STDERR_FILENO)
     }
 
     private static func encoder() -> JSONEncoder {

@@ -24,7 +24,7 @@ extension Subcommand {
             throw ExitCode(Failure.usualExitStatus)
         } catch {
             let failure = Failure(error)
-            try? failure.tell(output)
+            try? failure.report(output)
             throw ExitCode(failure.exitStatus)
         }
         if !isYes { throw ExitCode(1) }

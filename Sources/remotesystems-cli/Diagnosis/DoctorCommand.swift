@@ -51,7 +51,7 @@ struct DoctorCommand: Subcommand {
             self.port ?? RemoteSystemsDiagnosis.machinePort(configuration) ?? RemoteSystemHost.defaultPort
         let diagnosis = RemoteSystemsDiagnosis(configuration, port: port)
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
-        for finding in own { try FindingOutput.tell(finding, output) }
+        for finding in own { try FindingOutput.report(finding, output) }
         var findings = own
         if let system = self.system {
             // Only an account that can be used has a certificate; without one nobody can be found by name.
@@ -61,7 +61,7 @@ struct DoctorCommand: Subcommand {
                 await Self.examine(system, hasAccount: hasAccount, wait: wait, diagnosis, configuration)
             }
             guard let others else { throw CancellationError() }
-            for finding in others { try FindingOutput.tell(finding, output) }
+            for finding in others { try FindingOutput.report(finding, output) }
             findings += others
         }
         let summary = DoctorSummaryOutput(findings)

@@ -22,7 +22,7 @@ struct FindingOutput: Encodable {
         self.advice = finding.advice
     }
 
-    static func tell(_ finding: DiagnosisFinding, _ output: Output) throws {
+    static func report(_ finding: DiagnosisFinding, _ output: Output) throws {
         try output.json(FindingOutput(finding))
         let label =
             switch finding.status {

@@ -59,7 +59,7 @@ actor HostReload: Service {
         }
         // A SIGHUP that came before is answered after this: what ends a reload is readiness to the service manager, too.
         self.notifier.send(.ready, await self.supervision.status(port: port))
-        try self.ready.tell(port: port)
+        try self.ready.report(port: port)
         for await _ in self.hangups.cancelOnGracefulShutdown() {
             await self.reload()
         }
@@ -75,7 +75,7 @@ actor HostReload: Service {
         self.logLevel?.value = new.logLevel
         await self.host.update(systemDisplayName: new.displayName)
         await self.host.update(startTimeout: new.startTimeout)
-        self.host.update(isDiscoverable: new.announce)
+        self.host.update(isDiscoverable: new.advertise)
         // Also when nothing was changed: what is installed may have, and with it the schemes that others are told.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
         guard new.port != self.settings.port else { return nil }

@@ -101,7 +101,7 @@ struct HostRunCommand: Subcommand {
         var options = RemoteSystemHost.Options()
         options.port = settings.port
         options.displayName = "Host daemon"
-        options.isDiscoverable = settings.announce
+        options.isDiscoverable = settings.advertise
         options.installedApplications = registry
         options.startTimeout = settings.startTimeout
         options.listeningSocket = socket
@@ -117,7 +117,7 @@ struct HostReady: Sendable {
     let output: Output
 
     /// On standard output, and to a daemon that finds this one in its place.
-    func tell(port: Int) throws {
+    func report(port: Int) throws {
         self.role.note(port: port)
         let identity = try RemoteSystemsAccount(self.configuration).identity()
         try self.output.json(

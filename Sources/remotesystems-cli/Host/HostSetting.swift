@@ -6,7 +6,7 @@ import RemoteSystemsDesktop
 
 /// What can be set for the host daemon: a key of its file, and a variable of its environment.
 enum HostSetting: String, CodingKey, CaseIterable {
-    case port, network, stateDirectory, displayName, announce, startTimeout, logLevel
+    case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
 
     enum Value: Sendable, Hashable {
@@ -23,7 +23,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         switch self {
         case .port: .int
         case .startTimeout, .askTimeout: .double
-        case .announce: .bool
+        case .advertise: .bool
         case .network, .stateDirectory, .displayName, .logLevel: .string
         case .uriPolicy, .askProgram: .strings
         }
@@ -69,7 +69,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .network: "\"all\", \"loopback\", or names of interfaces with commas between them"
         case .stateDirectory: "the absolute path of a directory"
         case .displayName: "a name of 1 to 256 bytes, without control characters, line breaks or invisible characters"
-        case .announce: "true or false"
+        case .advertise: "true or false"
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
         case .uriPolicy:

@@ -13,7 +13,7 @@ struct HostSettings: Sendable, Hashable {
     var network = RemoteSystemsConfiguration.Network.all
     var stateDirectory: String?
     var displayName: String?
-    var announce = true
+    var advertise = true
     var startTimeout = Duration.seconds(10)
     var logLevel = Logger.Level.notice
     /// What is opened for others, where it differs from the standard; `*` for schemes that are not named.
@@ -149,8 +149,8 @@ struct HostSettings: Sendable, Hashable {
             self.stateDirectory = path
         case (.displayName, .string(let name)) where name.isName:
             self.displayName = name
-        case (.announce, .bool(let announce)):
-            self.announce = announce
+        case (.advertise, .bool(let advertise)):
+            self.advertise = advertise
         case (.startTimeout, .double(let seconds)) where (0.1...300).contains(seconds):
             self.startTimeout = .milliseconds(Int64(seconds * 1000))
         case (.logLevel, .string(let level)):
@@ -198,7 +198,7 @@ extension HostSettings {
             switch setting {
             case .network: self.network != other.network
             case .stateDirectory: self.stateDirectory != other.stateDirectory
-            case .port, .displayName, .announce, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
+            case .port, .displayName, .advertise, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
             }
         }
     }

@@ -72,13 +72,13 @@ final class PingRun: Sendable {
             self.statistics.withLock { $0.sent += 1 }
             let response = try await connection.send(message, timeout: self.timeToAnswer)
             let time = ContinuousClock.now - started
-            guard try self.tell(number, response, time) else { return }
+            guard try self.report(number, response, time) else { return }
             if number < self.count, self.interval > .zero { try await Task.sleep(for: self.interval) }
         }
     }
 
     /// - Returns: Whether it is worth going on.
-    private func tell(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {
+    private func report(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {
         if response.status == .success {
             self.statistics.withLock { $0.answered(in: time) }
             try self.output.json(PingReplyOutput(sequence: number, microseconds: time.microseconds))

@@ -25,13 +25,13 @@ struct AppsCommand: Subcommand {
         let system = try await self.named.find(for: "apps", self.common)
         for application in system.applications {
             try output.json(ApplicationOutput(application))
-            try Self.tell(application, output)
+            try Self.report(application, output)
         }
         try output.json(ApplicationsSummaryOutput(applications: system.applications.count))
         return !system.applications.isEmpty
     }
 
-    private static func tell(_ application: RemoteSystemApplication, _ output: Output) throws {
+    private static func report(_ application: RemoteSystemApplication, _ output: Output) throws {
         let state = application.isRunning ? "" : "  (not running)"
         let name = application.displayName == application.id ? "" : "  \(application.displayName)"
         try output.line("\(application.id)\(name)".printable.cut(to: 80 - state.columns) + output.style(.grey, state))
@@ -56,7 +56,7 @@ struct ServiceOutput: Encodable {
     var summary: String?
     var supportsRemote: Bool
     var schema: ValueSet?
-    var answers: ValueSet?
+    var responses: ValueSet?
 
     init(_ service: RemoteSystemApplication.Service) {
         self.name = service.name
@@ -64,7 +64,7 @@ struct ServiceOutput: Encodable {
         self.summary = service.summary
         self.supportsRemote = service.supportsRemote
         self.schema = service.schema?.valueSet
-        self.answers = service.responseSchema?.valueSet
+        self.responses = service.responseSchema?.valueSet
     }
 }
 

@@ -26,12 +26,12 @@ struct ListCommand: Subcommand {
         try await watcher.start()
         let isComplete = try await untilInterrupted {
             // Each program of an announced machine may have the same to say.
-            var told: Set<String> = []
+            var reported: Set<String> = []
             for await event in events {
                 switch event {
                 case .enumerationCompleted: return true
                 case .error(let error):
-                    guard told.insert(error.message).inserted else { continue }
+                    guard reported.insert(error.message).inserted else { continue }
                     try output.json(MarkOutput.error(error))
                     output.note(error.message.printable.wrapped())
                 case .added, .updated, .removed: break
@@ -44,11 +44,11 @@ struct ListCommand: Subcommand {
         let excluded = await watcher.unlisted.excluded.count
         await watcher.stop()
         guard isComplete == true else { throw CancellationError() }
-        try Self.tell(systems, excluded: excluded, reason, output)
+        try Self.report(systems, excluded: excluded, reason, output)
         return !systems.isEmpty
     }
 
-    private static func tell(
+    private static func report(
         _ systems: [RemoteSystem],
         excluded: Int,
         _ reason: DiagnosisFinding?,

@@ -29,13 +29,14 @@ struct WatchCommand: Subcommand {
         let events = watcher.events
         try await watcher.start()
         _ = try await untilInterrupted {
-            for await event in events { try await Self.tell(event, watcher, output) }
+            for await event in events { try await Self.report(event, watcher, output) }
         }
         await watcher.stop()
         return true
     }
 
-    private static func tell(_ event: RemoteSystemEvent, _ watcher: RemoteSystemWatcher, _ output: Output) async throws
+    private static func report(_ event: RemoteSystemEvent, _ watcher: RemoteSystemWatcher, _ output: Output)
+        async throws
     {
         switch event {
         case .added(let system):

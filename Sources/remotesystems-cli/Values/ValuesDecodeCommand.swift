@@ -49,10 +49,10 @@ struct ValuesDecodeCommand: Subcommand {
             try output.line(try value.json(prettyPrinted: self.pretty))
             return true
         } catch let error as ValueSetError {
-            try Failure(error).tell(output)
+            try Failure(error).report(output)
             return false
         } catch let error as ByteFormat.Malformed {
-            try Failure(error).tell(output)
+            try Failure(error).report(output)
             return false
         }
     }

@@ -39,7 +39,7 @@ struct ValuesEncodeCommand: Subcommand {
             try self.schema?.check(value)
             bytes = try value.encoded()
         } catch {
-            try Failure(error).tell(output)
+            try Failure(error).report(output)
             return false
         }
         if self.format == .raw {

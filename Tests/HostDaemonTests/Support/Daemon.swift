@@ -239,15 +239,19 @@ struct Daemon {
     }
 
     /// Calls the test application by the daemon's address.
-    func call(_ package: String?, port: Int) async throws -> (AppServiceConnectionStatus, RemoteSystemError?, Int?) {
-        let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo", packageID: package))
+    func call(_ targetApplication: String?, port: Int) async throws -> (
+        AppServiceConnectionStatus, RemoteSystemError?, Int?
+    ) {
+        let connection = AppServiceConnection(
+            to: AppServiceDescription(name: "test.echo", applicationID: targetApplication)
+        )
         let status = try await connection.open(
             RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: self.configuration())
         )
         guard status == .success else { return (status, connection.openError, nil) }
-        let answer = try await connection.send(["a": 1]).get()
+        let response = try await connection.send(["a": 1]).get()
         await connection.close()
-        return (status, nil, answer["pid"]?.int)
+        return (status, nil, response["pid"]?.int)
     }
 }
 

@@ -55,7 +55,7 @@ import Testing
         #expect(back.isAuthority)
     }
 
-    @Test func `a shared account is left only when told so`() throws {
+    @Test func `a shared account is left only when reported so`() throws {
         _ = try self.store.identity(now: noon)
         try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
         let before = try self.temporary.snapshot()
@@ -66,7 +66,7 @@ import Testing
         #expect(try self.store.adopt(joined, evenIfShared: true, now: noon).setAside != nil)
     }
 
-    @Test func `a joined account is left only when told so`() throws {
+    @Test func `a joined account is left only when reported so`() throws {
         let first = try self.joined()
         let second = try self.joined()
         _ = try self.store.adopt(first, now: noon)

@@ -192,7 +192,7 @@ import Testing
         #expect(error?.code == .wrongAccount)
     }
 
-    @Test func `an inviter whose certificate is out of date is told apart from a wrong one`() throws {
+    @Test func `an inviter whose certificate is out of date is reported apart from a wrong one`() throws {
         var connection = try Connection(self)
         let challenge = try connection.challenge(OpenInvitation(self.invitation))
         let later = noon.addingTimeInterval(100 * day)

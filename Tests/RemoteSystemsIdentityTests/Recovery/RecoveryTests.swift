@@ -87,10 +87,10 @@ import Testing
         let identity = try self.export()
         let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
         try self.store.recordJoined(system)
-        let expulsions = try self.store.expel(system, now: noon)
+        let revocations = try self.store.revoke(system, now: noon)
         #expect(try self.importing(into: self.store).identity.systemID == identity.systemID)
         #expect(try self.store.joinedSystems() == [system])
-        #expect(try self.store.expulsions() == expulsions)
+        #expect(try self.store.revocations() == revocations)
     }
 
     @Test func `a damaged account is replaced by recovery and kept aside`() throws {
@@ -163,7 +163,7 @@ import Testing
         )
     }
 
-    @Test func `a wrong passphrase is told apart from a damaged file`() throws {
+    @Test func `a wrong passphrase is reported apart from a damaged file`() throws {
         _ = try self.export()
         let fresh = try TemporaryDirectory()
         let wrong = Array("correct horse battery stable".utf8)

@@ -77,15 +77,15 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.authority() } == .notAuthority)
     }
 
-    @Test func `a system that joined asks the authority, checks the answer and installs it`() throws {
+    @Test func `a system that joined asks the authority, checks the response and installs it`() throws {
         let authority = try AccountAuthority(creatingAt: noon)
         let identity = try self.joined(authority)
         let later = noon.addingTimeInterval(65 * day)
         let request = try identity.makeRenewalRequest()
-        let answer = try authority.renew(request, for: self.peer(identity), now: later)
-        let renewed = try self.store.install(renewedCertificate: answer, now: later)
+        let response = try authority.renew(request, for: self.peer(identity), now: later)
+        let renewed = try self.store.install(renewedCertificate: response, now: later)
         #expect(renewed.certificateValidity.upperBound == later.addingTimeInterval(90 * day))
-        #expect(try self.store.identity(now: later).certificate == answer)
+        #expect(try self.store.identity(now: later).certificate == response)
     }
 
     @Test func `the authority renews nobody in another's name`() throws {

@@ -64,7 +64,7 @@ import X509
 
     // MARK: Time
 
-    @Test func `a certificate is refused from the second it ends, and the error tells both times`() throws {
+    @Test func `a certificate is refused from the second it ends, and the error reports both times`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let end = noon.addingTimeInterval(90 * day)
         #expect(self.code(der, now: end.addingTimeInterval(-1)) == nil)
@@ -126,7 +126,7 @@ import X509
         #expect(self.code(der) == .identityMismatch)
     }
 
-    @Test func `a system that was expelled is refused, and only that one`() throws {
+    @Test func `a system that was revoked is refused, and only that one`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         var policy = self.policy
         policy.revoked = [SystemID(of: P256.Signing.PrivateKey().publicKey)]
@@ -201,7 +201,7 @@ import X509
         #expect(self.anonymousCode(joining) == .notOurAccount)
     }
 
-    @Test func `a system that was expelled does not come back as a stranger`() throws {
+    @Test func `a system that was revoked does not come back as a stranger`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         var policy = self.policy
         policy.revoked = [SystemID(of: self.key)]

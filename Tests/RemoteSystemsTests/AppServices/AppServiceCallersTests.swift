@@ -62,16 +62,16 @@ import Testing
             options: .init(callers: .applications(["test.friend"])),
             provider: Provider { seen.withLock { $0 += 1 } }
         )
-        try await Household.with { household in
-            try await household.withHost([service]) { host in
-                let (refused, status) = try await Loopback.connect(household, host)
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([service]) { host in
+                let (refused, status) = try await Loopback.connect(loopbackSystem, host)
                 #expect(status == .remoteSystemNotSupportedByApp)
                 #expect(refused.openError?.message.contains("test.caller") == true)
                 #expect(seen.withLock { $0 } == 0)
                 let (friend, welcome) = try await Loopback.connect(
-                    household,
+                    loopbackSystem,
                     host,
-                    configuration: household.configuration("test.friend")
+                    configuration: loopbackSystem.configuration("test.friend")
                 )
                 #expect(welcome == .success)
                 // A host tells the service of a connection just after it has said yes to it.
@@ -82,37 +82,37 @@ import Testing
         }
     }
 
-    @Test func `version, summary, schemas and whether other systems may call are told to watchers`() async throws {
+    @Test func `version, summary, schemas and whether other systems may call are reported to watchers`() async throws {
         let schema = AllowedValueSchema(fields: [.required("Volume", .number)])
         let service = AppService(
             "test.volume",
             schema: schema,
             options: .init(version: "2.1", summary: "Sets the volume.", supportsRemote: false)
         ) { $0.message }
-        try await Household.with { household in
-            let watcher = household.watcher()
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            try await household.withHost([service]) { _ in
-                let told = try await recorder.added().application("test.host")?.services.first
-                #expect(told?.name == "test.volume")
-                #expect(told?.version == "2.1")
-                #expect(told?.summary == "Sets the volume.")
-                #expect(told?.schema == schema)
-                #expect(told?.responseSchema == .appService)
-                #expect(told?.supportsRemote == false)
+            try await loopbackSystem.withHost([service]) { _ in
+                let reported = try await recorder.added().application("test.host")?.services.first
+                #expect(reported?.name == "test.volume")
+                #expect(reported?.version == "2.1")
+                #expect(reported?.summary == "Sets the volume.")
+                #expect(reported?.schema == schema)
+                #expect(reported?.responseSchema == .appService)
+                #expect(reported?.supportsRemote == false)
             }
             await watcher.stop()
         }
     }
 
     @Test func `a service that says too much of itself is refused where somebody can see it`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             for options in [
                 AppService.Options(version: ""), AppService.Options(summary: String(repeating: "x", count: 1025)),
             ] {
                 let host = RemoteSystemHost(
-                    household.configuration("test.host"),
+                    loopbackSystem.configuration("test.host"),
                     services: [AppService("test.echo", options: options) { $0.message }]
                 )
                 let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
@@ -126,14 +126,14 @@ import Testing
         let schema = AllowedValueSchema(fields: names.map { .optional($0, .integer) })
         let service = AppService("test.large", schema: schema) { $0.message }
         #expect(try schema.valueSet.encoded().count > 8192)
-        try await Household.with { household in
-            let watcher = household.watcher()
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            try await household.withHost([service]) { host in
+            try await loopbackSystem.withHost([service]) { host in
                 // By address nothing is known of the schema: the host checks.
                 let description = AppServiceDescription(name: "test.large")
-                let (connection, status) = try await Loopback.connect(household, host, description)
+                let (connection, status) = try await Loopback.connect(loopbackSystem, host, description)
                 #expect(status == .success)
                 let refused = try await connection.send(["other": 1])
                 #expect(refused.status == .failure)

@@ -9,7 +9,7 @@ import Testing
 
 /// How connections end, and hosts with them, over loopback, with TLS and all.
 @Suite struct ConnectionClosingTests {
-    @Test func `closing is told on both sides as completed, and nothing is sent afterwards`() async throws {
+    @Test func `closing is reported on both sides as completed, and nothing is sent afterwards`() async throws {
         let closed = Mutex<AppServiceClosedStatus?>(nil)
         struct Provider: AppServiceProvider {
             let onClose: @Sendable (AppServiceClosedStatus) -> Void
@@ -25,21 +25,21 @@ import Testing
             #expect(try await connection.waitUntilClosed() == .completed)
             let late = try await connection.send([:])
             #expect(late.status == .connectionClosed)
-            #expect(late.error?.outcome == .notCarriedOut)
+            #expect(late.error?.outcome == .notExecuted)
             try await until { closed.withLock { $0 } == .completed }
         }
     }
 
-    @Test func `a listener that is cancelled is not told, others are (R-43)`() async throws {
-        let told = Mutex<[String]>([])
+    @Test func `a listener that is cancelled is not reported, others are (R-43)`() async throws {
+        let reported = Mutex<[String]>([])
         try await Loopback.talk(Loopback.echo) { connection in
-            let first = connection.onClosed { _ in told.withLock { $0.append("first") } }
-            connection.onClosed { _ in told.withLock { $0.append("second") } }
+            let first = connection.onClosed { _ in reported.withLock { $0.append("first") } }
+            connection.onClosed { _ in reported.withLock { $0.append("second") } }
             first.cancel()
             await connection.close()
             _ = try await connection.waitUntilClosed()
-            connection.onClosed { _ in told.withLock { $0.append("late") } }
-            #expect(told.withLock { $0 } == ["second", "late"])
+            connection.onClosed { _ in reported.withLock { $0.append("late") } }
+            #expect(reported.withLock { $0 } == ["second", "late"])
         }
     }
 
@@ -48,17 +48,17 @@ import Testing
             let waiting = Task { try await connection.waitUntilClosed() }
             waiting.cancel()
             await #expect(throws: CancellationError.self) { _ = try await waiting.value }
-            let answer = try await connection.send([:])
-            #expect(answer.status == .success)
+            let response = try await connection.send([:])
+            #expect(response.status == .success)
         }
     }
 
     @Test func `giving a connection up has happened when it returns`() async throws {
-        let told = Mutex<AppServiceClosedStatus?>(nil)
+        let reported = Mutex<AppServiceClosedStatus?>(nil)
         try await Loopback.talk(Loopback.echo) { connection in
-            connection.onClosed { status in told.withLock { $0 = status } }
+            connection.onClosed { status in reported.withLock { $0 = status } }
             await connection.cancel()
-            #expect(told.withLock { $0 } == .cancelled)
+            #expect(reported.withLock { $0 } == .cancelled)
             #expect(connection.info == nil)
         }
     }
@@ -91,14 +91,14 @@ import Testing
         _ body: (ServiceGroup, Task<Void, any Error>, AppServiceConnection, Task<AppServiceResponse, any Error>)
             async throws -> Void
     ) async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let started = Mutex(false)
             let slow = AppService("test.echo") { request in
                 started.withLock { $0 = true }
                 try await Task.sleep(for: duration)
                 return request.message
             }
-            var configuration = household.configuration("test.host")
+            var configuration = loopbackSystem.configuration("test.host")
             configuration.drainTimeout = .seconds(60)
             let host = RemoteSystemHost(configuration, services: [slow])
             let group = ServiceGroup(
@@ -106,7 +106,7 @@ import Testing
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             let running = Task { try await group.run() }
-            let (connection, _) = try await Loopback.connect(household, host)
+            let (connection, _) = try await Loopback.connect(loopbackSystem, host)
             let sending = Task { try await connection.send(["n": 1]) }
             try await until { started.withLock { $0 } }
             try await body(group, running, connection, sending)

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that the caller's schema forbids is not handed on`() async throws {
+    @Test func `an response that the caller's schema forbids is not handed on`() async throws {
         let free = AppService("test.free", schema: .full, responseSchema: .full) { _ in ["data": .data(Data([1]))] }
         try await Loopback.talk(free) { connection in
             let response = try await connection.send([:])
@@ -71,18 +71,18 @@ import Testing
             throw AppServiceFailure("The tape is full.", canRetry: true)
         }
         try await Loopback.talk(failing) { connection in
-            let told = try await connection.send([:])
-            #expect(told.status == .failure)
-            #expect(told.error?.message == "The tape is full.")
-            #expect(told.error?.canRetry == true)
-            #expect(told.error?.outcome == .failed)
-            let untold = try await connection.send(["secret": true])
-            #expect(untold.status == .failure)
-            #expect(untold.error.map { "\($0) \($0.debugDescription)" }?.contains("hunter2") == false)
+            let reported = try await connection.send([:])
+            #expect(reported.status == .failure)
+            #expect(reported.error?.message == "The tape is full.")
+            #expect(reported.error?.canRetry == true)
+            #expect(reported.error?.outcome == .failed)
+            let unreported = try await connection.send(["secret": true])
+            #expect(unreported.status == .failure)
+            #expect(unreported.error.map { "\($0) \($0.debugDescription)" }?.contains("hunter2") == false)
         }
     }
 
-    @Test func `a message over the limit is not sent, an answer over it is told: status 5`() async throws {
+    @Test func `a message over the limit is not sent, an response over it is reported: status 5`() async throws {
         let growing = AppService("test.growing", schema: .full, responseSchema: .full) { request in
             ["data": .data(Data(count: request.message["size"]?.int ?? 0))]
         }
@@ -90,16 +90,17 @@ import Testing
             let large = try await connection.send(["data": .data(Data(count: 1 << 20))])
             #expect(large.status == .messageTooLarge)
             #expect(large.error?.side == .local)
-            #expect(large.error?.outcome == .notCarriedOut)
-            let answer = try await connection.send(["size": .integer(1 << 20)])
-            #expect(answer.status == .messageTooLarge)
-            #expect(answer.error?.side == .remote)
+            #expect(large.error?.outcome == .notExecuted)
+            let response = try await connection.send(["size": .integer(1 << 20)])
+            #expect(response.status == .messageTooLarge)
+            #expect(response.error?.side == .remote)
             let value7 = try await connection.send(["size": 1000]).status
             #expect(value7 == .success)
         }
     }
 
-    @Test func `no answer by the deadline has status 3, outcome unknown, and the handler is cancelled`() async throws {
+    @Test func `no response by the deadline has status 3, outcome unknown, and the handler is cancelled`() async throws
+    {
         let wasCancelled = Mutex(false)
         let slow = AppService("test.slow") { _ in
             do {
@@ -173,15 +174,15 @@ import Testing
             var numbers = [1, 2, 3]
         }
         try await Loopback.talk(Loopback.echo) { connection in
-            let answer: Ping = try await connection.send(Ping())
-            #expect(answer == Ping())
+            let response: Ping = try await connection.send(Ping())
+            #expect(response == Ping())
         }
     }
 
     @Test func `the service can ask its caller, on the same connection (X-36)`() async throws {
         let asking = AppService("test.asking") { request in
-            let answer = try await request.connection.send(["question": "name?"]).get()
-            return ["greeting": .string("Hello, \(answer["name"]?.string ?? "?")")]
+            let response = try await request.connection.send(["question": "name?"]).get()
+            return ["greeting": .string("Hello, \(response["name"]?.string ?? "?")")]
         }
         try await Loopback.talk(asking) { question in
             #expect(question.message["question"] == "name?")
@@ -192,13 +193,13 @@ import Testing
         }
     }
 
-    @Test func `a service that must know whether its result has arrived sends it as a request, and is told (X-36)`()
+    @Test func `a service that must know whether its result has arrived sends it as a request, and is reported (X-36)`()
         async throws
     {
-        let told = Mutex<AppServiceResponseStatus?>(nil)
+        let reported = Mutex<AppServiceResponseStatus?>(nil)
         let working = AppService("test.working") { request in
             let delivery = try await request.connection.send(["result": 42])
-            told.withLock { $0 = delivery.status }
+            reported.withLock { $0 = delivery.status }
             return [:]
         }
         let received = Mutex<Value?>(nil)
@@ -208,26 +209,26 @@ import Testing
         } _: { connection in
             _ = try await connection.send([:]).get()
             #expect(received.withLock { $0 } == 42)
-            #expect(told.withLock { $0 } == .success)
+            #expect(reported.withLock { $0 } == .success)
         }
         // A caller that takes nothing has not got it, and the service knows.
         try await Loopback.talk(working) { connection in
             _ = try await connection.send([:]).get()
-            #expect(told.withLock { $0 } == .failure)
+            #expect(reported.withLock { $0 } == .failure)
         }
     }
 
     @Test func `the caller's verified identity reaches the handler`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let seen = Mutex<AppServiceCaller?>(nil)
             let asking = AppService("test.echo") { request in
                 seen.withLock { $0 = request.caller }
                 return [:]
             }
-            try await household.withHost([asking]) { host in
-                let (connection, _) = try await Loopback.connect(household, host)
+            try await loopbackSystem.withHost([asking]) { host in
+                let (connection, _) = try await Loopback.connect(loopbackSystem, host)
                 _ = try await connection.send([:])
-                let identity = try AccountStore(directory: household.directory).identity()
+                let identity = try AccountStore(directory: loopbackSystem.directory).identity()
                 let caller = try #require(seen.withLock { $0 })
                 #expect(caller.systemID == identity.systemID)
                 #expect(caller.accountID == identity.accountID)

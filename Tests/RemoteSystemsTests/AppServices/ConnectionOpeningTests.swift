@@ -7,10 +7,10 @@ import Testing
 /// Opening a connection to an app service, over loopback, with TLS and all.
 @Suite struct ConnectionOpeningTests {
     @Test func `a service that the application does not offer has status 3`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Loopback.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Loopback.echo]) { host in
                 let (connection, status) = try await Loopback.connect(
-                    household,
+                    loopbackSystem,
                     host,
                     AppServiceDescription(name: "nobody")
                 )
@@ -23,22 +23,22 @@ import Testing
     }
 
     @Test func `an application that is not there has status 1 (R-29, R-30)`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Loopback.echo]) { host in
-                let description = AppServiceDescription(name: "test.echo", packageID: "test.other")
-                let (_, status) = try await Loopback.connect(household, host, description)
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Loopback.echo]) { host in
+                let description = AppServiceDescription(name: "test.echo", applicationID: "test.other")
+                let (_, status) = try await Loopback.connect(loopbackSystem, host, description)
                 #expect(status == .appNotInstalled)
             }
         }
     }
 
     @Test func `an address where nobody listens has status 5, and says that retrying may help`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
             let nowhere = RemoteSystemConnectionRequest(
                 host: "127.0.0.1",
                 port: 1,
-                configuration: household.configuration("test.caller")
+                configuration: loopbackSystem.configuration("test.caller")
             )
             let status = try await connection.open(nowhere)
             #expect(status == .remoteSystemUnavailable)
@@ -46,18 +46,18 @@ import Testing
             #expect(error.code == .unreachable)
             #expect(error.side == .network)
             #expect(error.canRetry)
-            #expect(error.outcome == .notCarriedOut)
+            #expect(error.outcome == .notExecuted)
         }
     }
 
     @Test func `a connection that could not be opened can be opened later`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
-            let configuration = household.configuration("test.caller")
+            let configuration = loopbackSystem.configuration("test.caller")
             let nowhere = RemoteSystemConnectionRequest(host: "127.0.0.1", port: 1, configuration: configuration)
             let status = try await connection.open(nowhere)
             #expect(status == .remoteSystemUnavailable)
-            try await household.withHost([Loopback.echo]) { host in
+            try await loopbackSystem.withHost([Loopback.echo]) { host in
                 let there = RemoteSystemConnectionRequest(
                     host: "127.0.0.1",
                     port: try await host.port,
@@ -70,12 +70,12 @@ import Testing
         }
     }
 
-    @Test func `a system of another account is not let in, and is told so: status 7`() async throws {
-        try await Household.with { household in
-            try await Household.with { strangers in
-                try await household.withHost([Loopback.echo]) { host in
+    @Test func `a system of another account is not let in, and is reported so: status 7`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await LoopbackSystem.with { strangers in
+                try await loopbackSystem.withHost([Loopback.echo]) { host in
                     let (connection, status) = try await Loopback.connect(
-                        household,
+                        loopbackSystem,
                         host,
                         configuration: strangers.configuration("test.stranger")
                     )
@@ -87,10 +87,10 @@ import Testing
     }
 
     @Test func `another system than the one that was meant is not talked to`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Loopback.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Loopback.echo]) { host in
                 let other = try #require(SystemID(bytes: [UInt8](repeating: 7, count: 32)))
-                let (connection, status) = try await Loopback.connect(household, host, systemID: other)
+                let (connection, status) = try await Loopback.connect(loopbackSystem, host, systemID: other)
                 #expect(status == .notAuthorized)
                 #expect(connection.openError?.message.contains("Another system") == true)
             }

@@ -29,20 +29,20 @@ import Testing
 
     @Test func `a request with a key is carried out once, over another connection too`() async throws {
         let count = Mutexed(0)
-        try await Household.with { household in
-            try await household.withHost([Self.counting(count)]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.counting(count)]) { host in
                 let key = IdempotencyKey()
                 let description = AppServiceDescription(name: "test.counting")
-                var answers: [ValueSet] = []
+                var responses: [ValueSet] = []
                 for _ in 0..<2 {
-                    let (connection, _) = try await Loopback.connect(household, host, description)
+                    let (connection, _) = try await Loopback.connect(loopbackSystem, host, description)
                     for _ in 0..<2 {
-                        answers.append(try await connection.send(["do": "it"], idempotencyKey: key).get())
+                        responses.append(try await connection.send(["do": "it"], idempotencyKey: key).get())
                     }
                     await connection.close()
                 }
-                #expect(answers == Array(repeating: ["n": 1, "hasKey": true], count: 4))
-                let (connection, _) = try await Loopback.connect(household, host, description)
+                #expect(responses == Array(repeating: ["n": 1, "hasKey": true], count: 4))
+                let (connection, _) = try await Loopback.connect(loopbackSystem, host, description)
                 let other = try await connection.send(["do": "it"], idempotencyKey: IdempotencyKey("2")).get()
                 #expect(other["n"] == 2)
                 let plain = try await connection.send(["do": "it"]).get()
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `one that comes while the first is under way waits for its answer`() async throws {
+    @Test func `one that comes while the first is under way waits for its response`() async throws {
         let count = Mutexed(0)
         let isOpen = Mutexed(false)
         let service = Self.counting(count) {
@@ -64,33 +64,33 @@ import Testing
             let second = Task.immediate { try await connection.send([:], idempotencyKey: key).get() }
             try await until { count.withLock { $0 } == 1 }
             isOpen.withLock { $0 = true }
-            let answers = [try await first.value, try await second.value]
-            #expect(answers == [["n": 1, "hasKey": true], ["n": 1, "hasKey": true]])
+            let responses = [try await first.value, try await second.value]
+            #expect(responses == [["n": 1, "hasKey": true], ["n": 1, "hasKey": true]])
             #expect(count.withLock { $0 } == 1)
         }
     }
 
-    @Test func `a caller that lost its connection comes back for the answer`() async throws {
+    @Test func `a caller that lost its connection comes back for the response`() async throws {
         let count = Mutexed(0)
         let isOpen = Mutexed(false)
         let service = Self.counting(count) {
             while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
         }
-        try await Household.with { household in
-            try await household.withHost([service]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([service]) { host in
                 let key = IdempotencyKey()
                 let description = AppServiceDescription(name: "test.counting")
-                let (lost, _) = try await Loopback.connect(household, host, description)
+                let (lost, _) = try await Loopback.connect(loopbackSystem, host, description)
                 let sending = Task { try await lost.send([:], idempotencyKey: key) }
                 try await until { count.withLock { $0 } == 1 }
                 await lost.cancel()
                 let unknown = try await sending.value
                 #expect(unknown.error?.outcome == .unknown)
-                let (connection, _) = try await Loopback.connect(household, host, description)
+                let (connection, _) = try await Loopback.connect(loopbackSystem, host, description)
                 let again = Task { try await connection.send([:], idempotencyKey: key).get() }
                 isOpen.withLock { $0 = true }
-                let answer = try await again.value
-                #expect(answer["n"] == 1)
+                let response = try await again.value
+                #expect(response["n"] == 1)
                 #expect(count.withLock { $0 } == 1)
                 await connection.close()
             }

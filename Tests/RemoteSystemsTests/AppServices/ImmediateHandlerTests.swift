@@ -18,8 +18,8 @@ import Testing
         }
         for (service, isInTask) in [(immediate, false), (awaiting, true)] {
             try await Loopback.talk(service) { connection in
-                let answer = try await connection.send([:]).get()
-                #expect(answer["InTask"] == .bool(isInTask))
+                let response = try await connection.send([:]).get()
+                #expect(response["InTask"] == .bool(isInTask))
             }
         }
     }
@@ -37,8 +37,8 @@ import Testing
         try await Loopback.talk(service) { connection in
             connection.onClosed { _ in note(false) }
             for _ in 0..<20 {
-                let answer = try await connection.send([:]).get()
-                #expect(answer["InTask"] == true)
+                let response = try await connection.send([:]).get()
+                #expect(response["InTask"] == true)
             }
         }
         let (handlers, loops) = threads.withLock { ($0[true] ?? [], $0[false] ?? []) }
@@ -46,7 +46,8 @@ import Testing
         #expect(handlers.isDisjoint(with: loops))
     }
 
-    @Test func `what it throws, and what no schema allows, becomes the same answer as with any handler`() async throws {
+    @Test func `what it throws, and what no schema allows, becomes the same response as with any handler`() async throws
+    {
         struct Oops: Error {}
         @Sendable func outcome(_ request: AppServiceRequest) throws -> ValueSet {
             switch request.message["Do"]?.string {
@@ -66,20 +67,20 @@ import Testing
                 return try outcome($0)
             },
         ]
-        var answers: [[String]] = [[], []]
+        var responses: [[String]] = [[], []]
         for (index, service) in services.enumerated() {
             try await Loopback.talk(service, schema: .full) { connection in
                 for what in ["fail", "cancel", "break", "babble", "it"] {
                     let response = try await connection.send(["Do": .string(what)])
-                    answers[index].append(
+                    responses[index].append(
                         "\(what): \(response.status) \(response.error?.message ?? "") \(response.message)"
                     )
                 }
             }
         }
-        #expect(answers[0] == answers[1])
-        #expect(answers[0].first?.hasPrefix("fail: resourceLimitsExceeded Not now.") == true, "\(answers[0])")
-        #expect(answers[0].last?.hasPrefix("it: success") == true, "\(answers[0])")
+        #expect(responses[0] == responses[1])
+        #expect(responses[0].first?.hasPrefix("fail: resourceLimitsExceeded Not now.") == true, "\(responses[0])")
+        #expect(responses[0].last?.hasPrefix("it: success") == true, "\(responses[0])")
     }
 
     @Test func `with a key it is carried out once`() async throws {
@@ -98,8 +99,8 @@ import Testing
         try await Loopback.talk(service) { connection in
             let key = IdempotencyKey()
             for _ in 0..<3 {
-                let answer = try await connection.send([:], idempotencyKey: key).get()
-                #expect(answer["n"] == 1)
+                let response = try await connection.send([:], idempotencyKey: key).get()
+                #expect(response["n"] == 1)
             }
             let other = try await connection.send([:]).get()
             #expect(other["n"] == 2)

@@ -56,20 +56,22 @@ import ValueSets
             switch self {
             case .there: try await Self.host { try await body(description, $1) }
             case .otherApplication:
-                try await Self.host { try await body(AppServiceDescription(name: "x", packageID: "test.other"), $1) }
+                try await Self.host {
+                    try await body(AppServiceDescription(name: "x", applicationID: "test.other"), $1)
+                }
             case .otherService: try await Self.host { try await body(AppServiceDescription(name: "test.other"), $1) }
             case .localOnly: try await Self.fromElsewhere(body)
             case .shuttingDown: try await Self.duringShutdown(body)
             case .nobody:
-                try await Household.with { household in
-                    let configuration = household.configuration("test.caller")
+                try await LoopbackSystem.with { loopbackSystem in
+                    let configuration = loopbackSystem.configuration("test.caller")
                     try await body(
                         description,
                         RemoteSystemConnectionRequest(host: "127.0.0.1", port: 1, configuration: configuration)
                     )
                 }
             case .strangers:
-                try await Household.with { strangers in
+                try await LoopbackSystem.with { strangers in
                     try await Self.host(from: strangers.configuration("test.stranger")) {
                         try await body(description, $1)
                     }
@@ -86,12 +88,12 @@ import ValueSets
             from caller: RemoteSystemsConfiguration? = nil,
             _ body: (RemoteSystemHost, RemoteSystemConnectionRequest) async throws -> Void
         ) async throws {
-            try await Household.with { household in
-                try await household.withHost([echo]) { host in
+            try await LoopbackSystem.with { loopbackSystem in
+                try await loopbackSystem.withHost([echo]) { host in
                     let request = RemoteSystemConnectionRequest(
                         host: "127.0.0.1",
                         port: try await host.port,
-                        configuration: caller ?? household.configuration("test.caller")
+                        configuration: caller ?? loopbackSystem.configuration("test.caller")
                     )
                     try await body(host, request)
                 }
@@ -121,7 +123,7 @@ import ValueSets
         private static func duringShutdown(
             _ body: (AppServiceDescription, RemoteSystemConnectionRequest) async throws -> Void
         ) async throws {
-            try await Household.with { household in
+            try await LoopbackSystem.with { loopbackSystem in
                 let isStarted = Mutex(false)
                 let isOver = Mutex(false)
                 let slow = AppService("test.service") { request in
@@ -130,7 +132,9 @@ import ValueSets
                     return request.message
                 }
                 // Neither side may be done with waiting for the request before it was asked.
-                var (hosting, calling) = (household.configuration("test.host"), household.configuration("test.caller"))
+                var (hosting, calling) = (
+                    loopbackSystem.configuration("test.host"), loopbackSystem.configuration("test.caller")
+                )
                 hosting.drainTimeout = .seconds(60)
                 calling.drainTimeout = .seconds(60)
                 let host = RemoteSystemHost(hosting, services: [slow])
@@ -139,14 +143,19 @@ import ValueSets
                     logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
                 )
                 let running = Task { try await group.run() }
-                let (connection, _) = try await Loopback.connect(household, host, description, configuration: calling)
+                let (connection, _) = try await Loopback.connect(
+                    loopbackSystem,
+                    host,
+                    description,
+                    configuration: calling
+                )
                 let sending = Task { try await connection.send([:]) }
                 try await until { isStarted.withLock { $0 } }
                 await group.triggerGracefulShutdown()
                 let request = RemoteSystemConnectionRequest(
                     host: "127.0.0.1",
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
                 // From when it takes nobody any more it is shutting down.
                 for _ in 0..<500 {
@@ -175,7 +184,7 @@ import ValueSets
                 await connection.close()
             } else {
                 #expect(connection.openError?.message.isEmpty == false)
-                #expect(connection.openError?.outcome == .notCarriedOut)
+                #expect(connection.openError?.outcome == .notExecuted)
             }
         }
     }
@@ -195,7 +204,7 @@ import ValueSets
 
     /// What can become of a request.
     enum Fate: String, CaseIterable, CustomTestStringConvertible {
-        case answered, failed, overLimit, noRoom, late, systemBehind, tooLarge, closed
+        case answered, failed, overLimit, noCapacity, late, systemBehind, tooLarge, closed
 
         var testDescription: String { self.rawValue }
 
@@ -203,7 +212,7 @@ import ValueSets
             switch self {
             case .answered: .success
             case .failed: .failure
-            case .overLimit, .noRoom: .resourceLimitsExceeded
+            case .overLimit, .noCapacity: .resourceLimitsExceeded
             case .late: .unknown
             case .systemBehind: .remoteSystemUnavailable
             case .tooLarge: .messageTooLarge
@@ -215,7 +224,7 @@ import ValueSets
             switch self {
             case .answered: nil
             case .failed, .overLimit, .systemBehind: .failed
-            case .noRoom, .tooLarge, .closed: .notCarriedOut
+            case .noCapacity, .tooLarge, .closed: .notExecuted
             case .late: .unknown
             }
         }
@@ -229,7 +238,7 @@ import ValueSets
             case .late: .unknown
             case .systemBehind: .remoteSystemUnavailable
             case .tooLarge: .messageTooLarge
-            case .noRoom, .closed: nil
+            case .noCapacity, .closed: nil
             }
         }
 
@@ -237,7 +246,7 @@ import ValueSets
             ["do": .string(self.rawValue), "data": .data(Data(count: self == .tooLarge ? 1 << 20 : 0))]
         }
 
-        var timeout: Duration? { self == .late || self == .noRoom ? .milliseconds(100) : nil }
+        var timeout: Duration? { self == .late || self == .noCapacity ? .milliseconds(100) : nil }
 
         static let service = AppService("test.service", schema: .full, responseSchema: .full) { request in
             switch request.message["do"]?.string.flatMap({ Fate(rawValue: $0) }) {
@@ -245,7 +254,7 @@ import ValueSets
             case .overLimit: throw AppServiceFailure("Full.", canRetry: true, status: .resourceLimitsExceeded)
             case .systemBehind:
                 throw AppServiceFailure("The printer is off.", canRetry: true, status: .remoteSystemUnavailable)
-            case .late, .noRoom: try await Task.sleep(for: .seconds(60))
+            case .late, .noCapacity: try await Task.sleep(for: .seconds(60))
             default: break
             }
             return [:]
@@ -254,14 +263,14 @@ import ValueSets
 
     @Test(arguments: Fate.allCases)
     func `each status of a request is what a caller gets then (X-22)`(fate: Fate) async throws {
-        try await Household.with { household in
-            var configuration = household.configuration("test.host")
-            if fate == .noRoom { configuration.requestWindow = 1 }
+        try await LoopbackSystem.with { loopbackSystem in
+            var configuration = loopbackSystem.configuration("test.host")
+            if fate == .noCapacity { configuration.requestWindow = 1 }
             let host = RemoteSystemHost(configuration, services: [Fate.service])
             let running = Task { try await host.run() }
             let service = AppServiceDescription(name: "test.service", schema: .full)
-            let (connection, _) = try await Loopback.connect(household, host, service)
-            let first = Task.immediate { fate == .noRoom ? try? await connection.send(fate.message) : nil }
+            let (connection, _) = try await Loopback.connect(loopbackSystem, host, service)
+            let first = Task.immediate { fate == .noCapacity ? try? await connection.send(fate.message) : nil }
             if fate == .closed { await connection.close() }
             let response = try await connection.send(fate.message, timeout: fate.timeout)
             #expect(response.status == fate.status)
@@ -335,7 +344,7 @@ import ValueSets
     // MARK: Without a connection
 
     @Test(arguments: Place.allCases)
-    func `a message without a connection tells where it could not go (X-24)`(place: Place) async throws {
+    func `a message without a connection reports where it could not go (X-24)`(place: Place) async throws {
         try await place.with { service, request in
             let response = try await AppServiceConnection.sendStateless(["n": 1], to: service, request: request)
             #expect(response.status == place.stateless)
@@ -345,13 +354,13 @@ import ValueSets
     }
 
     @Test(arguments: Fate.allCases.filter { $0.stateless != nil })
-    func `a message without a connection tells what became of it (X-24)`(fate: Fate) async throws {
-        try await Household.with { household in
-            try await household.withHost([Fate.service]) { host in
+    func `a message without a connection reports what became of it (X-24)`(fate: Fate) async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Fate.service]) { host in
                 let request = RemoteSystemConnectionRequest(
                     host: "127.0.0.1",
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
                 let service = AppServiceDescription(name: "test.service", schema: .full)
                 // Opening counts, too, and takes its time in debug builds.
@@ -382,18 +391,18 @@ import ValueSets
 /// A host that does as it is told, on the real wire.
 enum Peer {
     /// Answers nothing for long, takes two requests at once though it says eight, and cuts the connection when asked to.
-    static var slow: AcceptedConnection {
+    static var slow: EstablishedConnection {
         var limits = ConnectionLimits()
         limits.window = 2
-        var told = limits.peerLimits
-        told.window = 8
-        return AcceptedConnection(
-            acceptance: Acceptance(application: "test.peer", limits: told, schema: nil),
+        var reported = limits.peerLimits
+        reported.window = 8
+        return EstablishedConnection(
+            acceptance: Acceptance(application: "test.peer", limits: reported, schema: nil),
             limits: limits,
             handler: { request, connection in
                 if request.message["cut"] != nil { connection.channel.close(promise: nil) }
                 try? await Task.sleep(for: .seconds(60))
-                return Reply()
+                return Response()
             },
             opened: { _ in }
         )
@@ -403,9 +412,9 @@ enum Peer {
         _ admission: Admission,
         _ body: (RemoteSystemConnectionRequest) async throws -> Void
     ) async throws {
-        try await Household.with { household in
-            let configuration = household.configuration("test.caller")
-            let local = LocalSystem(configuration)
+        try await LoopbackSystem.with { loopbackSystem in
+            let configuration = loopbackSystem.configuration("test.caller")
+            let local = AccountContext(configuration)
             let listener = try await Listener.start(
                 host: "127.0.0.1",
                 port: 0,

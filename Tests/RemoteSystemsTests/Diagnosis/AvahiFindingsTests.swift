@@ -15,13 +15,13 @@ import Testing
         _ text: String,
         backend: AvahiDiscovery.Selection.Backend = .daemon,
         interfaces: [InterfaceFacts] = [wired, wireless],
-        announcements: Int = 0
+        advertisements: Int = 0
     ) -> [DiagnosisFinding] {
         AvahiFindings(
             selection: AvahiDiscovery.Selection(backend: backend, reason: "of a test", version: "avahi 0.8"),
             settings: AvahiDaemonSettings(text),
             interfaces: interfaces,
-            announcements: announcements
+            advertisements: advertisements
         ).all
     }
 
@@ -39,7 +39,7 @@ import Testing
         ("[server]\ndeny-interfaces=eth0,wlan0", [.problem]),
         ("[server]\ndeny-interfaces=wlan0\n[publish]\ndisable-publishing=yes", [.problem, .warning]),
     ])
-    func `what the daemon is told not to do is found`(text: String, statuses: [DiagnosisFinding.Status]) {
+    func `what the daemon is reported not to do is found`(text: String, statuses: [DiagnosisFinding.Status]) {
         let findings = Self.findings(text).filter { $0.code == .avahiConfiguration }
         #expect(findings.map(\.status) == statuses)
         for finding in findings where finding.status != .ok {
@@ -54,16 +54,16 @@ import Testing
         ("[server]\ncache-entries-max=20000", 1300, .ok),
         ("[server]\ncache-entries-max=200", 60, .warning),
     ])
-    func `limits that are near are told before systems are left out`(
+    func `limits that are near are reported before systems are left out`(
         text: String,
-        announcements: Int,
+        advertisements: Int,
         status: DiagnosisFinding.Status
     ) {
-        let limits = Self.findings(text, announcements: announcements).first { $0.code == .avahiLimits }
+        let limits = Self.findings(text, advertisements: advertisements).first { $0.code == .avahiLimits }
         #expect(limits?.status == status)
     }
 
-    @Test func `an interface with more addresses than one announcement takes is told`() {
+    @Test func `an interface with more addresses than one advertisement takes is reported`() {
         let many = InterfaceFacts(
             name: "eth0",
             isLoopback: false,
@@ -75,7 +75,7 @@ import Testing
         #expect(limits?.advice?.contains("entries-per-entry-group-max") == true)
     }
 
-    @Test func `the daemon's version is told`() {
+    @Test func `the daemon's version is reported`() {
         #expect(Self.findings("").first?.what.contains("avahi 0.8") == true)
     }
 
@@ -86,7 +86,7 @@ import Testing
             ("tap0", 1, true, true), ("wg0", nil, false, true), ("eth0", nil, false, false),
         ] as [(String, Int?, Bool, Bool)]
     )
-    func `a tunnel is told by what the kernel says of it`(name: String, type: Int?, flags: Bool, isTunnel: Bool) {
+    func `a tunnel is reported by what the kernel says of it`(name: String, type: Int?, flags: Bool, isTunnel: Bool) {
         #expect(RouteFacts.isTunnel(name, hardwareType: type, hasTunnelFlags: flags) == isTunnel)
         let finding = NetworkFindings.vpn(RouteFacts(defaultInterface: name, isTunnel: isTunnel))
         #expect(finding.status == (isTunnel ? .warning : .ok))
@@ -98,7 +98,7 @@ import Testing
             ("203.0.113.9", false), ("name", nil),
         ] as [(String, Bool?)]
     )
-    func `neighbours are told from those beyond a router`(address: String, isNeighbour: Bool?) {
-        #expect(Neighbourhood.contains(address) == isNeighbour)
+    func `neighbours are reported from those beyond a router`(address: String, isNeighbour: Bool?) {
+        #expect(LocalNetworks.contains(address) == isNeighbour)
     }
 }

@@ -24,7 +24,7 @@ import ValueSets
             do {
                 let port = try await host.port
                 // It is announced a moment after it listens, and tells under which name from then on.
-                try await until { !host.announced.all.isEmpty }
+                try await until { !host.advertised.all.isEmpty }
                 try await body(machines, port)
             } catch {
                 running.cancel()
@@ -42,13 +42,13 @@ import ValueSets
         _ configuration: RemoteSystemsConfiguration,
         _ body: (Connection) async throws -> Void
     ) async throws {
-        let local = LocalSystem(configuration)
+        let local = AccountContext(configuration)
         let connector = try local.connector()
         let connection = try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: port)],
             expecting: nil,
-            hello: local.hello(service: DiagnosisService.name, package: nil, limits: connector.limits)
-        ) { _, _ in Reply() }
+            hello: local.hello(service: DiagnosisService.name, targetApplication: nil, limits: connector.limits)
+        ) { _, _ in Response() }
         try await body(connection)
         connection.abort(.completed)
     }
@@ -62,7 +62,7 @@ import ValueSets
         }
     }
 
-    @Test func `one whose announcements do not pass is reached, and not seen`() async throws {
+    @Test func `one whose advertisements do not pass is reached, and not seen`() async throws {
         try await Self.withPeer { machines, port in
             var configuration = machines.configuration("second", application: "test.doctor")
             configuration.discovery = [ScriptedDiscovery()]
@@ -73,7 +73,9 @@ import ValueSets
         }
     }
 
-    @Test func `a port that another system has here is told as that, and no address translation blamed`() async throws {
+    @Test func `a port that another system has here is reported as that, and no address translation blamed`()
+        async throws
+    {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("second", application: "test.doctor")
             // On this machine the first system has the port.
@@ -131,13 +133,13 @@ import ValueSets
     func `what it does not understand it refuses`(message: ValueSet) async throws {
         try await Self.withPeer { machines, port in
             try await Self.ask(port, machines.configuration("second")) { connection in
-                let reply = try await connection.send(message, timeout: .seconds(10))
-                #expect(reply.status == .failure && reply.failure?.canRetry == false)
+                let response = try await connection.send(message, timeout: .seconds(10))
+                #expect(response.status == .failure && response.failure?.canRetry == false)
             }
         }
     }
 
-    @Test func `it says which announcement is its own, and whether it sees another`() async throws {
+    @Test func `it says which advertisement is its own, and whether it sees another`() async throws {
         try await Self.withPeer { machines, port in
             try await Self.ask(port, machines.configuration("second")) { connection in
                 let state = try await connection.send(["Type": "state"], timeout: .seconds(10)).message
@@ -145,9 +147,9 @@ import ValueSets
                 #expect(state["Address"]?.string?.hasSuffix("127.0.0.1") == true)
                 let time = try #require(state["Time"]?.date)
                 #expect(abs(time.timeIntervalSinceNow) < 30)
-                let announced = try #require(state["Announced"]?.array?.first?.string)
+                let advertised = try #require(state["Advertised"]?.array?.first?.string)
                 let seen = try await connection.send(
-                    ["Type": "look", "Instance": .string(announced)],
+                    ["Type": "look", "Instance": .string(advertised)],
                     timeout: .seconds(10)
                 )
                 #expect(seen.message == ["Seen": true])

@@ -58,20 +58,20 @@ import Testing
         unlisted.unreachable = ["10.0.0.5:47474"]
         unlisted.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
         for hasOthers in [false, true] {
-            let finding = SightingsFindings(hasOthers: hasOthers, unlisted: unlisted, network: .all).systems
+            let finding = DiscoveryFindings(hasOthers: hasOthers, unlisted: unlisted, network: .all).systems
             #expect(finding.status == .problem && finding.what.contains("Not it."))
             #expect(finding.advice?.contains("firewall") == false)
         }
     }
 
-    @Test func `one that answers and refuses is told in its own words, and no firewall is blamed`() throws {
+    @Test func `one that responses and refuses is reported in its own words, and no firewall is blamed`() throws {
         let full = "Your system has 23 connections here, as many as one system may have."
         var unlisted = RemoteSystemWatcher.Unlisted()
         unlisted.unreachable = ["10.0.0.6:47474"]
         unlisted.refusals = ["10.0.0.5:47474": full]
         for finding in [
             EmptyListReason(unlisted: unlisted, interfaces: [Self.wired], network: .all).finding,
-            SightingsFindings(hasOthers: true, unlisted: unlisted, network: .all).systems,
+            DiscoveryFindings(hasOthers: true, unlisted: unlisted, network: .all).systems,
         ] {
             #expect(finding.code == .systems && finding.status == .warning)
             #expect(finding.what == "The program of this account at 10.0.0.5:47474 answers and refuses: \(full)")
@@ -82,7 +82,7 @@ import Testing
         #expect(finding.what.hasSuffix("\(full) (1 other program refuses, too.)"))
     }
 
-    @Test func `a watcher that has no place left at a host tells what the host says`() async throws {
+    @Test func `a watcher that has no place left at a host reports what the host says`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
             var configuration = machines.configuration("first", application: "test.host")
@@ -110,9 +110,9 @@ import Testing
     }
 
     @Test func `filters that exclude everything say so, and what they exclude`() async throws {
-        try await Household.with { household in
-            try await household.withHost([]) { _ in
-                let watcher = household.watcher(filters: [.kind(.holographic)])
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([]) { _ in
+                let watcher = loopbackSystem.watcher(filters: [.kind(.holographic)])
                 try await watcher.start()
                 var unlisted = await watcher.unlisted
                 // Nothing is told of it: that is the point.
@@ -133,9 +133,9 @@ import Testing
     }
 
     @Test func `a list that is not empty has no reason to be`() async throws {
-        try await Household.with { household in
-            try await household.withHost([]) { _ in
-                let watcher = household.watcher()
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([]) { _ in
+                let watcher = loopbackSystem.watcher()
                 let recorder = EventRecorder(watcher)
                 try await watcher.start()
                 _ = try await recorder.added()
@@ -145,12 +145,12 @@ import Testing
         }
     }
 
-    @Test func `other accounts, other versions and those that do not answer are counted`() async throws {
-        try await Household.with { household in
+    @Test func `other accounts, other versions and those that do not response are counted`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
             func appear(_ id: String, version: String?, port: Int = 9) {
                 var properties: [String: [UInt8]] = ["t": [1, 2, 3, 4, 5, 6, 7, 8]]
                 properties["v"] = version.map { Array($0.utf8) }
-                household.segment.appear(
+                loopbackSystem.segment.appear(
                     DiscoveryHint(
                         id: id,
                         instance: id,
@@ -163,7 +163,7 @@ import Testing
             appear("b", version: "1")
             appear("c", version: "2")
             appear("d", version: nil)
-            let watcher = household.watcher()
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             try await recorder.first { if case .enumerationCompleted = $0 { () } else { nil } }
@@ -172,7 +172,7 @@ import Testing
                 let unlisted = await watcher.unlisted
                 return unlisted.otherAccounts == 2 && unlisted.otherVersions == 2
             }
-            household.segment.vanish("a")
+            loopbackSystem.segment.vanish("a")
             try await until { await watcher.unlisted.otherAccounts == 1 }
             #expect(await watcher.unlisted.otherVersions == 2)
             await watcher.stop()
@@ -184,16 +184,16 @@ import Testing
         let speaker = try #require(WatcherStateMachineTests.speaker)
         let endpoint = WatcherStateMachineTests.endpoint
         _ = machine.seen("a", endpoints: [endpoint], by: .proximal)
-        #expect(machine.untold.map(\.endpoint) == [endpoint])
+        #expect(machine.unreported.map(\.endpoint) == [endpoint])
         _ = machine.connected("a", to: speaker)
         _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
-        #expect(machine.untold.isEmpty)
+        #expect(machine.unreported.isEmpty)
         #expect(Array(machine.excluded.keys) == [speaker])
         _ = machine.described("a", WatcherStateMachineTests.description(kind: .laptop))
         #expect(machine.excluded.isEmpty)
         _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
         _ = machine.lost("a", orderly: true, now: WatcherStateMachineTests.start)
         #expect(machine.excluded.isEmpty)
-        #expect(machine.untold.map(\.endpoint) == [endpoint])
+        #expect(machine.unreported.map(\.endpoint) == [endpoint])
     }
 }

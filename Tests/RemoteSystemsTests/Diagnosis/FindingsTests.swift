@@ -47,7 +47,7 @@ import Testing
         #expect(finding.status == status)
     }
 
-    @Test func `several programs that speak mDNS are told, one is not worth a warning`() {
+    @Test func `several programs that speak mDNS are reported, one is not worth a warning`() {
         #expect(NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon"])).status == .ok)
         let two = NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon", "systemd-resolve"]))
         #expect(two.status == .warning)
@@ -64,7 +64,7 @@ import Testing
         #expect(MulticastSockets.sockets(in: table) == [MulticastSockets.Socket(user: 107, inode: 14526)])
     }
 
-    @Test func `a port that cannot be had is told with the reason`() {
+    @Test func `a port that cannot be had is reported with the reason`() {
         #expect(NetworkFindings.port(1, nil).status == .ok)
         let own = NetworkFindings.port(1, nil, holder: "remote-systems.host")
         #expect(own.status == .ok && own.what == "remote-systems.host of this system listens on port 1.")

@@ -121,7 +121,7 @@ import Testing
         #expect(rules.verdict(on: Self.multicast6) == .accepted)
     }
 
-    @Test func `what is no list of rules is told from one without any`() throws {
+    @Test func `what is no list of rules is reported from one without any`() throws {
         #expect(FirewallRules(nftables: Array("nothing".utf8), leavesOutForeign: false) == nil)
         #expect(FirewallRules(nftables: Array(#"{"nftables":5}"#.utf8), leavesOutForeign: false) == nil)
         let none = try #require(FirewallRules(nftables: Array(#"{"nftables":[]}"#.utf8), leavesOutForeign: false))
@@ -211,7 +211,7 @@ import Testing
         #expect(Self.findings(.rules(rules)).map(\.status) == [.warning, .warning])
     }
 
-    @Test func `who keeps the rules is who is told how to change them`() throws {
+    @Test func `who keeps the rules is who is reported how to change them`() throws {
         var text = "*filter\n:INPUT DROP [0:0]\n:ufw-user-input - [0:0]\n"
         text += "-A INPUT -j ufw-user-input\nCOMMIT"
         let rules = FirewallRules(iptablesSave: text, isIPv6: false)

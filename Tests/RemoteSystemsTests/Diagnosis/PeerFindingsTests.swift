@@ -44,7 +44,7 @@ import Testing
             (nil, false, true, .problem, "isolation"),
         ] as [(Bool?, Bool, Bool, DiagnosisFinding.Status, String)]
     )
-    func `who sees whom tells where multicast is lost`(
+    func `who sees whom reports where multicast is lost`(
         weSeeIt: Bool?,
         itSeesUs: Bool,
         isNeighbour: Bool,
@@ -69,7 +69,7 @@ import Testing
         (BackConnection.reached, DiagnosisFinding.Status.ok, "47474"), (.refused, .problem, "rejects"),
         (.silent, .problem, "drops"), (.unreachable, .problem, "route back"), (.other, .problem, "NAT"),
     ])
-    func `the way back is told by how connecting ended`(
+    func `the way back is reported by how connecting ended`(
         outcome: BackConnection,
         status: DiagnosisFinding.Status,
         text: String
@@ -83,12 +83,12 @@ import Testing
         (0.0, 0.1, DiagnosisFinding.Status.ok), (29, 0.1, .ok), (-31, 0.1, .warning), (3600, 0.1, .warning),
         (31, 5, .ok),
     ])
-    func `clocks that are apart are a warning`(ahead: Double, doubt: Double, status: DiagnosisFinding.Status) {
+    func `clocks that are apart are a warning`(ahead: Double, probe: Double, status: DiagnosisFinding.Status) {
         let finding = Self.finding(
             .peerClock,
             Self.open {
                 $0.clockAhead = ahead
-                $0.clockDoubt = doubt
+                $0.clockDoubt = probe
             }
         )
         #expect(finding?.status == status)
@@ -96,7 +96,7 @@ import Testing
         if ahead > 3000 { #expect(finding?.what.contains("60 minutes ahead") == true) }
     }
 
-    @Test func `versions that differ are told`() {
+    @Test func `versions that differ are reported`() {
         let newer = Self.finding(.peerVersion, Self.open { $0.version = ProtocolVersion(major: 1, minor: 9) })
         #expect(newer?.status == .warning && newer?.what.contains("1.9") == true)
         let older = PeerFindings(facts: PeerFacts(name: "beta", way: .cannotHelp)).all
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: [(true, "isolation"), (false, "route")])
-    func `an address that does not answer is told by where it is`(isNeighbour: Bool, text: String) {
+    func `an address that does not response is reported by where it is`(isNeighbour: Bool, text: String) {
         let error = TransportError(.unreachable, "No connection.", side: .network)
         var facts = PeerFacts(name: "10.0.0.5:47474", way: .failed(error))
         facts.isNeighbour = isNeighbour

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `other machines are told of what they can reach, and sent nowhere else (R-19, X-20)`() async throws {
+    @Test func `other machines are reported of what they can reach, and sent nowhere else (R-19, X-20)`() async throws {
         try await self.withReferral(isOnLoopback: false) { referral in
             #expect(referral.running(beside: "test.machine", isLocal: false) == ["test.both", "test.far"])
             let refused = referral.refer(to: "test.near", isLocal: false)

@@ -11,20 +11,20 @@ import Testing
 /// How many connections a host has at once.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionLimitTests {
     @Test func `a host that is full refuses, says so once, and takes connections again when it is not`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let log = Log()
-            var configuration = household.configuration("test.host")
+            var configuration = loopbackSystem.configuration("test.host")
             configuration.connectionLimit = 2
             configuration.logger = Logger(label: "test") { _ in log }
             let host = RemoteSystemHost(configuration, services: [Loopback.echo])
             let running = Task { try await host.run() }
-            let (first, one) = try await Loopback.connect(household, host)
-            let (second, two) = try await Loopback.connect(household, host)
+            let (first, one) = try await Loopback.connect(loopbackSystem, host)
+            let (second, two) = try await Loopback.connect(loopbackSystem, host)
             #expect(one == .success && two == .success)
             // A host counts a connection just after it has said yes to it.
             try await until { host.openConnections == 2 }
             for _ in 0..<3 {
-                let (third, three) = try await Loopback.connect(household, host)
+                let (third, three) = try await Loopback.connect(loopbackSystem, host)
                 #expect(three == .remoteSystemUnavailable)
                 #expect(third.openError?.canRetry == true)
                 #expect(third.openError?.side == .remote)
@@ -34,7 +34,7 @@ import Testing
             await first.close()
             // The host hears of the end a moment later.
             var again = AppServiceConnectionStatus.unknown
-            for _ in 0..<100 where again != .success { again = try await Loopback.connect(household, host).1 }
+            for _ in 0..<100 where again != .success { again = try await Loopback.connect(loopbackSystem, host).1 }
             #expect(again == .success)
             running.cancel()
             _ = await running.result
@@ -42,22 +42,22 @@ import Testing
     }
 
     @Test func `a connection that was let in just before the last one ended does not outlive the host`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Loopback.echo]) { host in
-                let (caller, status) = try await Loopback.connect(household, host)
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Loopback.echo]) { host in
+                let (caller, status) = try await Loopback.connect(loopbackSystem, host)
                 #expect(status == .success)
                 try await until { host.openConnections == 1 }
                 let connection = try #require(host.core.connections.all.first)
-                let shut = HostConnections(ConnectionPlaces(limit: 2), logger: Logger(label: "test"))
+                let shut = HostConnections(ConnectionQuota(limit: 2), logger: Logger(label: "test"))
                 #expect(shut.allOrShut().isEmpty)
-                let accepted = AcceptedConnection(
+                let accepted = EstablishedConnection(
                     acceptance: Acceptance(
                         application: "test.host",
                         limits: ConnectionLimits().peerLimits,
                         schema: nil
                     ),
                     limits: ConnectionLimits(),
-                    handler: { _, _ in Reply(status: .failure) },
+                    handler: { _, _ in Response(status: .failure) },
                     opened: { _ in Issue.record("It was opened.") }
                 )
                 accepted.entering({ shut.enter($0, isOwn: true) }, leaving: shut.leave).opened(connection)
@@ -112,7 +112,7 @@ import Testing
 
     @Test(arguments: [(1_024, 600...1_000), (12_000, 10_000...11_990), (1_048_576, 16_384...16_384), (20, 1...20)])
     func `the bound leaves files for everything else, and room for ten thousand`(files: Int, bound: ClosedRange<Int>) {
-        #expect(bound.contains(ProcessRoom.connections(wanted: 16_384, files: files)))
+        #expect(bound.contains(FileDescriptorBudget.connections(wanted: 16_384, files: files)))
     }
 
     private final class Log: LogHandler, Sendable {

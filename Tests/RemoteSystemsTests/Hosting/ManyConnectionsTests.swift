@@ -44,24 +44,24 @@ import Testing
     @Test(.enabled(if: makeRoom(), "The process may not open as many files as that takes (ulimit -Hn)."))
     func `a thousand connections are opened, each is answered, and all places are free again afterwards`() async throws
     {
-        try await Household.with { household in
-            try await household.withHost([Loopback.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Loopback.echo]) { host in
                 _ = try await host.port
                 let connections = try await Self.each { _ in
-                    let (connection, status) = try await Loopback.connect(household, host)
+                    let (connection, status) = try await Loopback.connect(loopbackSystem, host)
                     #expect(status == .success, "\(connection.openError?.message ?? "")")
                     return connection
                 }
                 // A host counts a connection just after it has said yes to it.
                 try await until { host.openConnections == Self.number }
                 // All of them are there, long after the first was opened.
-                let answers = try await Self.each { number in
+                let responses = try await Self.each { number in
                     try await connections[number].send(["n": .integer(Int64(number))]).get()["n"]?.int ?? -1
                 }
-                #expect(answers.sorted() == Array(0..<Self.number))
+                #expect(responses.sorted() == Array(0..<Self.number))
                 _ = try await Self.each { await connections[$0].close() }
                 try await until { host.openConnections == 0 }
-                #expect(try await Loopback.connect(household, host).1 == .success)
+                #expect(try await Loopback.connect(loopbackSystem, host).1 == .success)
             }
         }
     }

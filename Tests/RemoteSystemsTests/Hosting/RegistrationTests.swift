@@ -9,8 +9,8 @@ import Testing
 
 @Suite struct RegistrationTests {
     @Test func `a host is registered while it runs (X-34, X-38)`() async throws {
-        try await Household.with { household in
-            let host = RemoteSystemHost(household.configuration("test.host"), services: [])
+        try await LoopbackSystem.with { loopbackSystem in
+            let host = RemoteSystemHost(loopbackSystem.configuration("test.host"), services: [])
             #expect(host.registration == .unregistered)
             let running = Task { try await host.run() }
             _ = try await host.port
@@ -22,8 +22,8 @@ import Testing
     }
 
     @Test func `the state follows the life of the certificate (X-37, X-38)`() async throws {
-        try await Household.with { household in
-            let identity = try RemoteSystemsAccount(household.configuration("test.host")).identity()
+        try await LoopbackSystem.with { loopbackSystem in
+            let identity = try RemoteSystemsAccount(loopbackSystem.configuration("test.host")).identity()
             let end = identity.certificateValidity.upperBound
             func state(at date: Date) -> RemoteSystemRegistrationState {
                 RemoteSystemRegistrationState(of: identity, at: date)
@@ -41,7 +41,7 @@ import Testing
         #expect([RemoteSystemLocalVisibilityKind.showAll, .hideLocalApp].map(\.rawValue) == [0, 1])
     }
 
-    @Test func `systems of one account can be told by it (X-29)`() async throws {
+    @Test func `systems of one account can be reported by it (X-29)`() async throws {
         try await DiscoveryStage.with { stage in
             let speaker = try stage.system("Speaker")
             try await stage.appears(speaker)

@@ -10,21 +10,21 @@ import Testing
 /// What becomes of the connections of those who watch a host.
 @Suite struct WatchersOfHostTests {
     @Test func `a host that ends closes them in order, and sends watchers nowhere else (X-10, X-34)`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let connections = Mutex<[Connection]>([])
-            let local = LocalSystem(household.configuration("test.watcher"))
-            try await household.withHost([AppService.ping]) { host in
-                let isTold = Mutex(false)
+            let local = AccountContext(loopbackSystem.configuration("test.watcher"))
+            try await loopbackSystem.withHost([AppService.ping]) { host in
+                let isReported = Mutex(false)
                 let connection = try await local.connector().connect(
                     to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
                     expecting: nil,
-                    hello: local.hello(service: Presence.service, package: nil, limits: local.limits)
+                    hello: local.hello(service: Presence.service, targetApplication: nil, limits: local.limits)
                 ) { _, _ in
-                    isTold.withLock { $0 = true }
-                    return Reply()
+                    isReported.withLock { $0 = true }
+                    return Response()
                 }
                 connections.withLock { $0 = [connection] }
-                try await until { isTold.withLock { $0 } }
+                try await until { isReported.withLock { $0 } }
             }
             for connection in connections.withLock({ $0 }) {
                 #expect(await connection.waitUntilClosed() == .completed)

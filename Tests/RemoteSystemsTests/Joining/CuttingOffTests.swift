@@ -12,7 +12,7 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// How soon those who only call are rid of a system that was expelled, and what its list costs others
+/// How soon those who only call are rid of a system that was revoked, and what its list costs others
 /// (`Docs/security-model.md`).
 @Suite(.timeLimit(.minutes(1))) struct CuttingOffTests {
     /// Runs the body with a host on the machine "second", which the machine "first" shares an account with; files are
@@ -45,15 +45,15 @@ import ValueSets
     }
 
     /// As the command does it: in a process that shares nothing but the files.
-    private func expelSecond(_ machines: TwoMachines) throws {
-        try machines.account("first").expel(try machines.account("second").identity().systemID)
+    private func revokeSecond(_ machines: TwoMachines) throws {
+        try machines.account("first").revoke(try machines.account("second").identity().systemID)
     }
 
-    @Test func `an open connection with an expelled system ends although nothing else runs here`() async throws {
+    @Test func `an open connection with an revoked system ends although nothing else runs here`() async throws {
         try await self.withHost { machines, stage, request in
             let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
             #expect(try await connection.open(request) == .success)
-            try self.expelSecond(machines)
+            try self.revokeSecond(machines)
             try await stage.advance(by: .milliseconds(999))
             #expect(connection.info != nil)
             try await stage.advance(by: .milliseconds(1))
@@ -63,13 +63,13 @@ import ValueSets
         }
     }
 
-    @Test func `a connection that comes back does not come back to an expelled system`() async throws {
+    @Test func `a connection that comes back does not come back to an revoked system`() async throws {
         try await self.withHost { machines, stage, request in
             let connection = LongLivedConnection(to: AppServiceDescription(name: AppService.pingName), request)
             try connection.start()
             try await stage.settle()
             #expect(connection.info != nil)
-            try self.expelSecond(machines)
+            try self.revokeSecond(machines)
             try await stage.advance(by: .seconds(2))
             guard case .gaveUp(let error) = connection.state else {
                 Issue.record("It is \(connection.state).")
@@ -80,7 +80,7 @@ import ValueSets
         }
     }
 
-    @Test func `a launch that is under way ends when the system that was asked is expelled`() async throws {
+    @Test func `a launch that is under way ends when the system that was asked is revoked`() async throws {
         var options = RemoteSystemHost.Options()
         options.launchURIProvider = LaunchURIHandler(schemes: ["test"]) { _ in
             try await Task.sleep(for: .seconds(3600))
@@ -89,7 +89,7 @@ import ValueSets
         try await self.withHost(options: options) { machines, stage, request in
             async let launching = RemoteLauncher().launchURI("test:it", with: request)
             try await stage.settle()
-            try self.expelSecond(machines)
+            try self.revokeSecond(machines)
             try await stage.advance(by: .seconds(1))
             let result = try await launching
             #expect(result.status == .unknown)
@@ -102,7 +102,7 @@ import ValueSets
     {
         try await DiscoveryStage.with { stage in
             let looks = Mutex(0)
-            let follower = AccountFollower(stage.configuration.environment)
+            let follower = AccountObserver(stage.configuration.environment)
             let one = follower.hold { looks.withLock { $0 += 1 } }
             let other = follower.hold { Issue.record("There is a second timer.") }
             try await stage.advance(by: .seconds(3))
@@ -123,12 +123,12 @@ import ValueSets
     // MARK: What a list costs
 
     /// Runs the body with what a host on "second" knows, and a list that the account signed.
-    private func withMember(_ body: (TwoMachines, LocalSystem, ExpulsionList) async throws -> Void) async throws {
+    private func withMember(_ body: (TwoMachines, AccountContext, RevocationList) async throws -> Void) async throws {
         try await TwoMachines.with { machines in
             for machine in ["second", "third"] { try await machines.join(machine) }
-            try machines.account("first").expel(try machines.account("third").identity().systemID)
-            let list = try #require(try AccountStore(directory: "\(machines.directory)/first").expulsions())
-            let local = LocalSystem(machines.configuration("second"))
+            try machines.account("first").revoke(try machines.account("third").identity().systemID)
+            let list = try #require(try AccountStore(directory: "\(machines.directory)/first").revocations())
+            let local = AccountContext(machines.configuration("second"))
             _ = try local.security()
             try await body(machines, local, list)
         }
@@ -136,8 +136,8 @@ import ValueSets
 
     @Test func `a list that says nothing new, or that nobody signed, has no file locked`() async throws {
         try await self.withMember { machines, local, list in
-            try await local.take(expulsions: list.bytes)
-            #expect(local.expulsions == list)
+            try await local.take(revocations: list.bytes)
+            #expect(local.revocations == list)
             let lock = try FileLock("\(machines.directory)/second/lock")
             defer { lock.release() }
             var older = list.bytes
@@ -145,12 +145,12 @@ import ValueSets
             var forged = list.bytes
             forged[0] = 0xff
             // Whoever asked for the lock would wait for it for ten seconds, and be told that it is busy.
-            try await local.take(expulsions: list.bytes)
-            try await local.take(expulsions: older)
-            let error = await #expect(throws: TrustError.self) { try await local.take(expulsions: forged) }
+            try await local.take(revocations: list.bytes)
+            try await local.take(revocations: older)
+            let error = await #expect(throws: TrustError.self) { try await local.take(revocations: forged) }
             #expect(error?.code == .badSignature)
             let malformed = await #expect(throws: TrustError.self) {
-                try await local.take(expulsions: Array(older.dropLast()))
+                try await local.take(revocations: Array(older.dropLast()))
             }
             #expect(malformed?.code == .malformed)
         }
@@ -160,17 +160,17 @@ import ValueSets
         try await self.withMember { machines, local, list in
             let lock = try FileLock("\(machines.directory)/second/lock")
             let host = Host(local: local, peer: try local.security().systemID)
-            await withTaskGroup(of: Reply.self) { group in
-                for _ in 0..<AccountQueue.mostWaiting { group.addTask { await host.isShown(list) } }
+            await withTaskGroup(of: Response.self) { group in
+                for _ in 0..<AccountQueue.maxWaiting { group.addTask { await host.isShown(list) } }
                 // They could not all be there if the first one kept the actor.
-                while local.accountQueue.count < AccountQueue.mostWaiting { await Task.yield() }
+                while local.accountQueue.count < AccountQueue.maxWaiting { await Task.yield() }
                 let refused = await host.isShown(list)
                 #expect(refused.status == .failure)
                 #expect(refused.failure?.canRetry == true)
                 lock.release()
-                for await reply in group { #expect(reply.status == .success) }
+                for await response in group { #expect(response.status == .success) }
             }
-            #expect(local.expulsions == list)
+            #expect(local.revocations == list)
         }
     }
 }
@@ -187,17 +187,17 @@ extension TwoMachines {
 
 /// Where a host's core is when watchers show it lists.
 private actor Host {
-    let local: LocalSystem
+    let local: AccountContext
     let peer: SystemID
 
-    init(local: LocalSystem, peer: SystemID) {
+    init(local: AccountContext, peer: SystemID) {
         self.local = local
         self.peer = peer
     }
 
-    func isShown(_ list: ExpulsionList) async -> Reply {
-        await self.local.exchangeExpulsions(
-            ["Type": "expelled", "List": .data(Data(list.bytes))],
+    func isShown(_ list: RevocationList) async -> Response {
+        await self.local.exchangeRevocations(
+            ["Type": "revoked", "List": .data(Data(list.bytes))],
             with: PeerIdentity(accountID: nil, systemID: self.peer, expiry: Date())
         )
     }

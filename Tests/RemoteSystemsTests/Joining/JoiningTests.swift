@@ -44,13 +44,13 @@ import Testing
                 let system = try await recorder.added()
                 #expect(system.id == (try machines.account(hosting).identity().systemID))
                 #expect(!system.isLocal)
-                let answer = try await AppServiceConnection.with(
+                let response = try await AppServiceConnection.with(
                     AppServiceDescription(name: AppService.pingName, schema: .full),
                     RemoteSystemConnectionRequest(system: system)
                 ) { connection in
                     try await connection.send(["Type": "ping", "CreationDate": "now"]).get()
                 }
-                #expect(answer == ["Type": "pong", "CreationDate": "now"])
+                #expect(response == ["Type": "pong", "CreationDate": "now"])
                 await watcher.stop()
                 running.cancel()
                 try await running.value
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `three wrong secrets end an invitation, and both sides are told`() async throws {
+    @Test func `three wrong secrets end an invitation, and both sides are reported`() async throws {
         try await TwoMachines.with { machines in
             let outcome = try await machines.whileInviting { invitation, _ in
                 let wrong = try invitation.replacing("secret", with: String(repeating: "a", count: 26))
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `somebody else at the invitation's address is told nothing, and the right one still gets in`()
+    @Test func `somebody else at the invitation's address is reported nothing, and the right one still gets in`()
         async throws
     {
         try await TwoMachines.with { machines in

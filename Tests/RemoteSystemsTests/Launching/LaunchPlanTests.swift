@@ -16,7 +16,7 @@ import Testing
             isRunning: isRunning,
             on: try #require(SystemID(bytes: [UInt8](repeating: 2, count: 32))),
             endpoints: [],
-            origin: LocalSystem(RemoteSystemsConfiguration(applicationID: "test"))
+            origin: AccountContext(RemoteSystemsConfiguration(applicationID: "test"))
         )
     }
 

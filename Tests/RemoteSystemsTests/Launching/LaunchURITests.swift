@@ -33,10 +33,10 @@ import Testing
     }
 
     @Test func `more than 8 KiB is refused`() throws {
-        let longest = "x:" + String(repeating: "y", count: LaunchURI.mostBytes - 2)
-        #expect(try LaunchURI(longest).description.utf8.count == LaunchURI.mostBytes)
+        let longest = "x:" + String(repeating: "y", count: LaunchURI.maxBytes - 2)
+        #expect(try LaunchURI(longest).description.utf8.count == LaunchURI.maxBytes)
         #expect(throws: RemoteSystemError.self) { try LaunchURI(longest + "y") }
-        let scheme = String(repeating: "s", count: LaunchURI.mostSchemeBytes + 1)
+        let scheme = String(repeating: "s", count: LaunchURI.maxSchemeBytes + 1)
         #expect(throws: RemoteSystemError.self) { try LaunchURI(scheme + ":") }
     }
 }

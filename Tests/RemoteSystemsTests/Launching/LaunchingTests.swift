@@ -29,7 +29,7 @@ import Testing
     static func launch(
         _ uri: String,
         at host: RemoteSystemHost,
-        _ household: Household,
+        _ loopbackSystem: LoopbackSystem,
         options: RemoteLauncherOptions = RemoteLauncherOptions(),
         inputData: ValueSet? = nil,
         timeout: Duration? = nil
@@ -39,7 +39,7 @@ import Testing
             with: RemoteSystemConnectionRequest(
                 host: "127.0.0.1",
                 port: try await host.port,
-                configuration: household.configuration("test.caller")
+                configuration: loopbackSystem.configuration("test.caller")
             ),
             options: options,
             inputData: inputData,
@@ -50,13 +50,13 @@ import Testing
     @Test func `a provider gets URI, options, input data and the verified caller (R-02, R-17, R-22, X-33, X-34)`()
         async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
-            try await household.withHost(launching: asked.provider(schemes: ["Player"])) { host in
+            try await loopbackSystem.withHost(launching: asked.provider(schemes: ["Player"])) { host in
                 let result = try await Self.launch(
                     "PLAYER:album/42",
                     at: host,
-                    household,
+                    loopbackSystem,
                     options: RemoteLauncherOptions(
                         fallbackURI: "https://example.com/",
                         preferredApplicationIDs: ["test.host"]
@@ -82,15 +82,21 @@ import Testing
     }
 
     @Test func `a fallback is opened, without the input data, when nothing opens the URI (R-25)`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
             let provider = asked.provider(schemes: ["player", "https"]) {
                 $0.isFallback ? .opened(by: "browser") : .unavailable("There is no such album.")
             }
-            try await household.withHost(launching: provider) { host in
+            try await loopbackSystem.withHost(launching: provider) { host in
                 let options = RemoteLauncherOptions(fallbackURI: "https://example.com/album")
                 for uri in ["player:gone", "unknown:x"] {
-                    let result = try await Self.launch(uri, at: host, household, options: options, inputData: ["a": 1])
+                    let result = try await Self.launch(
+                        uri,
+                        at: host,
+                        loopbackSystem,
+                        options: options,
+                        inputData: ["a": 1]
+                    )
                     #expect(result.status == .success)
                     #expect(result.opened == .fallback)
                     #expect(result.applicationID == "browser")
@@ -112,14 +118,14 @@ import Testing
     func `a fallback is not opened when the URI was denied, or may be open (R-25)`(decision: LaunchURIDecision)
         async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
             let provider = asked.provider(schemes: ["player", "https"]) { _ in decision }
-            try await household.withHost(launching: provider) { host in
+            try await loopbackSystem.withHost(launching: provider) { host in
                 let result = try await Self.launch(
                     "player:x",
                     at: host,
-                    household,
+                    loopbackSystem,
                     options: RemoteLauncherOptions(fallbackURI: "https://example.com/")
                 )
                 #expect(result.status != .success)
@@ -131,16 +137,16 @@ import Testing
     @Test func `of a system's applications the preferred, the host and a running one are asked in turn (R-18, R-25)`()
         async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
             let host = RemoteSystemHost.machineApplicationID
             let none: @Sendable (LaunchURIRequest) -> LaunchURIDecision = { _ in .unavailable("Not now.") }
-            let watcher = household.watcher()
+            let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            try await household.withHost("test.a", launching: asked.provider("test.a", none)) { _ in
-                try await household.withHost("test.b", launching: asked.provider("test.b", none)) { _ in
-                    try await household.withHost(host, launching: asked.provider(host, none)) { _ in
+            try await loopbackSystem.withHost("test.a", launching: asked.provider("test.a", none)) { _ in
+                try await loopbackSystem.withHost("test.b", launching: asked.provider("test.b", none)) { _ in
+                    try await loopbackSystem.withHost(host, launching: asked.provider(host, none)) { _ in
                         let system = try await recorder.first { event -> RemoteSystem? in
                             switch event {
                             case .added(let system), .updated(let system):
@@ -169,9 +175,10 @@ import Testing
         }
     }
 
-    @Test func `a launch that nobody waits for any more is cancelled over there, and is told as unknown`() async throws
+    @Test func `a launch that nobody waits for any more is cancelled over there, and is reported as unknown`()
+        async throws
     {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let cancelled = Mutex(false)
             let provider = LaunchURIHandler(schemes: ["player"]) { _ in
                 do {
@@ -182,8 +189,8 @@ import Testing
                 }
                 return .opened
             }
-            try await household.withHost(launching: provider) { host in
-                let result = try await Self.launch("player:x", at: host, household, timeout: .milliseconds(200))
+            try await loopbackSystem.withHost(launching: provider) { host in
+                let result = try await Self.launch("player:x", at: host, loopbackSystem, timeout: .milliseconds(200))
                 #expect(result.status == .unknown)
                 #expect(result.error?.outcome == .unknown)
                 #expect(result.error?.canRetry == true)
@@ -206,22 +213,22 @@ extension LaunchingTests {
             decision: LaunchURIDecision,
             status: Int
         ) async throws {
-            try await Household.with { household in
-                try await household.withHost(launching: Asked().provider { _ in decision }) { host in
-                    let result = try await LaunchingTests.launch("player:x", at: host, household)
+            try await LoopbackSystem.with { loopbackSystem in
+                try await loopbackSystem.withHost(launching: Asked().provider { _ in decision }) { host in
+                    let result = try await LaunchingTests.launch("player:x", at: host, loopbackSystem)
                     #expect(result.status.rawValue == status)
                     #expect(result.error?.side == (status == 1 ? nil : .remote))
                     #expect(result.error?.message == (status == 1 ? nil : "x"))
-                    #expect(result.error?.outcome == (status == 1 ? nil : status == 0 ? .unknown : .notCarriedOut))
+                    #expect(result.error?.outcome == (status == 1 ? nil : status == 0 ? .unknown : .notExecuted))
                 }
             }
         }
 
         @Test func `0: a provider that fails has perhaps opened it (X-20)`() async throws {
             struct Oops: Error {}
-            try await Household.with { household in
-                try await household.withHost(launching: Asked().provider { _ in throw Oops() }) { host in
-                    let result = try await LaunchingTests.launch("player:x", at: host, household)
+            try await LoopbackSystem.with { loopbackSystem in
+                try await loopbackSystem.withHost(launching: Asked().provider { _ in throw Oops() }) { host in
+                    let result = try await LaunchingTests.launch("player:x", at: host, loopbackSystem)
                     #expect(result.status == .unknown)
                     #expect(result.error?.outcome == .unknown)
                     #expect(result.error?.message.contains("Oops") == false)
@@ -230,23 +237,23 @@ extension LaunchingTests {
         }
 
         @Test func `3: an application that opens no URIs, or none of the scheme (X-20)`() async throws {
-            try await Household.with { household in
+            try await LoopbackSystem.with { loopbackSystem in
                 for provider in [nil, Asked().provider(schemes: ["other"])] {
-                    try await household.withHost(launching: provider) { host in
-                        let result = try await LaunchingTests.launch("player:x", at: host, household)
+                    try await loopbackSystem.withHost(launching: provider) { host in
+                        let result = try await LaunchingTests.launch("player:x", at: host, loopbackSystem)
                         #expect(result.status == .protocolUnavailable)
-                        #expect(result.error?.outcome == .notCarriedOut)
+                        #expect(result.error?.outcome == .notExecuted)
                     }
                 }
             }
         }
 
-        @Test func `3: where nobody opens URIs at an address, it is told with whom to launch to instead (X-20)`()
+        @Test func `3: where nobody opens URIs at an address, it is reported with whom to launch to instead (X-20)`()
             async throws
         {
-            try await Household.with { household in
-                try await household.withHost(launching: nil) { host in
-                    let result = try await LaunchingTests.launch("player:x", at: host, household)
+            try await LoopbackSystem.with { loopbackSystem in
+                try await loopbackSystem.withHost(launching: nil) { host in
+                    let result = try await LaunchingTests.launch("player:x", at: host, loopbackSystem)
                     #expect(result.status == .protocolUnavailable)
                     let message = result.error?.message ?? ""
                     #expect(message.contains("Launch to the port of an application that does"), "\(message)")
@@ -256,14 +263,14 @@ extension LaunchingTests {
         }
 
         @Test func `4: nobody is there (X-20)`() async throws {
-            try await Household.with { household in
+            try await LoopbackSystem.with { loopbackSystem in
                 let nobody = try HeldPort()
                 let result = try await RemoteLauncher().launchURI(
                     "player:x",
                     with: RemoteSystemConnectionRequest(
                         host: "127.0.0.1",
                         port: nobody.number,
-                        configuration: household.configuration("test.caller")
+                        configuration: loopbackSystem.configuration("test.caller")
                     )
                 )
                 withExtendedLifetime(nobody) {}
@@ -274,14 +281,14 @@ extension LaunchingTests {
         }
 
         @Test func `5: input data over 64 KiB is not sent (X-20)`() async throws {
-            try await Household.with { household in
+            try await LoopbackSystem.with { loopbackSystem in
                 let asked = Asked()
-                try await household.withHost(launching: asked.provider()) { host in
-                    let many = String(repeating: "x", count: RemoteLauncher.mostInputBytes)
+                try await loopbackSystem.withHost(launching: asked.provider()) { host in
+                    let many = String(repeating: "x", count: RemoteLauncher.maxInputBytes)
                     let result = try await LaunchingTests.launch(
                         "player:x",
                         at: host,
-                        household,
+                        loopbackSystem,
                         inputData: ["a": .string(many)]
                     )
                     #expect(result.status == .valueSetTooLarge)
@@ -289,7 +296,7 @@ extension LaunchingTests {
                     let fits = try await LaunchingTests.launch(
                         "player:x",
                         at: host,
-                        household,
+                        loopbackSystem,
                         inputData: ["a": .string(String(many.dropLast(16)))]
                     )
                     #expect(fits.status == .success)
@@ -299,26 +306,26 @@ extension LaunchingTests {
         }
 
         @Test func `5: a host refuses input data over 64 KiB itself (X-20)`() async throws {
-            try await Household.with { household in
+            try await LoopbackSystem.with { loopbackSystem in
                 let asked = Asked()
-                try await household.withHost(launching: asked.provider()) { host in
-                    let many = String(repeating: "x", count: RemoteLauncher.mostInputBytes)
-                    let answer = try await household.raw(
+                try await loopbackSystem.withHost(launching: asked.provider()) { host in
+                    let many = String(repeating: "x", count: RemoteLauncher.maxInputBytes)
+                    let response = try await loopbackSystem.raw(
                         ["Type": "launch", "Uri": "player:x", "Input": ["a": .string(many)]],
                         to: host
                     )
-                    #expect(answer.message["Status"] == 5)
+                    #expect(response.message["Status"] == 5)
                     #expect(asked.requests.isEmpty)
                 }
             }
         }
 
-        @Test func `6: this system does not trust the one that answers (X-20)`() async throws {
-            try await Household.with { household in
-                try await Household.with { stranger in
+        @Test func `6: this system does not trust the one that responses (X-20)`() async throws {
+            try await LoopbackSystem.with { loopbackSystem in
+                try await LoopbackSystem.with { stranger in
                     let asked = Asked()
                     try await stranger.withHost(launching: asked.provider()) { host in
-                        let result = try await LaunchingTests.launch("player:x", at: host, household)
+                        let result = try await LaunchingTests.launch("player:x", at: host, loopbackSystem)
                         #expect(result.status == .deniedByLocalSystem)
                         #expect(asked.requests.isEmpty)
                     }
@@ -329,18 +336,18 @@ extension LaunchingTests {
 
     @Test(arguments: ["--help", "player:a b", "player:\n", "", "player:%00"])
     func `a URI that is none is refused here, and nothing is sent`(uri: String) async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
-            try await household.withHost(launching: asked.provider()) { host in
+            try await loopbackSystem.withHost(launching: asked.provider()) { host in
                 let error = await #expect(throws: RemoteSystemError.self) {
-                    try await Self.launch(uri, at: host, household)
+                    try await Self.launch(uri, at: host, loopbackSystem)
                 }
                 #expect(error?.code == .misuse)
                 let fallback = await #expect(throws: RemoteSystemError.self) {
                     try await Self.launch(
                         "player:x",
                         at: host,
-                        household,
+                        loopbackSystem,
                         options: RemoteLauncherOptions(fallbackURI: uri)
                     )
                 }
@@ -361,28 +368,28 @@ extension LaunchingTests {
 
     @Test(arguments: malformed)
     func `a malformed request never reaches the provider`(message: ValueSet) async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
-            try await household.withHost(launching: asked.provider()) { host in
-                let answer = try await household.raw(message, to: host)
-                #expect(answer.status == .failure)
+            try await loopbackSystem.withHost(launching: asked.provider()) { host in
+                let response = try await loopbackSystem.raw(message, to: host)
+                #expect(response.status == .failure)
                 #expect(asked.requests.isEmpty)
             }
         }
     }
 
     @Test func `a host whose schemes are none does not start`() async throws {
-        try await Household.with { household in
+        try await LoopbackSystem.with { loopbackSystem in
             var options = RemoteSystemHost.Options()
             options.launchURIProvider = LaunchURIHandler(schemes: ["a b"]) { _ in .opened }
-            let host = RemoteSystemHost(household.configuration("test.host"), services: [], options: options)
+            let host = RemoteSystemHost(loopbackSystem.configuration("test.host"), services: [], options: options)
             let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
             #expect(error?.code == .misuse)
         }
     }
 }
 
-extension Household {
+extension LoopbackSystem {
     /// Runs a host that opens URIs while `body` runs.
     fileprivate func withHost<Result>(
         _ application: String = "test.host",

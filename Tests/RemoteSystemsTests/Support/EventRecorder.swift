@@ -30,7 +30,7 @@ final class EventRecorder: Sendable {
             if let picked = self.events.lazy.compactMap(pick).first { return picked }
             try await Task.sleep(for: .milliseconds(2))
         }
-        throw NothingHappened(told: self.events.map { "\($0)" })
+        throw NothingHappened(reported: self.events.map { "\($0)" })
     }
 
     func added() async throws -> RemoteSystem {
@@ -46,6 +46,6 @@ final class EventRecorder: Sendable {
     }
 
     struct NothingHappened: Error {
-        var told: [String]
+        var reported: [String]
     }
 }

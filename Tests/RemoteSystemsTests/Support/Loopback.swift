@@ -10,7 +10,7 @@ enum Loopback {
 
     /// A connection to a service by the host's address.
     static func connect(
-        _ household: Household,
+        _ loopbackSystem: LoopbackSystem,
         _ host: RemoteSystemHost,
         _ service: AppServiceDescription = AppServiceDescription(name: "test.echo"),
         configuration: RemoteSystemsConfiguration? = nil,
@@ -22,7 +22,7 @@ enum Loopback {
             host: "127.0.0.1",
             port: try await host.port,
             systemID: systemID,
-            configuration: configuration ?? household.configuration("test.caller")
+            configuration: configuration ?? loopbackSystem.configuration("test.caller")
         )
         return (connection, try await connection.open(request))
     }
@@ -34,10 +34,10 @@ enum Loopback {
         onRequest: AppServiceConnection.RequestHandler? = nil,
         _ body: (AppServiceConnection) async throws -> Void
     ) async throws {
-        try await Household.with { household in
-            try await household.withHost(services) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost(services) { host in
                 let (connection, status) = try await Self.connect(
-                    household,
+                    loopbackSystem,
                     host,
                     AppServiceDescription(name: services[0].name, schema: schema),
                     onRequest: onRequest

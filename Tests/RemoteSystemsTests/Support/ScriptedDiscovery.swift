@@ -25,17 +25,17 @@ final class ScriptedDiscovery: DiscoverySource {
         return events
     }
 
-    func announce(_ announcement: DiscoveryAnnouncement) async throws {
+    func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         self.appear(
             DiscoveryHint(
-                id: announcement.instance,
-                instance: announcement.instance,
-                endpoints: [DiscoveryEndpoint(address: "127.0.0.1", port: announcement.port)],
-                properties: announcement.properties
+                id: advertisement.instance,
+                instance: advertisement.instance,
+                endpoints: [DiscoveryEndpoint(address: "127.0.0.1", port: advertisement.port)],
+                properties: advertisement.properties
             )
         )
         try? await Task.sleep(for: .seconds(3600))
-        self.vanish(announcement.instance)
+        self.vanish(advertisement.instance)
     }
 
     func appear(_ hint: DiscoveryHint) {
@@ -52,7 +52,7 @@ final class ScriptedDiscovery: DiscoverySource {
         }
     }
 
-    func tell(_ event: DiscoveryEvent) {
+    func emit(_ event: DiscoveryEvent) {
         self.state.withLock { state in
             for feed in state.feeds { feed.yield(event) }
         }

@@ -15,14 +15,14 @@ import Testing
 
     @Test(arguments: ["127.0.0.1", "localhost"])
     func `a system is found by its address, with its application (R-19, R-21, X-25, X-30)`(name: String) async throws {
-        try await Household.with { household in
-            try await household.withHost([Self.echo], attributes: ["room": "attic"]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.echo], attributes: ["room": "attic"]) { host in
                 let system = try await RemoteSystem.find(
                     host: name,
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
-                let own = try AccountStore(directory: household.directory).identity()
+                let own = try AccountStore(directory: loopbackSystem.directory).identity()
                 #expect(system.id == own.systemID)
                 #expect(system.isLocal)
                 #expect(system.status == .available)
@@ -30,15 +30,15 @@ import Testing
                 let application = try #require(system.application("test.host"))
                 #expect(application.attributes == ["room": "attic"])
                 #expect(application.services.first?.summary == "Says it again.")
-                let answer = try await application.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
-                #expect(answer == ["n": 1])
+                let response = try await application.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
+                #expect(response == ["n": 1])
             }
         }
     }
 
     @Test func `where nobody listens no system is found, and the error says so`() async throws {
-        try await Household.with { household in
-            let configuration = household.configuration("test.caller")
+        try await LoopbackSystem.with { loopbackSystem in
+            let configuration = loopbackSystem.configuration("test.caller")
             let error = await #expect(throws: RemoteSystemError.self) {
                 _ = try await RemoteSystem.find(host: "127.0.0.1", port: 1, configuration: configuration)
             }
@@ -53,8 +53,8 @@ import Testing
 
     @Test(arguments: ["192.0.2.1", "2001:db8::1", "fe80::1%eth0", "kitchen", "127.1"])
     func `a process that stays on this machine connects to no other, and asks for no name`(host: String) async throws {
-        try await Household.with { household in
-            let configuration = household.configuration("test.caller")
+        try await LoopbackSystem.with { loopbackSystem in
+            let configuration = loopbackSystem.configuration("test.caller")
             let error = await #expect(throws: RemoteSystemError.self) {
                 _ = try await RemoteSystem.find(host: host, configuration: configuration)
             }
@@ -70,9 +70,9 @@ import Testing
     }
 
     @Test func `a system of another account is not found`() async throws {
-        try await Household.with { household in
-            try await Household.with { strangers in
-                try await household.withHost([Self.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await LoopbackSystem.with { strangers in
+                try await loopbackSystem.withHost([Self.echo]) { host in
                     let port = try await host.port
                     let error = await #expect(throws: RemoteSystemError.self) {
                         _ = try await RemoteSystem.find(
@@ -99,15 +99,15 @@ import Testing
     }
 
     @Test func `a token that was kept leads back to the application, without discovery (R-21, X-35)`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Self.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.echo]) { host in
                 let system = try await RemoteSystem.find(
                     host: "127.0.0.1",
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
                 let token = try #require(system.application("test.host")?.connectionToken)
-                var alone = household.configuration("test.other")
+                var alone = loopbackSystem.configuration("test.other")
                 alone.discovery = []
                 let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
                 let request = try RemoteSystemConnectionRequest(connectionToken: token, configuration: alone)
@@ -115,8 +115,8 @@ import Testing
                 #expect(status == .success)
                 #expect(connection.info?.peer.systemID == system.id)
                 #expect(connection.info?.peer.claimedApplicationID == "test.host")
-                let answer = try await connection.send(["n": 1]).get()
-                #expect(answer == ["n": 1])
+                let response = try await connection.send(["n": 1]).get()
+                #expect(response == ["n": 1])
                 await connection.close()
             }
         }
@@ -125,11 +125,11 @@ import Testing
     @Test func `another application, and another system, at the address is not taken for the one that was meant`()
         async throws
     {
-        try await Household.with { household in
-            try await household.withHost([Self.echo], application: "test.newcomer") { host in
-                let own = try AccountStore(directory: household.directory).identity().systemID
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.echo], application: "test.newcomer") { host in
+                let own = try AccountStore(directory: loopbackSystem.directory).identity().systemID
                 let endpoints = [Endpoint(host: "127.0.0.1", port: try await host.port)]
-                let configuration = household.configuration("test.caller")
+                let configuration = loopbackSystem.configuration("test.caller")
                 let application = ConnectionToken(systemID: own, applicationID: "test.host", endpoints: endpoints)
                 let tokens = [
                     (application, AppServiceConnectionStatus.appNotInstalled),
@@ -200,12 +200,12 @@ import Testing
     // MARK: Capabilities
 
     @Test func `a system says what it can do (X-34; capability query)`() async throws {
-        try await Household.with { household in
-            try await household.withHost([Self.echo]) { host in
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([Self.echo]) { host in
                 let system = try await RemoteSystem.find(
                     host: "127.0.0.1",
                     port: try await host.port,
-                    configuration: household.configuration("test.caller")
+                    configuration: loopbackSystem.configuration("test.caller")
                 )
                 #expect(system.supports(.appService))
                 #expect(!system.supports(.launchURI))

@@ -83,7 +83,7 @@ private struct World {
         case 0...2: try self.submit(side, bytes: Int.random(in: 1...1024, using: &random))
         case 3...5: try self.deliver(side)
         case 6...7:
-            if let id = self.sides[side].running.randomElement(using: &random) { try self.answer(side, id) }
+            if let id = self.sides[side].running.randomElement(using: &random) { try self.response(side, id) }
         case 8:
             if let id = self.sides[side].submitted.randomElement(using: &random) { try self.cancel(side, id) }
         default:
@@ -105,7 +105,7 @@ private struct World {
             if Bool.random(using: &random) {
                 try self.deliver(side)
             } else if let id = self.sides[side].running.randomElement(using: &random) {
-                try self.answer(side, id)
+                try self.response(side, id)
             }
         }
     }
@@ -158,7 +158,7 @@ private struct World {
         try self.settle(side)
     }
 
-    private mutating func answer(_ side: Int, _ id: UInt64) throws {
+    private mutating func response(_ side: Int, _ id: UInt64) throws {
         self.sides[side].running.removeAll { $0 == id }
         guard self.sides[side].machine.handlerFinished(id: id) else { throw Broken(what: "an answer is not wanted") }
         self.sides[1 - side].inbox.append(.response(id))
@@ -189,7 +189,7 @@ private struct World {
             }
         case .cancel(let id):
             switch self.sides[side].machine.receivedCancel(id: id) {
-            case .answerCancelled(let id):
+            case .responseCancelled(let id):
                 self.sides[side].skipped.insert(id)
                 self.sides[1 - side].inbox.append(.response(id))
             case .cancelHandler, .nothing: break

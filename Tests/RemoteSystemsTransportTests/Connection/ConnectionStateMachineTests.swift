@@ -55,7 +55,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == [])
     }
 
-    @Test func `the side that is told answers with its own close`() {
+    @Test func `the side that is reported responses with its own close`() {
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
         #expect(self.steps() == ["close 0", "finish 0"])
     }
@@ -167,7 +167,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.machine.lost(.unknown).status == .completed)
     }
 
-    @Test func `nobody gets the answers of handlers that outlive the connection`() {
+    @Test func `nobody gets the responses of handlers that outlive the connection`() {
         _ = self.receive(1)
         #expect(self.machine.lost(.unknown).running == [1])
         #expect(self.machine.handlerFinished(id: 1) == false)
@@ -175,7 +175,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
 
     // MARK: Time
 
-    @Test func `everything that is due is told together`() {
+    @Test func `everything that is due is reported together`() {
         let id = self.machine.reserveID()
         _ = self.machine.submit(id: id, "call", deadline: .at(5_000))
         _ = self.machine.encoded(id: id, bytes: 10)

@@ -48,18 +48,18 @@ import Testing
         #expect(self.keepAlive.nextWakeUp == .at(15_000))
     }
 
-    @Test mutating func `when in doubt it asks at once, and waits no longer than it is told`() {
+    @Test mutating func `when in probe it asks at once, and waits no longer than it is reported`() {
         self.keepAlive.heard(now: .at(101_000))
-        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.nextWakeUp == .at(102_000))
         #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
         #expect(self.keepAlive.nextWakeUp == .at(103_000))
         #expect(self.keepAlive.tick(now: .at(103_000)) == .dead)
     }
 
-    @Test mutating func `a process that stood still while in doubt asks once more`() {
+    @Test mutating func `a process that stood still while in probe asks once more`() {
         self.keepAlive.heard(now: .at(101_000))
-        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
         #expect(self.keepAlive.tick(now: .at(103_400)) == .ping(2))
         #expect(self.keepAlive.tick(now: .at(103_733)) == .nothing)
@@ -68,7 +68,7 @@ import Testing
 
     @Test mutating func `a process that stood still before it could ask asks before it takes the peer for dead`() {
         self.keepAlive.heard(now: .at(101_000))
-        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(110_000)) == .ping(1))
         #expect(self.keepAlive.tick(now: .at(110_334)) == .dead)
     }
@@ -80,18 +80,18 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(300_000)) == .ping(2))
     }
 
-    @Test mutating func `an answer ends the doubt`() {
+    @Test mutating func `an response ends the probe`() {
         self.keepAlive.heard(now: .at(101_000))
-        self.keepAlive.doubt(within: .seconds(1), now: .at(102_000))
+        self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         _ = self.keepAlive.tick(now: .at(102_000))
         self.keepAlive.heard(now: .at(102_100))
         #expect(self.keepAlive.tick(now: .at(103_000)) == .nothing)
         #expect(self.keepAlive.nextWakeUp == .at(107_100))
     }
 
-    @Test mutating func `doubt never gives more time than there was`() {
+    @Test mutating func `probe never gives more time than there was`() {
         self.keepAlive.heard(now: .at(100_000))
-        self.keepAlive.doubt(within: .seconds(60), now: .at(102_000))
+        self.keepAlive.probe(within: .seconds(60), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
         #expect(self.keepAlive.tick(now: .at(107_000)) == .ping(2))
         #expect(self.keepAlive.tick(now: .at(112_000)) == .dead)

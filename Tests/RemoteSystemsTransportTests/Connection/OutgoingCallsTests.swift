@@ -42,7 +42,7 @@ import Testing
         #expect(self.calls.reserveID() == 2)
     }
 
-    @Test mutating func `an answer completes its call, whatever the order`() {
+    @Test mutating func `an response completes its call, whatever the order`() {
         let first = self.sent("first")
         let second = self.sent("second")
         #expect(self.calls.receivedResponse(id: second).completed == "second")
@@ -53,7 +53,7 @@ import Testing
     @Test mutating func `no more calls wait than may, and room is made by those that leave`() {
         let first = self.sent("first")
         _ = self.sent("second")
-        for _ in 0..<OutgoingCalls<String>.mostWaiting { _ = self.waiting("waiting") }
+        for _ in 0..<OutgoingCalls<String>.maxWaiting { _ = self.waiting("waiting") }
         let id = self.calls.reserveID()
         guard case .overflow("excess") = self.calls.submit(id: id, "excess", deadline: .distantFuture) else {
             Issue.record("it was taken")
@@ -103,14 +103,14 @@ import Testing
         _ = self.sent("huge", bytes: 5_000)
     }
 
-    @Test mutating func `an answer to what is not outstanding is a violation`() {
+    @Test mutating func `an response to what is not outstanding is a violation`() {
         #expect(self.calls.receivedResponse(id: 1).isViolation)
         let first = self.sent("first")
         _ = self.calls.receivedResponse(id: first)
         #expect(self.calls.receivedResponse(id: first).isViolation)
     }
 
-    @Test mutating func `an answer to what is held or waits is a violation`() {
+    @Test mutating func `an response to what is held or waits is a violation`() {
         _ = self.sent("first", bytes: 1_000)
         let held = self.calls.reserveID()
         _ = self.calls.submit(id: held, "held", deadline: .distantFuture)
@@ -120,7 +120,8 @@ import Testing
         #expect(self.calls.receivedResponse(id: waiting).isViolation)
     }
 
-    @Test mutating func `cancelling what was sent tells the peer, and its place stays taken until the answer comes`() {
+    @Test
+    mutating func `cancelling what was sent reports the peer, and its place stays taken until the response comes`() {
         let first = self.sent("first")
         _ = self.sent("second")
         guard case .sendCancel("first") = self.calls.cancel(id: first) else {
@@ -175,7 +176,8 @@ import Testing
         #expect(self.calls.allTransmitted)
     }
 
-    @Test mutating func `when the connection is lost each call comes back once, told apart by whether it had left`() {
+    @Test mutating func `when the connection is lost each call comes back once, reported apart by whether it had left`()
+    {
         _ = self.sent("sent", bytes: 1_000)
         let held = self.calls.reserveID()
         _ = self.calls.submit(id: held, "held", deadline: .distantFuture)

@@ -12,7 +12,7 @@ import ValueSets
 @Suite struct FrameTests {
     private static let hello = Hello(
         service: "s",
-        package: nil,
+        targetApplication: nil,
         application: "a",
         limits: PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
     )
@@ -107,12 +107,12 @@ import ValueSets
         let oneHugeCharacter = "e" + String(repeating: "\u{301}", count: 5_000)
         for text in [String(repeating: unit, count: 3_000), oneHugeCharacter] {
             let failure = WireFailure(text)
-            #expect(failure.text.utf8.count <= WireFailure.mostTextBytes)
-            #expect(failure.text.utf8.count > WireFailure.mostTextBytes - 8)
+            #expect(failure.text.utf8.count <= WireFailure.maxTextBytes)
+            #expect(failure.text.utf8.count > WireFailure.maxTextBytes - 8)
             #expect(failure.text.hasSuffix("…"))
             var buffer = ByteBuffer()
-            let reply = Reply(status: .init(rawValue: .max), failure: failure)
-            try buffer.writeResponse(id: .max, reply, limit: ConnectionLimits.leastMessageBytes)
+            let response = Response(status: .init(rawValue: .max), failure: failure)
+            try buffer.writeResponse(id: .max, response, limit: ConnectionLimits.minMessageBytes)
         }
         #expect(WireFailure("short").text == "short")
     }

@@ -20,7 +20,7 @@ import ValueSets
     }
 
     @Test func `a hello is read back as it was written`() throws {
-        let hello = Hello(service: "s", package: "p", application: "a", limits: Self.limits)
+        let hello = Hello(service: "s", targetApplication: "p", application: "a", limits: Self.limits)
         #expect(try Hello(hello.valueSet) == hello)
         #expect(hello.valueSet["version"] == [1, 0])
     }
@@ -42,10 +42,10 @@ import ValueSets
     @Test(
         arguments: [
             ("service", ""), ("service", 1), ("service", .string(String(repeating: "x", count: 257))),
-            ("package", 1), ("package", .string(String(repeating: "x", count: 257))), ("package", .null),
+            ("target", 1), ("target", .string(String(repeating: "x", count: 257))), ("target", .null),
             ("application", .bool(true)), ("application", .string(String(repeating: "x", count: 257))),
             ("version", "1.0"), ("version", [1]), ("version", ["1", "0"]), ("version", [-1, 0]),
-            ("service", "a\nb"), ("service", "\u{1B}[2J"), ("package", "com.example\u{0}"), ("package", "a\u{200B}b"),
+            ("service", "a\nb"), ("service", "\u{1B}[2J"), ("target", "com.example\u{0}"), ("target", "a\u{200B}b"),
             ("application", "\u{202E}moc"), ("application", "a\u{2028}b"), ("application", "\u{9B}31m"),
             ("limit", 1023), ("limit", -1), ("limit", 2048.5), ("limit", "2048"),
             ("window", 0), ("window", -1),
@@ -71,7 +71,7 @@ import ValueSets
             let read = try? Hello(Self.hello(with: "application", .string(name)))
             #expect((read == nil) == steers)
             #expect(read.map { $0.application == name } ?? true)
-            #expect(!name.withoutSteeringCharacters.hasSteeringCharacters)
+            #expect(!name.withoutControlCharacters.hasControlCharacters)
         }
     }
 

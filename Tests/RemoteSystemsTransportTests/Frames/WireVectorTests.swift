@@ -61,7 +61,7 @@ import ValueSets
     func `a frame is read as its vector says, and written so`(vector: Vector) throws {
         let meaning = try #require(vector.meaning).encoded()
         var written = ByteBuffer()
-        try written.writeFrame(Self.read(vector.bytes), limit: ConnectionLimits.mostMessageBytes)
+        try written.writeFrame(Self.read(vector.bytes), limit: ConnectionLimits.maxMessageBytes)
         #expect(written.readInteger(as: UInt32.self) == UInt32(written.readableBytes))
         #expect(Array(written.readableBytesView) == meaning)
         if vector.isSent { #expect(Array(vector.bytes.dropFirst(4)) == meaning) }

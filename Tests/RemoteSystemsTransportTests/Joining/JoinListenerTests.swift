@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `a port that is taken is told`() async throws {
+    @Test func `a port that is taken is reported`() async throws {
         try await Inviting.with { inviting, _ in
             await #expect {
                 _ = try await JoinListener.start(

@@ -24,7 +24,7 @@ import ValueSets
     func `a message comes out as it went in`(message: JoinMessage) throws {
         var buffer = ByteBuffer()
         try message.write(to: &buffer)
-        var decoder = FrameDecoder(limit: JoinMessage.mostBytes)
+        var decoder = FrameDecoder(limit: JoinMessage.maxBytes)
         decoder.append(buffer)
         let frame = try #require(try decoder.next())
         #expect(try JoinMessage(frame) == message)

@@ -56,8 +56,8 @@ import ValueSets
                 for (number, connection) in connections.enumerated() {
                     group.addTask {
                         let message: ValueSet = ["number": .integer(Int64(number))]
-                        let reply = try await connection.send(message, timeout: .seconds(30))
-                        #expect(reply.message == message)
+                        let response = try await connection.send(message, timeout: .seconds(30))
+                        #expect(response.message == message)
                     }
                 }
                 try await group.waitForAll()
@@ -93,7 +93,7 @@ import ValueSets
         }
     }
 
-    @Test func `giving up on opening closes the connection`() async throws {
+    @Test func `giving up on handshake closes the connection`() async throws {
         let gone = Mutex(false)
         let hellos = Counter()
         let mayAnswer = Gate()
@@ -118,17 +118,17 @@ import ValueSets
             timeout: .seconds(20),
             logger: TestLog().logger
         )
-        let opening = Task {
+        let handshake = Task {
             try await connector.connect(
                 to: [Endpoint(host: "127.0.0.1", port: listener.port)],
                 expecting: nil,
                 hello: .test,
-                handler: { _, _ in Reply() }
+                handler: { _, _ in Response() }
             )
         }
         try await eventually("the hello") { hellos.value == 1 }
-        opening.cancel()
-        await #expect(throws: CancellationError.self) { _ = try await opening.value }
+        handshake.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await handshake.value }
         #expect(gone.withLock { !$0 })
         await listener.stop()
     }
@@ -139,7 +139,7 @@ import ValueSets
         let mayFinish = Gate()
         try await LoopbackHost.with { request, _ in
             await mayFinish.wait()
-            return Reply(message: request.message)
+            return Response(message: request.message)
         } _: { host in
             let connection = try await host.connect()
             let call = Task { try await connection.send(["a": 1], timeout: .seconds(30)) }
@@ -166,7 +166,7 @@ import ValueSets
     @Test func `a graceful close is cut when its time is over, and does not call itself completed`() async throws {
         try await LoopbackHost.with { _, _ in
             try? await Task.sleep(for: .seconds(60))
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect(limits: .patient { $0.drainTime = .milliseconds(50) })
             let call = Task { try await connection.send([:], timeout: .seconds(30)) }
@@ -191,11 +191,11 @@ import ValueSets
 
     // MARK: Abrupt ends
 
-    @Test func `an abort tells the peer why, and fails what is under way on both sides`() async throws {
+    @Test func `an abort reports the peer why, and fails what is under way on both sides`() async throws {
         let wasCancelled = Mutex(false)
         try await LoopbackHost.with { _, _ in
             do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             let call = Task { try await connection.send([:], timeout: .seconds(30)) }
@@ -213,10 +213,10 @@ import ValueSets
         }
     }
 
-    @Test func `a peer's reason is told also where the connection is reset behind it`() async throws {
+    @Test func `a peer's reason is reported also where the connection is reset behind it`() async throws {
         try await LoopbackHost.with { _, _ in
             try? await Task.sleep(for: .seconds(60))
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             let call = Task { try await connection.send([:], timeout: .seconds(30)) }
@@ -234,7 +234,7 @@ import ValueSets
     @Test func `a handler may abort its own connection`() async throws {
         try await LoopbackHost.with { _, connection in
             connection.abort()
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             await #expect(throws: TransportError.self) { try await connection.send([:], timeout: .seconds(20)) }
@@ -245,7 +245,7 @@ import ValueSets
     @Test func `a lost connection fails each pending call once, with its outcome unknown`() async throws {
         try await LoopbackHost.with { _, _ in
             try? await Task.sleep(for: .seconds(60))
-            return Reply()
+            return Response()
         } _: { host in
             let tunnel = try await Tunnel.start(to: host.listener.port)
             let connection = try await host.connect(through: tunnel.port)

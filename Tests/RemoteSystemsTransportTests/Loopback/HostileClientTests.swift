@@ -47,7 +47,7 @@ import ValueSets
         }
     }
 
-    @Test(arguments: [[], ["h2"]]) func `another protocol by ALPN is told which one is spoken`(alpn: [String])
+    @Test(arguments: [[], ["h2"]]) func `another protocol by ALPN is reported which one is spoken`(alpn: [String])
         async throws
     {
         try await LoopbackHost.with { host in
@@ -60,8 +60,8 @@ import ValueSets
         }
     }
 
-    @Test func `a hello that never comes is waited for no longer than the opening time`() async throws {
-        try await LoopbackHost.with(limits: .patient { $0.openingTime = .milliseconds(700) }) { host in
+    @Test func `a hello that never comes is waited for no longer than the handshake time`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.handshakeTimeout = .milliseconds(700) }) { host in
             let silent = try await RawPeer.connect(port: host.listener.port, tls: nil)
             let start = ContinuousClock.now
             try await silent.waitUntilClosed()
@@ -70,8 +70,8 @@ import ValueSets
         }
     }
 
-    @Test func `a hello that drips in is waited for no longer than the opening time`() async throws {
-        try await LoopbackHost.with(limits: .patient { $0.openingTime = .seconds(2) }) { host in
+    @Test func `a hello that drips in is waited for no longer than the handshake time`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.handshakeTimeout = .seconds(2) }) { host in
             let peer = try await host.connectRaw()
             peer.send([0, 0])
             let start = ContinuousClock.now
@@ -127,7 +127,7 @@ import ValueSets
     }
 
     @Test(arguments: [true, false])
-    func `what comes before the answer to the hello is refused, together with it or behind it`(together: Bool)
+    func `what comes before the response to the hello is refused, together with it or behind it`(together: Bool)
         async throws
     {
         let mayDecide = Gate()
@@ -239,7 +239,8 @@ import ValueSets
         }
     }
 
-    @Test func `a message that cannot be read gets an answer that says where, and the connection lives`() async throws {
+    @Test func `a message that cannot be read gets an response that says where, and the connection lives`() async throws
+    {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             // [3, 1, 0, {"a": undefined}], then [3, 2, 0, {"b": 1, "a": 1}]
@@ -258,13 +259,13 @@ import ValueSets
         }
     }
 
-    @Test func `an answer that cannot be read fails its call alone`() async throws {
+    @Test func `an response that cannot be read fails its call alone`() async throws {
         try await LoopbackHost.with { _, connection in
             do {
                 _ = try await connection.send([:], timeout: .seconds(20))
-                return Reply()
+                return Response()
             } catch {
-                return Reply(message: ["error": .string("\((error as? TransportError)?.code as Any)")])
+                return Response(message: ["error": .string("\((error as? TransportError)?.code as Any)")])
             }
         } _: { host in
             let peer = try await host.openRaw()
@@ -287,7 +288,7 @@ import ValueSets
         defer { endOfTest.open() }
         try await LoopbackHost.with(limits: .patient { $0.window = 3 }) { _, _ in
             await endOfTest.wait()
-            return Reply()
+            return Response()
         } _: { host in
             let peer = try await host.openRaw()
             for id in 1...4 as ClosedRange<UInt64> {
@@ -308,7 +309,7 @@ import ValueSets
             }
         ) { _, _ in
             await endOfTest.wait()
-            return Reply()
+            return Response()
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request)
@@ -322,10 +323,10 @@ import ValueSets
 
     @Test func `what a client that does not read makes the host hold is bounded`() async throws {
         let handled = Mutex(0)
-        let answer = String(repeating: "x", count: 100_000)
+        let response = String(repeating: "x", count: 100_000)
         try await LoopbackHost.with { _, _ in
             handled.withLock { $0 += 1 }
-            return Reply(message: ["a": .string(answer)])
+            return Response(message: ["a": .string(response)])
         } _: { host in
             let peer = try await host.openRaw()
             try await peer.stopReading()
@@ -343,9 +344,9 @@ import ValueSets
     }
 
     @Test func `requests that wait while the client does not read are answered when it reads again`() async throws {
-        let answer = String(repeating: "x", count: 100_000)
+        let response = String(repeating: "x", count: 100_000)
         try await LoopbackHost.with { _, _ in
-            Reply(message: ["a": .string(answer)])
+            Response(message: ["a": .string(response)])
         } _: { host in
             let peer = try await host.openRaw()
             try await peer.stopReading()
@@ -363,7 +364,7 @@ import ValueSets
             while answered.count < 100 || !ponged {
                 switch try await peer.nextFrame() {
                 case .response(let id, .success, let message, nil):
-                    #expect(message["a"]?.string == answer)
+                    #expect(message["a"]?.string == response)
                     answered.append(id)
                 case .pong(token: 7): ponged = true
                 case let other:
@@ -404,7 +405,7 @@ import ValueSets
         defer { endOfTest.open() }
         try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }) { _, _ in
             await endOfTest.wait()
-            return Reply()
+            return Response()
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request, .request(id: 2, timeoutMilliseconds: 10_000, message: [:]), .cancel(id: 2))
@@ -422,7 +423,7 @@ import ValueSets
         defer { endOfTest.open() }
         try await LoopbackHost.with { _, _ in
             await endOfTest.wait()
-            return Reply()
+            return Response()
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request, .close(.completed, nil))

@@ -14,12 +14,12 @@ import ValueSets
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {
     @Test func `a request is answered over TLS`() async throws {
         try await LoopbackHost.with { request, _ in
-            Reply(message: ["echo": .dictionary(request.message)])
+            Response(message: ["echo": .dictionary(request.message)])
         } _: { host in
             let connection = try await host.connect()
-            let reply = try await connection.send(["Type": "ping"], timeout: .seconds(20))
-            #expect(reply.status == .success)
-            #expect(reply.message == ["echo": ["Type": "ping"]])
+            let response = try await connection.send(["Type": "ping"], timeout: .seconds(20))
+            #expect(response.status == .success)
+            #expect(response.message == ["echo": ["Type": "ping"]])
             await connection.close()
             #expect(await connection.waitUntilClosed() == .completed)
         }
@@ -30,7 +30,7 @@ import ValueSets
         try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }) { request, _ in
             seen.withLock { $0.append(request.message["number"]?.int64 ?? -1) }
             await Task.yield()
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             for call in connection.submit(300) { try await call.value }
@@ -39,17 +39,17 @@ import ValueSets
         #expect(seen.withLock { $0 } == Array(0..<300))
     }
 
-    @Test func `a thousand requests at once are all answered, each with its own answer (R-39)`() async throws {
+    @Test func `a thousand requests at once are all answered, each with its own response (R-39)`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<1000 {
                     group.addTask {
-                        let reply = try await connection.send(
+                        let response = try await connection.send(
                             ["number": .integer(Int64(number))],
                             timeout: .seconds(30)
                         )
-                        #expect(reply.message["number"] == .integer(Int64(number)))
+                        #expect(response.message["number"] == .integer(Int64(number)))
                     }
                 }
                 try await group.waitForAll()
@@ -58,31 +58,31 @@ import ValueSets
         }
     }
 
-    @Test func `both sides ask and answer at the same time (R-39)`() async throws {
+    @Test func `both sides ask and response at the same time (R-39)`() async throws {
         try await LoopbackHost.with { request, connection in
             // Asks back before it answers.
             guard let back = try? await connection.send(["back": 1], timeout: .seconds(20)) else {
-                return Reply(status: .failure)
+                return Response(status: .failure)
             }
-            return Reply(message: ["from caller": .dictionary(back.message)])
+            return Response(message: ["from caller": .dictionary(back.message)])
         } _: { host in
             let connection = try await host.connect { request, _ in
-                Reply(message: ["you said": request.message["back"] ?? .null])
+                Response(message: ["you said": request.message["back"] ?? .null])
             }
-            let reply = try await connection.send([:], timeout: .seconds(20))
-            #expect(reply.message == ["from caller": ["you said": 1]])
+            let response = try await connection.send([:], timeout: .seconds(20))
+            #expect(response.message == ["from caller": ["you said": 1]])
             await connection.close()
         }
     }
 
     @Test func `a status that nobody knows, and a failure, arrive as they were sent`() async throws {
         try await LoopbackHost.with { _, _ in
-            Reply(status: ResponseStatus(rawValue: 4711), failure: WireFailure("Out of paper.", canRetry: true))
+            Response(status: ResponseStatus(rawValue: 4711), failure: WireFailure("Out of paper.", canRetry: true))
         } _: { host in
             let connection = try await host.connect()
-            let reply = try await connection.send([:], timeout: .seconds(20))
-            #expect(reply.status == ResponseStatus(rawValue: 4711))
-            #expect(reply.failure == WireFailure("Out of paper.", canRetry: true))
+            let response = try await connection.send([:], timeout: .seconds(20))
+            #expect(response.status == ResponseStatus(rawValue: 4711))
+            #expect(response.failure == WireFailure("Out of paper.", canRetry: true))
             await connection.close()
         }
     }
@@ -96,7 +96,7 @@ import ValueSets
         let small = ConnectionLimits.patient { $0.messageBytes = 2048 }
         try await LoopbackHost.with(limits: small) { request, _ in
             handled.withLock { $0 += 1 }
-            return Reply(message: request.message)
+            return Response(message: request.message)
         } _: { host in
             let connection = try await host.connect()
             let large: ValueSet = ["a": .string(String(repeating: "x", count: 2048))]
@@ -111,28 +111,28 @@ import ValueSets
         #expect(handled.withLock { $0 } == 1)
     }
 
-    @Test func `an answer too large for the caller becomes a status, and the connection goes on`() async throws {
+    @Test func `an response too large for the caller becomes a status, and the connection goes on`() async throws {
         try await LoopbackHost.with { request, _ in
             let count = request.message["count"]?.int64 ?? 0
-            return Reply(message: ["a": .string(String(repeating: "x", count: Int(count)))])
+            return Response(message: ["a": .string(String(repeating: "x", count: Int(count)))])
         } _: { host in
             let connection = try await host.connect(limits: .patient { $0.messageBytes = 2048 })
-            let reply = try await connection.send(["count": 5000], timeout: .seconds(20))
-            #expect(reply.status == .messageTooLarge)
-            #expect(reply.message.isEmpty)
-            #expect(reply.failure?.text.contains("2048") == true)
+            let response = try await connection.send(["count": 5000], timeout: .seconds(20))
+            #expect(response.status == .messageTooLarge)
+            #expect(response.message.isEmpty)
+            #expect(response.failure?.text.contains("2048") == true)
             #expect(try await connection.send(["count": 1], timeout: .seconds(20)).message == ["a": "x"])
             await connection.close()
         }
     }
 
     @Test func `a message of 16 MiB makes the round trip`() async throws {
-        let large = ConnectionLimits.patient { $0.messageBytes = ConnectionLimits.mostMessageBytes }
+        let large = ConnectionLimits.patient { $0.messageBytes = ConnectionLimits.maxMessageBytes }
         try await LoopbackHost.with(limits: large) { host in
             let connection = try await host.connect(limits: large)
             let message: ValueSet = ["a": .data(.init(repeating: 7, count: (16 << 20) - 64))]
-            let reply = try await connection.send(message, timeout: .seconds(30))
-            #expect(reply.message == message)
+            let response = try await connection.send(message, timeout: .seconds(30))
+            #expect(response.message == message)
             await connection.close()
         }
     }
@@ -157,17 +157,17 @@ import ValueSets
             running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
             await Task.yield()
             running.withLock { $0.now -= 1 }
-            return Reply(message: request.message)
+            return Response(message: request.message)
         } _: { host in
             let connection = try await host.connect()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<100 {
                     group.addTask {
-                        let reply = try await connection.send(
+                        let response = try await connection.send(
                             ["number": .integer(Int64(number))],
                             timeout: .seconds(30)
                         )
-                        #expect(reply.message["number"] == .integer(Int64(number)))
+                        #expect(response.message["number"] == .integer(Int64(number)))
                     }
                 }
                 try await group.waitForAll()
@@ -184,15 +184,15 @@ import ValueSets
         }
         try await LoopbackHost.with(limits: limits) { request, _ in
             await Task.yield()
-            return Reply(message: ["count": .integer(Int64(request.message["a"]?.string?.utf8.count ?? 0))])
+            return Response(message: ["count": .integer(Int64(request.message["a"]?.string?.utf8.count ?? 0))])
         } _: { host in
             let connection = try await host.connect()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<60 {
                     group.addTask {
                         let text = String(repeating: "x", count: 3000 + number)
-                        let reply = try await connection.send(["a": .string(text)], timeout: .seconds(30))
-                        #expect(reply.message["count"] == .integer(Int64(text.utf8.count)))
+                        let response = try await connection.send(["a": .string(text)], timeout: .seconds(30))
+                        #expect(response.message["count"] == .integer(Int64(text.utf8.count)))
                     }
                 }
                 try await group.waitForAll()
@@ -209,7 +209,7 @@ import ValueSets
         }
         try await LoopbackHost.with(limits: limits) { request, _ in
             await Task.yield()
-            return Reply(message: request.message)
+            return Response(message: request.message)
         } _: { host in
             let connection = try await host.connect()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -217,8 +217,8 @@ import ValueSets
                     group.addTask {
                         let count = number.isMultiple(of: 3) ? 200_000 : number
                         let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* number) })
-                        let reply = try await connection.send(["Data": .data(data)], timeout: .seconds(30))
-                        #expect(reply.message["Data"] == .data(data), "\(number)")
+                        let response = try await connection.send(["Data": .data(data)], timeout: .seconds(30))
+                        #expect(response.message["Data"] == .data(data), "\(number)")
                     }
                 }
                 try await group.waitForAll()
@@ -234,7 +234,7 @@ import ValueSets
         let wasCancelled = Mutex(false)
         try await LoopbackHost.with { _, _ in
             do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             let error = await #expect(throws: TransportError.self) {
@@ -251,7 +251,7 @@ import ValueSets
     @Test func `a deadline that passes in the queue says that nothing was sent`() async throws {
         try await LoopbackHost.with(limits: .patient { $0.window = 1 }) { _, _ in
             try? await Task.sleep(for: .seconds(60))
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             let first = Task { try await connection.send([:], timeout: .seconds(30)) }
@@ -272,7 +272,7 @@ import ValueSets
         try await LoopbackHost.with { _, _ in
             state.withLock { $0 = "started" }
             do { try await Task.sleep(for: .seconds(60)) } catch { state.withLock { $0 = "cancelled" } }
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             let call = Task { try await connection.send([:], timeout: .seconds(30)) }
@@ -290,7 +290,7 @@ import ValueSets
         let handled = Mutex(0)
         try await LoopbackHost.with { _, _ in
             handled.withLock { $0 += 1 }
-            return Reply()
+            return Response()
         } _: { host in
             let connection = try await host.connect()
             let mayStart = Gate()
@@ -312,7 +312,7 @@ import ValueSets
         defer { endOfTest.open() }
         try await LoopbackHost.with { request, _ in
             if request.message["forever"] != nil { await endOfTest.wait() }
-            return Reply(message: request.message)
+            return Response(message: request.message)
         } _: { host in
             let connection = try await host.connect()
             await #expect(throws: TransportError.self) {

@@ -25,7 +25,7 @@ import ValueSets
         }
     }
 
-    @Test func `a session of a system that was expelled since is worth nothing`() async throws {
+    @Test func `a session of a system that was revoked since is worth nothing`() async throws {
         try await LoopbackHost.with { host in
             let rogue = try host.account.system()
             let openssl = try OpenSSL(as: rogue, to: host)
@@ -38,7 +38,7 @@ import ValueSets
         }
     }
 
-    @Test func `a session of a system that was expelled while it was connected is worth nothing`() async throws {
+    @Test func `a session of a system that was revoked while it was connected is worth nothing`() async throws {
         try await LoopbackHost.with { host in
             let rogue = try host.account.system()
             let openssl = try OpenSSL(as: rogue, to: host)
@@ -92,7 +92,7 @@ import ValueSets
 
 /// `openssl s_client` with a system's certificate, which says hello and prints what comes back.
 private struct OpenSSL {
-    enum Answer: Equatable {
+    enum Response: Equatable {
         case accepted
         case refused(OpenStatus)
         case nothing
@@ -125,7 +125,7 @@ private struct OpenSSL {
     }
 
     /// - Parameter ending: whether to have the host end a connection that it has accepted.
-    func run(_ options: [String], ending: Bool = true) async throws -> (text: String, frame: Answer) {
+    func run(_ options: [String], ending: Bool = true) async throws -> (text: String, frame: Response) {
         let output = self.directory + "/output"
         let script = """
             timeout 20 \(Self.path) s_client -ign_eof -connect 127.0.0.1:\(self.host.listener.port) -tls1_3 \
@@ -142,11 +142,11 @@ private struct OpenSSL {
         defer { ending.cancel() }
         try await runProcess("/bin/bash", ["-c", script, self.directory])
         let bytes = [UInt8](try Data(contentsOf: URL(filePath: output)))
-        return (String(decoding: bytes, as: UTF8.self), Self.answer(in: bytes))
+        return (String(decoding: bytes, as: UTF8.self), Self.response(in: bytes))
     }
 
     /// Finds the one frame of the opening among what the command prints about TLS.
-    private static func answer(in bytes: [UInt8]) -> Answer {
+    private static func response(in bytes: [UInt8]) -> Response {
         for start in bytes.indices where bytes[start] == 0 {
             var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
             decoder.append(ByteBuffer(bytes: bytes[start...]))

@@ -27,7 +27,7 @@ import ValueSets
 
     // MARK: Callers
 
-    @Test func `a system of another account is refused, and told how to get in`() async throws {
+    @Test func `a system of another account is refused, and reported how to get in`() async throws {
         try await LoopbackHost.with { host in
             let error = try await self.refusal(of: TestAccount().system(), by: host)
             #expect(error?.message.contains("account") == true)
@@ -78,25 +78,25 @@ import ValueSets
         }
     }
 
-    @Test func `an expelled system is refused`() async throws {
+    @Test func `an revoked system is refused`() async throws {
         try await LoopbackHost.with { host in
-            let expelled = try host.account.system()
-            try host.security.update(identity: host.security.identity, revoked: [expelled.systemID])
-            let error = try await self.refusal(of: expelled, by: host)
-            #expect(error?.message.contains("expelled") == true)
+            let revoked = try host.account.system()
+            try host.security.update(identity: host.security.identity, revoked: [revoked.systemID])
+            let error = try await self.refusal(of: revoked, by: host)
+            #expect(error?.message.contains("revoked") == true)
             // Renewing the host's own certificate is no pardon.
             try host.security.update(identity: host.security.identity)
-            #expect(try await self.refusal(of: expelled, by: host) != nil)
+            #expect(try await self.refusal(of: revoked, by: host) != nil)
             #expect(try await host.isServing())
         }
     }
 
     // MARK: Connections that are open
 
-    @Test func `a live connection with a system that is expelled ends at once, others go on`() async throws {
+    @Test func `a live connection with a system that is revoked ends at once, others go on`() async throws {
         try await LoopbackHost.with(handler: { request, _ in
             if request.message.isEmpty { try? await Task.sleep(for: .seconds(60)) }
-            return Reply(message: request.message)
+            return Response(message: request.message)
         }) { host in
             let (rogue, friend) = (try host.account.system(), try host.account.system())
             let connection = try await host.connect(as: rogue)
@@ -105,14 +105,14 @@ import ValueSets
             try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
             #expect(await connection.waitUntilClosed() == .unknown)
             let error = await #expect(throws: TransportError.self) { _ = try await call.value }
-            #expect((error?.cause as? TransportError)?.message.contains("expelled") == true)
+            #expect((error?.cause as? TransportError)?.message.contains("revoked") == true)
             let again = await #expect(throws: TransportError.self) { _ = try await host.connect(as: rogue) }
             #expect(again?.openStatus == .notAuthorized)
             #expect(try await other.send(["still": true], timeout: .seconds(20)).message == ["still": true])
         }
     }
 
-    @Test func `a caller, too, ends its connections to a host that is expelled`() async throws {
+    @Test func `a caller, too, ends its connections to a host that is revoked`() async throws {
         try await LoopbackHost.with { host in
             let security = try TransportSecurity(identity: host.account.system())
             let connection = try await host.connect(with: security)
@@ -126,7 +126,7 @@ import ValueSets
         }
     }
 
-    @Test func `a system that is expelled while its hello is looked at gets no request through`() async throws {
+    @Test func `a system that is revoked while its hello is looked at gets no request through`() async throws {
         let handled = Counter()
         let mayDecide = Gate()
         defer { mayDecide.open() }
@@ -134,7 +134,7 @@ import ValueSets
             admitting: mayDecide,
             handler: { request, _ in
                 handled.increase()
-                return Reply(message: request.message)
+                return Response(message: request.message)
             }
         ) { host in
             let rogue = try host.account.system()

@@ -33,7 +33,7 @@ struct LoopbackHost: Sendable {
         security: TransportSecurity? = nil,
         allowsAnonymous: Bool = false,
         admitting gate: Gate? = nil,
-        handler: @escaping RequestHandler = { request, _ in Reply(message: request.message) },
+        handler: @escaping RequestHandler = { request, _ in Response(message: request.message) },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
         let account = try account ?? TestAccount()
@@ -55,7 +55,7 @@ struct LoopbackHost: Sendable {
                 return .refuse(Refusal(.appServiceUnavailable, "There is no service \(hello.service) here."))
             }
             return .accept(
-                AcceptedConnection(
+                EstablishedConnection(
                     acceptance: Acceptance(application: "test.host", limits: limits.peerLimits, schema: nil),
                     limits: limits,
                     handler: handler,
@@ -87,7 +87,7 @@ struct LoopbackHost: Sendable {
         through port: Int? = nil,
         expecting system: SystemID? = nil,
         version: ProtocolVersion = .current,
-        handler: @escaping RequestHandler = { _, _ in Reply(status: .failure) }
+        handler: @escaping RequestHandler = { _, _ in Response(status: .failure) }
     ) async throws -> Connection {
         let connector = Connector(
             security: try security ?? TransportSecurity(identity: identity ?? self.account.system()),
@@ -101,7 +101,7 @@ struct LoopbackHost: Sendable {
             hello: Hello(
                 version: version,
                 service: service,
-                package: nil,
+                targetApplication: nil,
                 application: "test.caller",
                 limits: limits.peerLimits
             ),
@@ -175,7 +175,7 @@ final class TestLog: Sendable {
 extension Hello {
     static let test = Hello(
         service: "echo",
-        package: nil,
+        targetApplication: nil,
         application: "test.raw",
         limits: ConnectionLimits().peerLimits
     )
@@ -185,7 +185,7 @@ extension ConnectionLimits {
     /// Handshakes of a debug build on a busy machine may take longer than a second, and closing longer than five.
     static var patient: ConnectionLimits {
         var limits = ConnectionLimits()
-        limits.openingTime = .seconds(20)
+        limits.handshakeTimeout = .seconds(20)
         limits.drainTime = .seconds(20)
         return limits
     }

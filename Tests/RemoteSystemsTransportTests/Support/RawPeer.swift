@@ -132,10 +132,10 @@ struct NotInTime: Error, CustomStringConvertible {
 }
 
 /// Asks until there is an answer, for at most 20 seconds.
-func eventually<Answer>(_ what: String, _ ask: () async throws -> Answer?) async throws -> Answer {
+func eventually<Response>(_ what: String, _ ask: () async throws -> Response?) async throws -> Response {
     let end = ContinuousClock.now + .seconds(20)
     while ContinuousClock.now < end {
-        if let answer = try await ask() { return answer }
+        if let response = try await ask() { return response }
         try await Task.sleep(for: .milliseconds(2))
     }
     throw NotInTime(what: what)
@@ -152,8 +152,8 @@ extension Connection {
     /// How many handlers are at work.
     var handlers: Int { get async throws { try await self.ask { $0.handlerTasks.count } } }
 
-    func ask<Answer: Sendable>(_ question: @escaping @Sendable (ConnectionDriver) -> Answer) async throws
-        -> Answer
+    func ask<Response: Sendable>(_ question: @escaping @Sendable (ConnectionDriver) -> Response) async throws
+        -> Response
     {
         try await self.channel.eventLoop.submit { question(self.driver.value) }.get()
     }

@@ -67,12 +67,12 @@ actor Accounts {
 extension Machine {
     /// Lets another machine into the account, over the network between them.
     @discardableResult
-    func invite(_ other: Machine) async throws -> (invited: Told, joined: Told) {
+    func invite(_ other: Machine) async throws -> (invited: ReportedEvent, joined: ReportedEvent) {
         let inviting = try command(["account", "invite", "--host", address])
-        let invitation = try await inviting.told("invitation", within: .seconds(15))
+        let invitation = try await inviting.reported("invitation", within: .seconds(15))
         let joining = try other.command(["account", "join", invitation.uri ?? ""])
-        let joined = try await joining.told("joined", within: .seconds(15))
-        let invited = try await inviting.told("joined", within: .seconds(15))
+        let joined = try await joining.reported("joined", within: .seconds(15))
+        let invited = try await inviting.reported("joined", within: .seconds(15))
         let codes = (try await inviting.exit(), try await joining.exit())
         guard codes == (0, 0) else { throw IntegrationError("invite and join ended with \(codes)") }
         return (invited, joined)

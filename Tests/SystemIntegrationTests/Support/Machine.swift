@@ -5,7 +5,7 @@ import Foundation
 import IntegrationSupport
 
 /// One line that the command printed with `--json`.
-struct Told: Sendable, Decodable {
+struct ReportedEvent: Sendable, Decodable {
     struct Application: Sendable, Decodable {
         let id: String
         let services: [String]
@@ -66,7 +66,7 @@ struct Machine: Sendable {
     /// Starts to serve, and waits until it does.
     func serve(port: Int = 47474) async throws -> ChildProcess {
         let serving = try command(["serve", "--port", "\(port)"])
-        try await serving.told("ready", within: .seconds(15))
+        try await serving.reported("ready", within: .seconds(15))
         return serving
     }
 
@@ -74,9 +74,9 @@ struct Machine: Sendable {
     func watch() throws -> ChildProcess { try command(["watch"]) }
 
     /// Pings a system and returns the summary.
-    func ping(_ system: String, count: Int = 3) async throws -> Told {
+    func ping(_ system: String, count: Int = 3) async throws -> ReportedEvent {
         let ping = try command(["ping", system, "--count", "\(count)", "--interval", "0", "--wait", "10"])
-        let summary = try await ping.told("summary", within: .seconds(30))
+        let summary = try await ping.reported("summary", within: .seconds(30))
         _ = try await ping.exit(within: .seconds(10))
         return summary
     }
@@ -99,19 +99,21 @@ extension SimulatedNetwork {
 
 extension ChildProcess {
     /// What the command has told so far.
-    var told: [Told] { lines.compactMap { try? Told.decoder.decode(Told.self, from: Data($0.utf8)) } }
+    var reported: [ReportedEvent] {
+        lines.compactMap { try? ReportedEvent.decoder.decode(ReportedEvent.self, from: Data($0.utf8)) }
+    }
 
     /// Waits for the first line, from a place on, that is as wanted.
     @discardableResult
-    func told(
+    func reported(
         _ event: String,
         from start: Int = 0,
         within limit: Duration = .seconds(10),
-        where isWanted: (Told) -> Bool = { _ in true }
-    ) async throws -> Told {
+        where isWanted: (ReportedEvent) -> Bool = { _ in true }
+    ) async throws -> ReportedEvent {
         do {
             return try await eventually("'\(event)'", within: limit, every: .milliseconds(20)) {
-                self.told.dropFirst(start).first { $0.event == event && isWanted($0) }
+                self.reported.dropFirst(start).first { $0.event == event && isWanted($0) }
             }
         } catch {
             throw IntegrationError("\(error); told so far: \(lines.joined(separator: " | "))")
@@ -120,17 +122,17 @@ extension ChildProcess {
 
     /// Waits until a machine is told, by its name.
     @discardableResult
-    func told(
+    func reported(
         _ event: String,
         _ machine: Machine,
         from start: Int = 0,
         within limit: Duration = .seconds(10)
-    ) async throws -> Told {
-        try await told(event, from: start, within: limit) { $0.name == machine.name }
+    ) async throws -> ReportedEvent {
+        try await reported(event, from: start, within: limit) { $0.name == machine.name }
     }
 
     /// Whether such a line was told, from a place on.
-    func hasTold(_ event: String, _ machine: Machine? = nil, from start: Int = 0) -> Bool {
-        told.dropFirst(start).contains { $0.event == event && (machine == nil || $0.name == machine?.name) }
+    func hasReported(_ event: String, _ machine: Machine? = nil, from start: Int = 0) -> Bool {
+        reported.dropFirst(start).contains { $0.event == event && (machine == nil || $0.name == machine?.name) }
     }
 }

@@ -70,8 +70,8 @@ struct Systemd {
     private func isUp() async throws {
         do {
             _ = try await eventually("systemd", within: .seconds(60), every: .milliseconds(200)) { () -> Bool? in
-                let answer = try? await control("is-active", "idle.target")
-                return answer?.hasPrefix("active") == true ? true : nil
+                let response = try? await control("is-active", "idle.target")
+                return response?.hasPrefix("active") == true ? true : nil
             }
         } catch {
             throw IntegrationError("\(error): \(process.lines.joined(separator: " | "))")

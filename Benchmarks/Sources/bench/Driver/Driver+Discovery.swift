@@ -36,7 +36,7 @@ extension Driver {
         }
     }
 
-    private func interval(from start: Reply, to pair: Pair) throws -> Measurement {
+    private func interval(from start: Response, to pair: Pair) throws -> Measurement {
         let added = try pair.caller.order(.awaitAdded(seconds: 20))
         guard let start = start.number, let added = added.number else {
             throw BenchError("A worker did not say when it started or added something.")

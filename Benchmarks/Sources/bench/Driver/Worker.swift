@@ -31,7 +31,7 @@ struct Worker {
         do {
             guard let setup else { return }
             try process.writeLine(JSONEncoder().encode(setup))
-            let ready = try reply(within: 30)
+            let ready = try response(within: 30)
             address = ready.address ?? ""
             companions = ready.companions ?? []
         } catch {
@@ -42,15 +42,15 @@ struct Worker {
 
     /// Has the order carried out and waits for the reply.
     @discardableResult
-    func order(_ order: Order, within seconds: Double = 60) throws -> Reply {
+    func order(_ order: Order, within seconds: Double = 60) throws -> Response {
         try process.writeLine(JSONEncoder().encode(order))
-        return try reply(within: seconds)
+        return try response(within: seconds)
     }
 
-    private func reply(within seconds: Double) throws -> Reply {
-        let reply = try JSONDecoder().decode(Reply.self, from: Data(process.readLine(within: seconds)))
-        if let failure = reply.failure { throw BenchError(failure) }
-        return reply
+    private func response(within seconds: Double) throws -> Response {
+        let response = try JSONDecoder().decode(Response.self, from: Data(process.readLine(within: seconds)))
+        if let failure = response.failure { throw BenchError(failure) }
+        return response
     }
 
     /// Private memory in use now, by the worker and its companions.

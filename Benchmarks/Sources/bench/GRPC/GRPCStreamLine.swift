@@ -12,12 +12,12 @@ struct GRPCStreamLine: Line {
     /// Up to so many bytes under way, the task that reads answers also writes the next messages, which saves a change of
     /// tasks for each. Beyond it, where writing waits for buffers to drain, a task that only reads is faster, and a reader
     /// that waits to write could wait for a writer that waits for it to read.
-    private static let mostBytesWithoutBackpressure = 1 << 16
+    private static let maxBytesWithoutBackpressure = 1 << 16
 
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
         let message = [UInt8](repeating: 0x5a, count: load.bytes)
         let first = min(load.inFlight, limit.count)
-        let writesInline = load.bytes * load.inFlight <= Self.mostBytesWithoutBackpressure
+        let writesInline = load.bytes * load.inFlight <= Self.maxBytesWithoutBackpressure
         let (permits, permit) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingOldest(first))
         let (writers, handOver) = AsyncStream.makeStream(
             of: RPCWriter<[UInt8]>.self,

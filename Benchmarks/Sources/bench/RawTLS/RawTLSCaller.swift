@@ -43,7 +43,7 @@ private struct RawTLSLine: Line {
         let promise = channel.eventLoop.makePromise(of: Measurement.self)
         let exchange = RawExchange(
             message: RawFrame.message(for: load),
-            answerBytes: RawFrame.headerBytes + (load.answer == .echo ? load.bytes : 0),
+            responseBytes: RawFrame.headerBytes + (load.answer == .echo ? load.bytes : 0),
             inFlight: load.inFlight,
             limit: limit,
             promise: promise
@@ -60,7 +60,7 @@ private struct RawTLSLine: Line {
 /// What the handler at the end of the pipeline is told to do.
 private struct RawExchange: Sendable {
     var message: ByteBuffer
-    var answerBytes: Int
+    var responseBytes: Int
     var inFlight: Int
     var limit: Limit
     var promise: EventLoopPromise<Measurement>
@@ -112,9 +112,9 @@ private final class RawExchanger: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let course else { return }
         course.received += unwrapInboundIn(data).readableBytes
-        while course.received >= course.exchange.answerBytes, let start = course.starts.popFirst() {
+        while course.received >= course.exchange.responseBytes, let start = course.starts.popFirst() {
             let now = monotonicNanoseconds()
-            course.received -= course.exchange.answerBytes
+            course.received -= course.exchange.responseBytes
             course.times.append(now - start)
             if course.maySend(at: now) { send(course, context, at: now) }
         }

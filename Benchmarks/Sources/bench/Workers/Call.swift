@@ -18,7 +18,7 @@ struct Call: ParsableCommand {
         WorkerConversation.raiseDescriptorLimit()
         let setup = try WorkerConversation.setup()
         let caller = try blocking { try await contestant.caller(setup) }
-        try WorkerConversation.reply(Reply())
+        try WorkerConversation.response(Response())
         var lines: [any Line] = []
         var watch: Watch?
         func firstLine() throws -> any Line {
@@ -29,32 +29,32 @@ struct Call: ParsableCommand {
             switch order {
             case .exchange(let load, let limit):
                 let line = try firstLine()
-                return Reply(measurement: try blocking { try await line.exchange(load, until: limit) })
+                return Response(measurement: try blocking { try await line.exchange(load, until: limit) })
             case .rehearse(let load, let limit):
                 let line = try firstLine()
                 _ = try blocking { try await line.exchange(load, until: limit) }
-                return Reply()
+                return Response()
             case .open(let limit):
-                return Reply(measurement: try blocking { try await Self.open(limit, caller) })
+                return Response(measurement: try blocking { try await Self.open(limit, caller) })
             case .hold(let count):
                 lines += try blocking {
                     var more: [any Line] = []
                     for _ in 0..<count { more.append(try await caller.open()) }
                     return more
                 }
-                return Reply()
+                return Response()
             case .startWatcher:
                 guard let contestant = contestant as? any DiscoveringContestant else { break }
                 let start = monotonicNanoseconds()
                 watch = try blocking { try await Watch(contestant, setup) }
-                return Reply(number: start)
+                return Response(number: start)
             case .awaitAdded(let seconds):
                 guard let watch else { throw BenchError("No watcher was started.") }
-                return Reply(number: try blocking { try await watch.added(within: seconds) })
+                return Response(number: try blocking { try await watch.added(within: seconds) })
             case .stopWatcher:
                 if let running = watch { try blocking { try await running.stop() } }
                 watch = nil
-                return Reply()
+                return Response()
             default:
                 break
             }

@@ -12,9 +12,9 @@ struct Code: ParsableCommand {
         try WorkerConversation.run { order in
             switch order {
             case .code(let name, let task, let limit):
-                return Reply(measurement: try dictionaryCoder(name).measure(task, until: limit))
+                return Response(measurement: try dictionaryCoder(name).measure(task, until: limit))
             case .size(let name, let dictionary):
-                return Reply(number: Int64(try dictionaryCoder(name).size(dictionary)))
+                return Response(number: Int64(try dictionaryCoder(name).size(dictionary)))
             default:
                 throw BenchError("A coder cannot do this: \(order)")
             }

@@ -28,7 +28,7 @@ enum Order: Codable, Sendable {
 }
 
 /// A worker's answer, one JSON object a line on its standard output.
-struct Reply: Codable, Sendable {
+struct Response: Codable, Sendable {
     var measurement: Measurement?
     /// A count of bytes or an instant in monotonic nanoseconds, as the order has it.
     var number: Int64?

@@ -18,7 +18,7 @@ struct Serve: ParsableCommand {
         WorkerConversation.raiseDescriptorLimit()
         let setup = try WorkerConversation.setup()
         let server = try contestant.serve(setup)
-        try WorkerConversation.reply(Reply(address: server.address, companions: server.companions))
+        try WorkerConversation.response(Response(address: server.address, companions: server.companions))
         var host: (any Stoppable)?
         try WorkerConversation.run { order in
             switch order {
@@ -26,11 +26,11 @@ struct Serve: ParsableCommand {
                 guard let contestant = contestant as? any DiscoveringContestant else { break }
                 let start = monotonicNanoseconds()
                 host = try blocking { try await contestant.startHost(setup) }
-                return Reply(number: start)
+                return Response(number: start)
             case .stopHost:
                 if let running = host { try blocking { try await running.stop() } }
                 host = nil
-                return Reply()
+                return Response()
             default:
                 break
             }

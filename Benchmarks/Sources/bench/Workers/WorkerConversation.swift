@@ -13,19 +13,19 @@ enum WorkerConversation {
         return try JSONDecoder().decode(Setup.self, from: Data(line.utf8))
     }
 
-    static func reply(_ reply: Reply) throws {
-        print(String(decoding: try JSONEncoder().encode(reply), as: UTF8.self))
+    static func response(_ response: Response) throws {
+        print(String(decoding: try JSONEncoder().encode(response), as: UTF8.self))
         _ = fflush(nil)
     }
 
     /// Carries out orders until there are no more; one that fails is reported and does not end the worker.
-    static func run(_ obey: (Order) throws -> Reply) throws {
+    static func run(_ perform: (Order) throws -> Response) throws {
         while let line = readLine() {
             let order = try JSONDecoder().decode(Order.self, from: Data(line.utf8))
             do {
-                try reply(obey(order))
+                try response(perform(order))
             } catch {
-                try reply(Reply(failure: "\(error)"))
+                try response(Response(failure: "\(error)"))
             }
         }
     }

@@ -44,10 +44,10 @@ extension FirewallRules {
     }
 
     /// Chains may not go in circles; should a list say so, it ends here.
-    private static var mostDepth: Int { 16 }
+    private static var maxDepth: Int { 16 }
 
     private func outcome(of chain: Chain, _ packet: FirewallPacket, depth: Int) -> Outcome {
-        guard depth < Self.mostDepth else { return .undecided }
+        guard depth < Self.maxDepth else { return .undecided }
         // Whether a rule that cannot be judged may have let the packet through. One that may have dropped it is no reason to warn.
         var isDoubtful = false
         for rule in chain.rules {

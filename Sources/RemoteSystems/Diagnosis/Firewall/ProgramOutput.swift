@@ -15,8 +15,8 @@ enum ProgramOutput: Sendable, Hashable {
 
     /// In English, and with nothing of ours.
     private static let environment = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
-    private static let mostBytes = 4 << 20
-    private static let mostMilliseconds: Int32 = 3000
+    private static let maxBytes = 4 << 20
+    private static let maxMilliseconds: Int32 = 3000
 
     /// - Parameter paths: where it may be; the first that is there is run.
     static func of(_ paths: [String], _ arguments: [String]) async -> ProgramOutput {
@@ -75,7 +75,7 @@ enum ProgramOutput: Sendable, Hashable {
 
     /// Everything until the end; nil when that is too late or too much.
     private static func read(_ descriptor: Int32) -> [UInt8]? {
-        let end = ContinuousClock.now + .milliseconds(Int(Self.mostMilliseconds))
+        let end = ContinuousClock.now + .milliseconds(Int(Self.maxMilliseconds))
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while ContinuousClock.now < end {
@@ -85,7 +85,7 @@ enum ProgramOutput: Sendable, Hashable {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return count == 0 ? bytes : nil }
             bytes += buffer[..<count]
-            guard bytes.count <= Self.mostBytes else { return nil }
+            guard bytes.count <= Self.maxBytes else { return nil }
         }
         return nil
     }

@@ -24,30 +24,32 @@ final class DiagnosisService: BuiltInService {
         var nextConnection: ContinuousClock.Instant?
     }
 
-    private static let mostLooking = 4
+    private static let maxConcurrentLookups = 4
     private static let lookingTime = Duration.seconds(4)
     private static let connectingTime = TimeAmount.seconds(3)
     private static let pause = Duration.seconds(1)
 
-    private let local: LocalSystem
-    private let announced: AnnouncedInstances
+    private let accountContext: AccountContext
+    private let advertised: AdvertisedInstances
     private let limits = Mutex(Limits())
 
-    init(local: LocalSystem, announced: AnnouncedInstances) {
-        self.local = local
-        self.announced = announced
+    init(accountContext: AccountContext, advertised: AdvertisedInstances) {
+        self.accountContext = accountContext
+        self.advertised = advertised
     }
 
     var name: String { Self.name }
     var concurrentRequests: Int { 4 }
 
-    func respond(to request: IncomingRequest, on connection: Connection) async -> Reply {
+    func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
         // Whoever else may be let in some day: this is for the account.
-        guard let identity = try? self.local.security().identity, connection.peer.accountID == identity.accountID else {
+        guard let identity = try? self.accountContext.security().identity,
+            connection.peer.accountID == identity.accountID
+        else {
             return Self.failure("Only systems of the account may ask this.")
         }
         switch request.message["Type"]?.string {
-        case "state": return Reply(message: self.state(connection))
+        case "state": return Response(message: self.state(connection))
         case "look":
             guard let instance = request.message["Instance"]?.string, (1...63).contains(instance.utf8.count) else {
                 return Self.failure("The instance's name is missing.")
@@ -62,8 +64,8 @@ final class DiagnosisService: BuiltInService {
         }
     }
 
-    private static func failure(_ text: String, canRetry: Bool = false) -> Reply {
-        Reply(status: .failure, failure: WireFailure(text, canRetry: canRetry))
+    private static func failure(_ text: String, canRetry: Bool = false) -> Response {
+        Response(status: .failure, failure: WireFailure(text, canRetry: canRetry))
     }
 
     private func state(_ connection: Connection) -> ValueSet {
@@ -71,31 +73,31 @@ final class DiagnosisService: BuiltInService {
             "Time": .date(Date()),
             "Version": .string(SoftwareVersion.current),
             "Address": .string(connection.channel.remoteAddress?.ipAddress ?? "?"),
-            "Announced": .array(self.announced.all.sorted().map { .string($0) }),
+            "Advertised": .array(self.advertised.all.sorted().map { .string($0) }),
         ]
     }
 
     // MARK: Looking
 
-    private func look(for instance: String) async -> Reply {
+    private func look(for instance: String) async -> Response {
         let isFree = self.limits.withLock { limits in
-            guard limits.looking < Self.mostLooking else { return false }
+            guard limits.looking < Self.maxConcurrentLookups else { return false }
             limits.looking += 1
             return true
         }
         guard isFree else { return Self.failure("Others are being looked for. Try again in a moment.", canRetry: true) }
         defer { self.limits.withLock { $0.looking -= 1 } }
-        let isSeen = await Lookout.sees([instance], by: self.local, within: Self.lookingTime)
-        return Reply(message: ["Seen": .bool(isSeen)])
+        let isSeen = await InstanceLookup.sees([instance], by: self.accountContext, within: Self.lookingTime)
+        return Response(message: ["Seen": .bool(isSeen)])
     }
 
     // MARK: Connecting back
 
-    private func connect(to port: Int, _ connection: Connection) async -> Reply {
+    private func connect(to port: Int, _ connection: Connection) async -> Response {
         guard let address = connection.channel.remoteAddress?.text else {
             return Self.failure("The caller's address is not known.")
         }
-        let time = self.local.environment.time
+        let time = self.accountContext.environment.time
         let isFree = self.limits.withLock { limits in
             guard !limits.isConnecting, limits.nextConnection.map({ $0 <= time.now }) ?? true else { return false }
             limits.isConnecting = true
@@ -112,19 +114,23 @@ final class DiagnosisService: BuiltInService {
             of: Endpoint(host: address, port: port),
             expecting: connection.peer.systemID
         )
-        return Reply(message: ["Outcome": .string(outcome.rawValue)])
+        return Response(message: ["Outcome": .string(outcome.rawValue)])
     }
 
     private func outcome(of endpoint: Endpoint, expecting system: SystemID) async -> BackConnection {
         do {
-            var connector = try self.local.connector()
+            var connector = try self.accountContext.connector()
             connector.timeout = Self.connectingTime
             let back = try await connector.connect(
                 to: [endpoint],
                 expecting: system,
-                hello: self.local.hello(service: Presence.service, package: nil, limits: connector.limits),
+                hello: self.accountContext.hello(
+                    service: Presence.service,
+                    targetApplication: nil,
+                    limits: connector.limits
+                ),
                 // What it tells of itself is not asked for here.
-                handler: { _, _ in Reply() }
+                handler: { _, _ in Response() }
             )
             await back.abortAndWait(.completed)
             return .reached

@@ -11,30 +11,34 @@ internal import ValueSets
 
 /// Asks another system to help: how it stands there, whether it sees us, and whether it reaches us.
 struct PeerExamination: Sendable {
-    let local: LocalSystem
+    let accountContext: AccountContext
     let request: RemoteSystemConnectionRequest
     /// The port of ours to connect back to; 0 for any.
     let port: Int
 
     /// At most this long the two look for each other's announcements.
     private static let lookingTime = Duration.seconds(4)
-    private static let answerTime = TimeAmount.seconds(8)
+    private static let responseTimeout = TimeAmount.seconds(8)
 
-    private var time: TimeSource { self.local.environment.time }
+    private var time: TimeSource { self.accountContext.environment.time }
 
     func facts() async -> PeerFacts {
         let target = self.request.diagnosisTarget
-        guard case .usable = IdentityFacts.read(self.local) else {
+        guard case .usable = IdentityFacts.read(self.accountContext) else {
             return PeerFacts(name: target.name, way: .noAccount)
         }
         do {
-            let connector = try self.local.connector()
+            let connector = try self.accountContext.connector()
             let connection = try await connector.connect(
                 to: target.endpoints,
                 expecting: target.systemID,
-                hello: self.local.hello(service: DiagnosisService.name, package: nil, limits: connector.limits)
+                hello: self.accountContext.hello(
+                    service: DiagnosisService.name,
+                    targetApplication: nil,
+                    limits: connector.limits
+                )
             ) { _, _ in
-                Reply(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+                Response(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
             }
             let facts = await self.facts(over: connection, name: target.name)
             await connection.abortAndWait(.completed)
@@ -52,16 +56,16 @@ struct PeerExamination: Sendable {
         let isOld = error.code == .refused && error.openStatus == .appServiceUnavailable
         var facts = PeerFacts(name: target.name, way: isOld ? .cannotHelp : .failed(error))
         facts.address = target.endpoints.first?.host
-        facts.isNeighbour = facts.address.flatMap { Neighbourhood.contains($0) }
+        facts.isNeighbour = facts.address.flatMap { LocalNetworks.contains($0) }
         return facts
     }
 
     private func facts(over connection: Connection, name: String) async -> PeerFacts {
         var facts = PeerFacts(name: name, way: .open)
         facts.address = connection.channel.remoteAddress?.text
-        facts.isNeighbour = facts.address.flatMap { Neighbourhood.contains($0) }
+        facts.isNeighbour = facts.address.flatMap { LocalNetworks.contains($0) }
         facts.version = connection.remote.version
-        facts.isThisSystem = (try? self.local.security().systemID) == connection.peer.systemID
+        facts.isThisSystem = (try? self.accountContext.security().systemID) == connection.peer.systemID
         let started = Date()
         guard let state = await self.ask(["Type": "state"], over: connection) else { return facts }
         let ended = Date()
@@ -70,8 +74,8 @@ struct PeerExamination: Sendable {
             facts.clockAhead = time.timeIntervalSince(started) - ended.timeIntervalSince(started) / 2
             facts.clockDoubt = ended.timeIntervalSince(started)
         }
-        let names = (state["Announced"]?.array ?? []).prefix(8).compactMap(\.string)
-        facts.isAnnounced = !names.isEmpty
+        let names = (state["Advertised"]?.array ?? []).prefix(8).compactMap(\.string)
+        facts.isAdvertised = !names.isEmpty
         await self.exchange(&facts, names: Set(names), over: connection)
         return facts
     }
@@ -85,28 +89,28 @@ struct PeerExamination: Sendable {
         } else if wanted != 0, let own = await self.start(port: 0) {
             // Another program of ours may have the port; then that one is to be reached.
             host = own
-            facts.isPortTaken = self.local.running?.all().contains { $0.port == wanted } != true
+            facts.isPortTaken = self.accountContext.running?.all().contains { $0.port == wanted } != true
         } else {
             return
         }
         defer { host.task.cancel() }
         let port = wanted == 0 ? host.port : wanted
-        async let weSeeIt = Lookout.sees(names, by: self.local, within: Self.lookingTime)
+        async let weSeeIt = InstanceLookup.sees(names, by: self.accountContext, within: Self.lookingTime)
         async let itSeesUs = self.look(for: host.host, over: connection)
         async let outcome = self.connectBack(to: port, over: connection)
         facts.port = port
         facts.connectsBack = await outcome
         facts.itSeesUs = await itSeesUs
         let isSeen = await weSeeIt
-        facts.weSeeIt = facts.isAnnounced ? isSeen : nil
+        facts.weSeeIt = facts.isAdvertised ? isSeen : nil
         host.task.cancel()
         _ = await host.task.result
     }
 
     private func start(port: Int) async -> (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)? {
-        var configuration = self.local.configuration
+        var configuration = self.accountContext.configuration
         // One mDNS stack for all of this.
-        configuration.discovery = self.local.sources
+        configuration.discovery = self.accountContext.sources
         // Not taken for the application itself: callers of that would find nothing here. Watchers pass over it.
         configuration.applicationID = DiagnosisService.name
         var options = RemoteSystemHost.Options()
@@ -122,23 +126,23 @@ struct PeerExamination: Sendable {
 
     private func look(for host: RemoteSystemHost, over connection: Connection) async -> Bool? {
         // Named as soon as it is announced, which is a moment after it listens.
-        for _ in 0..<50 where host.announced.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
-        guard let instance = host.announced.all.first else { return nil }
-        let answer = await self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
-        return answer?["Seen"]?.bool
+        for _ in 0..<50 where host.advertised.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
+        guard let instance = host.advertised.all.first else { return nil }
+        let response = await self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
+        return response?["Seen"]?.bool
     }
 
     private func connectBack(to port: Int, over connection: Connection) async -> BackConnection? {
-        let answer = await self.ask(["Type": "connect", "Port": .integer(Int64(port))], over: connection)
-        return answer?["Outcome"]?.string.flatMap { BackConnection(rawValue: $0) }
+        let response = await self.ask(["Type": "connect", "Port": .integer(Int64(port))], over: connection)
+        return response?["Outcome"]?.string.flatMap { BackConnection(rawValue: $0) }
     }
 
     /// One answer; asked again a few times while the other side is busy. Nil when there is none.
     private func ask(_ message: ValueSet, over connection: Connection) async -> ValueSet? {
         for _ in 0..<4 {
-            guard let reply = try? await connection.send(message, timeout: Self.answerTime) else { return nil }
-            if reply.status == .success { return reply.message }
-            guard reply.failure?.canRetry == true else { return nil }
+            guard let response = try? await connection.send(message, timeout: Self.responseTimeout) else { return nil }
+            if response.status == .success { return response.message }
+            guard response.failure?.canRetry == true else { return nil }
             try? await self.time.sleep(for: .milliseconds(1100))
         }
         return nil

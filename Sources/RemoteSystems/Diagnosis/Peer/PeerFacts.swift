@@ -35,7 +35,7 @@ struct PeerFacts: Sendable {
     var isPortTaken = false
     var connectsBack: BackConnection?
     /// Whether it announces itself at all.
-    var isAnnounced = true
+    var isAdvertised = true
     var weSeeIt: Bool?
     var itSeesUs: Bool?
 

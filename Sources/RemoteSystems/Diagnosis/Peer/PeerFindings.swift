@@ -46,7 +46,7 @@ struct PeerFindings: Sendable {
                 return "\(listens), and that there is a route to its network."
             }
         case .peerNotTrusted, .refused:
-            return SightingsFindings.trustAdvice
+            return DiscoveryFindings.trustAdvice
         case .incompatibleVersion: return "Bring both machines to the same version of RemoteSystems."
         default: return "Try again, and see what the log there says."
         }
@@ -82,13 +82,13 @@ struct PeerFindings: Sendable {
     }
 
     /// Certificates are good for weeks; half a minute shows that a clock is not kept right.
-    private static let mostSeconds = 30.0
+    private static let maxSeconds = 30.0
 
     private var clock: DiagnosisFinding? {
         guard let ahead = self.facts.clockAhead else { return nil }
         let why =
             "Certificates have a beginning and an end, and so have invitations: with clocks apart, trust ends early."
-        let isWrong = abs(ahead) - self.facts.clockDoubt > Self.mostSeconds
+        let isWrong = abs(ahead) - self.facts.clockDoubt > Self.maxSeconds
         let direction = ahead < 0 ? "behind" : "ahead of"
         let amount = abs(ahead) < 120 ? Int(abs(ahead)).of("second") : Int(abs(ahead) / 60).of("minute")
         return DiagnosisFinding(

@@ -1,0 +1,246 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import Synchronization
+
+/// This process's place in its account: identity, TLS and discovery, made from a configuration when first needed.
+///
+/// A watcher and the systems it lists share one, as do a host and its connections.
+final class AccountContext: Sendable {
+    let configuration: RemoteSystemsConfiguration
+    let sources: [any DiscoverySource]
+    /// How connections come about, on the part of the network that may be used.
+    let network: any TransportNetwork
+    /// Where the account's files are changed.
+    let accountQueue = AccountQueue()
+    private let loaded = Mutex<Loaded?>(nil)
+    /// Held while the files are read again, so that what was read last is what is in use last.
+    private let reloading = Mutex(())
+    private let follower: AccountObserver
+
+    private struct Loaded {
+        var security: TransportSecurity
+        /// The newest revocation list that is in use.
+        var revocations: RevocationList?
+        /// What the store held when it was last read; `nil` for an identity that is in no store.
+        var version: AccountStore.Version?
+    }
+
+    /// What is read of an account.
+    private struct Account {
+        var identity: SystemIdentity
+        var version: AccountStore.Version?
+        var revocations: RevocationList?
+    }
+
+    init(_ configuration: RemoteSystemsConfiguration) {
+        self.configuration = configuration
+        self.sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
+        self.network = configuration.environment.network.limited(to: configuration.network.reach)
+        self.follower = AccountObserver(configuration.environment)
+    }
+
+    var logger: Logger { self.configuration.logger }
+    var environment: RuntimeEnvironment { self.configuration.environment }
+
+    /// The identity made ready for TLS. Reads a few small files on first use, and makes a personal account if there is none.
+    func security() throws(RemoteSystemError) -> TransportSecurity {
+        do {
+            return try self.loaded.withLock { loaded in
+                if let loaded { return loaded.security }
+                try FileDescriptorBudget.check()
+                let account = try self.readAccount()
+                let new = try TransportSecurity(
+                    identity: account.identity,
+                    revoked: Set(account.revocations?.systems ?? [])
+                )
+                loaded = Loaded(security: new, revocations: account.revocations, version: account.version)
+                return new
+            }
+        } catch {
+            throw RemoteSystemError(error)
+        }
+    }
+
+    private func readAccount() throws -> Account {
+        if let identity = self.environment.identity { return Account(identity: try identity()) }
+        let store = try self.store()
+        let identity = try store.identity()
+        return Account(identity: identity, version: store.version(), revocations: try store.revocations())
+    }
+
+    /// The newest revocation list that is in use; `nil` if nobody ever was revoked, as far as is known here.
+    var revocations: RevocationList? { self.loaded.withLock { $0?.revocations } }
+
+    func store() throws(IdentityError) -> AccountStore {
+        guard self.environment.identity == nil else {
+            throw IdentityError(
+                .noStateDirectory,
+                "This system's identity is kept in memory alone, as tests do; nothing of it can be read or changed."
+            )
+        }
+        if let directory = self.configuration.stateDirectory { return AccountStore(directory: directory) }
+        return try AccountStore()
+    }
+
+    /// Takes into use what this or another process has changed in the account meanwhile: a renewed certificate, a system
+    /// that was revoked. Where the account's key is, reading the identity renews it when it is time. For processes that run
+    /// for long.
+    func reloadIdentity() {
+        do {
+            let shouldReport = try self.reloading.withLock { _ in try self.reload() }
+            if shouldReport { self.follower.notify() }
+        } catch {
+            self.logger.warning("The account could not be read again", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// - Returns: whether other systems are revoked now.
+    private func reload() throws -> Bool {
+        _ = try self.security()
+        // Others who want to know what is in use do not wait for files.
+        guard let present = self.loaded.withLock({ $0 }) else { return false }
+        let account = try self.readAccount()
+        var new = present
+        new.version = account.version
+        defer { self.loaded.withLock { [new] in $0 = new } }
+        // Another account is in the store now. Who joined one goes on under the old until it is started again.
+        guard account.identity.accountID == present.security.identity.accountID else { return false }
+        guard
+            account.identity.certificateValidity != present.security.identity.certificateValidity
+                || account.revocations != present.revocations
+        else { return false }
+        try present.security.update(
+            identity: account.identity,
+            revoked: Set(account.revocations?.systems ?? [])
+        )
+        new.revocations = account.revocations
+        self.logger.debug("What changed in the account is in use")
+        return account.revocations != present.revocations
+    }
+
+    /// Takes a revocation list that another system passed on, for this process at once and for others of this
+    /// machine within a second or two. Does nothing about one that says nothing new.
+    ///
+    /// - Throws: ``RemoteSystemError``.
+    func take(revocations bytes: [UInt8]) async throws {
+        let store = try self.store()
+        guard try !self.isKnown(bytes) else { return }
+        try await self.accountQueue.run {
+            // Signed at all? Whoever shows anything must not have it looked for with the files locked. And another connection
+            // may have brought the same one.
+            let list = try self.security().identity.revocations(in: bytes)
+            guard try !self.isKnown(bytes, list) else { return }
+            _ = try store.install(revocations: bytes, now: Date())
+            self.reloadIdentity()
+        }
+    }
+
+    /// Whether a list says no more than the one in use.
+    ///
+    /// - Parameter list: the same, once it is known to be signed. Where the account's key is, an older one may name a system
+    ///   that the newer does not, so that the number alone does not tell.
+    private func isKnown(_ bytes: [UInt8], _ list: RevocationList? = nil) throws(RemoteSystemError) -> Bool {
+        guard let own = self.revocations else { return false }
+        if bytes == own.bytes { return true }
+        guard let number = RevocationList.number(in: bytes), number <= own.number else { return false }
+        guard try self.security().identity.isAuthority else { return true }
+        return list.map { Set(own.systems).isSuperset(of: $0.systems) } ?? false
+    }
+
+    // MARK: Following
+
+    /// Until cancelled, takes into use what other processes change in the account, and calls back when there are revoked
+    /// systems to tell others of.
+    func observeAccount(_ revoked: () async -> Void) async {
+        // One that is kept in memory alone is changed by nobody.
+        guard self.environment.identity == nil else { return }
+        let (change, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let holder = self.follower.hold(listener) { self.lookAtAccount() }
+        defer { self.follower.release(holder) }
+        for await _ in change { await revoked() }
+    }
+
+    /// The same while a connection is open, so that it ends when its system is revoked.
+    private func observeAccount(whileOpen connection: Connection) {
+        guard self.environment.identity == nil else { return }
+        let holder = self.follower.hold { self.lookAtAccount() }
+        connection.onClose { _ in self.follower.release(holder) }
+    }
+
+    private func lookAtAccount() {
+        guard let store = try? self.store(), self.loaded.withLock({ $0?.version }) != store.version() else { return }
+        self.reloadIdentity()
+    }
+
+    func connector(limits: ConnectionLimits? = nil) throws(RemoteSystemError) -> Connector {
+        // Who was revoked meanwhile, and what was renewed, holds for every connection that is made from now on.
+        if self.loaded.withLock({ $0 }) != nil { self.lookAtAccount() }
+        var connector = Connector(
+            security: try self.security(),
+            limits: limits ?? self.limits,
+            timeout: TimeAmount(self.configuration.connectTimeout),
+            logger: self.logger,
+            network: self.network
+        )
+        connector.opened = { self.observeAccount(whileOpen: $0) }
+        return connector
+    }
+
+    var limits: ConnectionLimits {
+        var limits = ConnectionLimits(messageBytes: self.configuration.messageLimit)
+        limits.window = min(max(self.configuration.requestWindow, 1), 4096)
+        limits.concurrentRequests = limits.window
+        limits.deadPeerTime = TimeAmount(min(max(self.configuration.deadPeerTime, .seconds(1)), .seconds(3600)))
+        limits.handshakeTimeout = TimeAmount(self.configuration.helloTimeout)
+        limits.drainTime = TimeAmount(self.configuration.drainTimeout)
+        return limits
+    }
+
+    func hello(service: String, targetApplication: String?, limits: ConnectionLimits) -> Hello {
+        Hello(
+            service: service,
+            targetApplication: targetApplication,
+            application: self.configuration.applicationID,
+            limits: limits.peerLimits
+        )
+    }
+}
+
+extension RemoteSystemsConfiguration.Network {
+    /// Looks whether a connection to a host may be tried at all.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse``.
+    package func check(host: String) throws(RemoteSystemError) {
+        do {
+            try self.reach.check(host: host)
+        } catch {
+            throw RemoteSystemError(error)
+        }
+    }
+
+    /// The same for connections.
+    var reach: NetworkReach {
+        switch self {
+        case .all: .all
+        case .loopback: .machine
+        case .interfaces(let names): .interfaces(names)
+        }
+    }
+}
+
+extension AvahiDiscovery {
+    fileprivate init(_ configuration: RemoteSystemsConfiguration) {
+        switch configuration.network {
+        case .all: self.init(logger: configuration.logger)
+        case .loopback: self.init(interfaces: .only(["lo"]), logger: configuration.logger)
+        case .interfaces(let names): self.init(interfaces: .only(names), logger: configuration.logger)
+        }
+    }
+}

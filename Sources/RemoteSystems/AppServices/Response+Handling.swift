@@ -1,0 +1,93 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+extension AppServiceRequest {
+    init(
+        _ request: IncomingRequest,
+        over wire: Connection,
+        caller: AppServiceCaller,
+        connection: AppServiceConnection
+    ) {
+        self.init(
+            message: request.message,
+            caller: caller,
+            deadline: wire.instant(of: request.deadline),
+            idempotencyKey: request.key.flatMap { IdempotencyKey($0) },
+            connection: connection
+        )
+    }
+}
+
+extension Response {
+    /// What a handler makes of a request, as it goes on the wire. Whatever the handler throws becomes an answer.
+    ///
+    /// - Parameter reportUnknown: is told of an error that nobody explains to the caller.
+    static func from(
+        _ request: AppServiceRequest,
+        checking schema: AllowedValueSchema,
+        responseSchema: AllowedValueSchema,
+        onUnknownError reportUnknown: (any Error) -> Void = { _ in },
+        _ handler: (AppServiceRequest) async throws -> ValueSet
+    ) async -> Response {
+        if let objection = Response(objectingTo: request.message, schema) { return objection }
+        do {
+            return Response(try await handler(request), responseSchema)
+        } catch {
+            return Response(error, onUnknownError: reportUnknown)
+        }
+    }
+
+    /// The same of a handler that awaits nothing.
+    static func from(
+        _ request: AppServiceRequest,
+        checking schema: AllowedValueSchema,
+        responseSchema: AllowedValueSchema,
+        onUnknownError reportUnknown: (any Error) -> Void,
+        _ handler: (AppServiceRequest) throws -> ValueSet
+    ) -> Response {
+        if let objection = Response(objectingTo: request.message, schema) { return objection }
+        do {
+            return Response(try handler(request), responseSchema)
+        } catch {
+            return Response(error, onUnknownError: reportUnknown)
+        }
+    }
+
+    /// `nil` for a message that the schema allows.
+    private init?(objectingTo message: ValueSet, _ schema: AllowedValueSchema) {
+        do {
+            try schema.validate(message)
+            return nil
+        } catch {
+            self.init(status: .failure, failure: WireFailure("The message is not allowed here: \(error)"))
+        }
+    }
+
+    private init(_ response: ValueSet, _ schema: AllowedValueSchema) {
+        do {
+            try schema.validate(response)
+            self.init(message: response)
+        } catch {
+            self.init(status: .failure, failure: WireFailure("The service's answer is not allowed: \(error)"))
+        }
+    }
+
+    private init(_ error: any Error, onUnknownError reportUnknown: (any Error) -> Void) {
+        switch error {
+        case let failure as AppServiceFailure:
+            self.init(
+                status: ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue)),
+                failure: WireFailure(failure.message, canRetry: failure.canRetry)
+            )
+        case is CancellationError:
+            self.init(status: .failure, failure: WireFailure("The request was cancelled.", canRetry: true))
+        default:
+            reportUnknown(error)
+            self.init(status: .failure, failure: WireFailure("The service failed to handle the request."))
+        }
+    }
+}

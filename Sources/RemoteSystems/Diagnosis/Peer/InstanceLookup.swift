@@ -1,0 +1,38 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
+
+/// Looks for announcements by their instance names.
+enum InstanceLookup {
+    /// Whether one of these is seen, through any of the system's sources, within a time.
+    static func sees(_ instances: Set<String>, by accountContext: AccountContext, within limit: Duration) async -> Bool
+    {
+        guard !instances.isEmpty else { return false }
+        return await withTaskGroup(of: Bool?.self) { group in
+            // What the network's owner has configured is no announcement.
+            for source in accountContext.sources where !source.isConfigured {
+                // The question is whether multicast passes.
+                let events = ((source as? AvahiDiscovery)?.hearingOnly ?? source).browse()
+                group.addTask {
+                    for await event in events {
+                        switch event {
+                        case .appeared(let hint), .changed(let hint):
+                            if instances.contains(hint.instance) { return true }
+                        case .vanished, .settled, .trouble, .recovered: break
+                        }
+                    }
+                    return nil
+                }
+            }
+            group.addTask {
+                try? await accountContext.environment.time.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            for await case let isSeen? in group { return isSeen }
+            return false
+        }
+    }
+}

@@ -1,0 +1,40 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// A value that may change while somebody acts on it.
+final class ObservableValue<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value
+        var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
+        var nextListener: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(_ value: Value) { self.state = Mutex(State(value: value)) }
+
+    var value: Value { self.state.withLock { $0.value } }
+
+    func change(_ change: (inout Value) -> Void) {
+        let listeners = self.state.withLock { state in
+            change(&state.value)
+            return Array(state.listeners.values)
+        }
+        for listener in listeners { listener.yield() }
+    }
+
+    /// Returns once it is as wanted, or when the task is cancelled.
+    func becomes(_ isWanted: (Value) -> Bool) async {
+        let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let number = self.state.withLock { state in
+            defer { state.nextListener += 1 }
+            state.listeners[state.nextListener] = continuation
+            return state.nextListener
+        }
+        defer { self.state.withLock { state in _ = state.listeners.removeValue(forKey: number) } }
+        continuation.yield()
+        for await _ in changes where isWanted(self.value) { return }
+    }
+}

@@ -1,0 +1,68 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// Errors of the floors below, in this floor's words.
+extension RemoteSystemError {
+    package init(_ error: any Error) {
+        switch error {
+        case let error as RemoteSystemError: self = error
+        case let error as TransportError: self.init(transport: error)
+        case let error as IdentityError:
+            self.init(
+                .identity,
+                error.message,
+                side: Self.peerCodes.contains(error.code) ? .remote : .local,
+                canRetry: error.code == .busy,
+                cause: error
+            )
+        case let error as TrustError:
+            self.init(.identity, error.message, side: .local, cause: error)
+        case let error as ValueSetError:
+            self.init(.invalidMessage, "The message is not allowed: \(error)", side: .local, cause: error)
+        default:
+            self.init(.localResources, "Something unexpected failed on this machine.", side: .local, cause: error)
+        }
+    }
+
+    /// What the other side says or does while a system joins.
+    private static let peerCodes: Set<IdentityError.Code> = [
+        .invitationUsed, .wrongSecret, .wrongAccount, .joinFailed,
+    ]
+
+    private init(transport error: TransportError) {
+        let code: Code =
+            switch error.code {
+            case .unreachable: .unreachable
+            case .outOfReach: .misuse
+            case .peerNotTrusted: .notTrusted
+            case .refused: .refused
+            case .incompatibleVersion: .incompatibleVersion
+            case .protocolViolation: .protocolViolation
+            case .messageTooLarge: .messageTooLarge
+            case .invalidMessage: .invalidMessage
+            case .connectionClosed: .connectionClosed
+            case .connectionLost: .connectionLost
+            case .deadlineExceeded: .deadlineExceeded
+            case .cannotListen: .cannotListen
+            case .localResources: .localResources
+            }
+        let side: Side =
+            switch error.side {
+            case .local: .local
+            case .network: .network
+            case .remote: .remote
+            }
+        self.init(
+            code,
+            error.message,
+            side: side,
+            canRetry: error.canRetry,
+            outcome: error.wasSent ? .unknown : .notExecuted,
+            cause: error.cause ?? error
+        )
+    }
+}

@@ -1,0 +1,107 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+
+/// Which systems were revoked from an account, in the account's own words: signed by its root key, so that it does not
+/// matter who passes it on (`Docs/wire-protocol.md`, section 12).
+///
+/// Lists only ever grow. A system that is invited again has a new key, and so another id.
+package struct RevocationList: Hashable, Sendable {
+    /// Of two lists the one with the greater number is newer.
+    package let number: UInt64
+
+    /// The revoked systems, in ascending order.
+    package let systems: [SystemID]
+
+    /// The list as it is stored and sent: the number in 8 bytes, most significant first, the ids, 64 bytes of signature.
+    package let bytes: [UInt8]
+
+    /// The most systems that a list may name: 128 KiB.
+    package static let maxSystems = 4096
+    package static let maxBytes = Self.numberCount + Self.maxSystems * KeyFingerprint.byteCount + Self.signatureCount
+
+    private static let numberCount = 8
+    private static let signatureCount = 64
+    /// So that the signature can be taken for nothing else that the account's key signs.
+    private static let context = Array("remote-systems/1 revoked".utf8)
+
+    /// Reads a list, from wherever it came.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    init(_ bytes: [UInt8], of account: AccountID, signedBy key: P256.Signing.PublicKey) throws(TrustError) {
+        guard Self.canHave(length: bytes.count) else {
+            throw TrustError(.malformed, "A revocation list has a length that none can have.")
+        }
+        let body = bytes.dropLast(Self.signatureCount)
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
+            key.isValidSignature(signature, for: Self.signed(body, account))
+        else {
+            throw TrustError(
+                .badSignature,
+                """
+                A revocation list was not signed by this account's key. Whoever passed it on is faulty or \
+                hostile; nothing was changed.
+                """
+            )
+        }
+        let ids = body.dropFirst(Self.numberCount)
+        let systems = stride(from: ids.startIndex, to: ids.endIndex, by: KeyFingerprint.byteCount)
+            .compactMap { SystemID(bytes: ids[$0..<($0 + KeyFingerprint.byteCount)]) }
+        guard zip(systems, systems.dropFirst()).allSatisfy({ $0 < $1 }) else {
+            throw TrustError(.malformed, "A revocation list is not in order.")
+        }
+        self.number = Self.number(body)
+        self.systems = systems
+        self.bytes = bytes
+    }
+
+    /// The number that a list claims to have, before anybody has looked whether it was signed; `nil` if it is none.
+    package static func number(in bytes: [UInt8]) -> UInt64? {
+        Self.canHave(length: bytes.count) ? Self.number(bytes[...]) : nil
+    }
+
+    private static func canHave(length: Int) -> Bool {
+        let fixed = Self.numberCount + Self.signatureCount
+        return (fixed...Self.maxBytes).contains(length) && (length - fixed).isMultiple(of: KeyFingerprint.byteCount)
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        bytes.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// A list that `key` signs.
+    init(
+        number: UInt64,
+        _ systems: Set<SystemID>,
+        of account: AccountID,
+        signing key: P256.Signing.PrivateKey
+    ) throws(IdentityError) {
+        guard systems.count <= Self.maxSystems else {
+            throw IdentityError(
+                .tooManySystems,
+                """
+                \(Self.maxSystems) systems were revoked from this account, the most that it can keep out. Make \
+                another account for those that are left.
+                """
+            )
+        }
+        self.number = number
+        self.systems = systems.sorted()
+        let head = (0..<Self.numberCount).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+        let body = head + self.systems.flatMap(\.bytes)
+        do {
+            self.bytes = try body + key.signature(for: Self.signed(body[...], account)).rawRepresentation
+        } catch {
+            throw IdentityError(
+                .cryptography,
+                "The revocation list could not be signed. Nobody was revoked; please report this.",
+                cause: error
+            )
+        }
+    }
+
+    private static func signed(_ body: ArraySlice<UInt8>, _ account: AccountID) -> [UInt8] {
+        Self.context + account.bytes + body
+    }
+}

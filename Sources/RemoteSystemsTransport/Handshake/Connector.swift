@@ -1,0 +1,213 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import Logging
+package import NIOCore
+internal import NIOSSL
+package import RemoteSystemsIdentity
+
+/// Where a system may be reached.
+package struct Endpoint: Sendable, Hashable {
+    /// An address, with a zone for link-local IPv6 (`fe80::1%eth0`), or a host name.
+    package var host: String
+    package var port: Int
+
+    package init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+}
+
+/// Opens connections.
+package struct Connector: Sendable {
+    package var security: TransportSecurity
+    package var limits: ConnectionLimits
+    /// For each address: TCP, TLS and the host's answer together.
+    package var timeout: TimeAmount
+    /// How much longer the host may take to answer once it has proved who it is: it may have to start an application first.
+    package var responseTimeout = TimeAmount.zero
+    package var logger: Logger
+    /// Whether a system of another account will do. Off unless set; whoever sets it looks at who answered.
+    package var acceptsAnonymous = false
+    /// Told of each connection the moment it is open.
+    package var opened: @Sendable (Connection) -> Void = { _ in }
+    package var network: any TransportNetwork
+
+    /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
+    static let stagger = Duration.milliseconds(250)
+
+    package init(
+        security: TransportSecurity,
+        limits: ConnectionLimits,
+        timeout: TimeAmount,
+        logger: Logger,
+        network: any TransportNetwork = SocketNetwork()
+    ) {
+        self.security = security
+        self.limits = limits
+        self.timeout = timeout
+        self.logger = logger
+        self.network = network
+    }
+
+    /// Connects to whichever endpoint answers first.
+    ///
+    /// - Parameter system: the system that must answer; `nil` for any of our account.
+    /// - Throws: ``TransportError``; when every endpoint fails, the most telling failure.
+    package func connect(
+        to endpoints: [Endpoint],
+        expecting system: SystemID?,
+        hello: Hello,
+        on eventLoop: (any EventLoop)? = nil,
+        handler: @escaping RequestHandler
+    ) async throws -> Connection {
+        if endpoints.count == 1, let only = endpoints.first {
+            return try await self.reach(only, expecting: system, hello: hello, on: eventLoop, handler: handler)
+        }
+        return try await withThrowingTaskGroup(of: Result<Connection, any Error>?.self) { group in
+            var remaining = endpoints[...]
+            var running = 0
+            var failure: any Error = TransportError(.unreachable, "No address is known for it.", side: .local)
+            func startNext() {
+                guard let endpoint = remaining.popFirst() else { return }
+                running += 1
+                group.addTask {
+                    do {
+                        return .success(
+                            try await self.reach(
+                                endpoint,
+                                expecting: system,
+                                hello: hello,
+                                on: eventLoop,
+                                handler: handler
+                            )
+                        )
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+                if !remaining.isEmpty {
+                    group.addTask {
+                        try? await self.network.time.sleep(for: Self.stagger)
+                        return nil
+                    }
+                }
+            }
+            startNext()
+            while running > 0, let outcome = try await group.next() {
+                switch outcome {
+                case .success(let connection):
+                    group.cancelAll()
+                    // One that made it at the same moment is not needed.
+                    for try await case .success(let spare)? in group { spare.abort() }
+                    return connection
+                case .failure(let error):
+                    running -= 1
+                    failure = Self.moreTelling(failure, error)
+                    startNext()
+                case nil:
+                    startNext()
+                }
+            }
+            group.cancelAll()
+            throw failure
+        }
+    }
+
+    /// A host that answered and refused says more than an address where nobody was.
+    private static func moreTelling(_ one: any Error, _ other: any Error) -> any Error {
+        (one as? TransportError)?.code == .unreachable || one is CancellationError ? other : one
+    }
+
+    /// Connects; a host that names another port of its system is performed once. If that system is this one, whoever has the port may
+    /// listen on loopback alone.
+    private func reach(
+        _ endpoint: Endpoint,
+        expecting system: SystemID?,
+        hello: Hello,
+        on eventLoop: (any EventLoop)?,
+        handler: @escaping RequestHandler
+    ) async throws -> Connection {
+        do {
+            return try await self.connect(
+                to: endpoint,
+                expecting: system,
+                hello: hello,
+                on: eventLoop,
+                handler: handler
+            )
+        } catch let error as TransportError {
+            guard let port = error.redirect else { throw error }
+            func follow(to host: String) async throws -> Connection {
+                try await self.connect(
+                    to: Endpoint(host: host, port: port),
+                    expecting: system ?? error.peer,
+                    hello: hello,
+                    on: eventLoop,
+                    handler: handler
+                )
+            }
+            do {
+                return try await follow(to: endpoint.host)
+            } catch let failure as TransportError
+                where failure.code == .unreachable && error.peer == self.security.systemID
+            {
+                do { return try await follow(to: "127.0.0.1") } catch { throw failure }
+            }
+        }
+    }
+
+    private func connect(
+        to endpoint: Endpoint,
+        expecting system: SystemID?,
+        hello: Hello,
+        on chosen: (any EventLoop)?,
+        handler: @escaping RequestHandler
+    ) async throws -> Connection {
+        try Task.checkCancellation()
+        let eventLoop = chosen ?? self.network.anyEventLoop()
+        let deadline = self.network.time.deadline + self.timeout
+        let opened = eventLoop.makePromise(of: Connection.self)
+        let accepted = EstablishedConnection(
+            acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
+            limits: self.limits,
+            handler: handler,
+            opened: { [security = self.security, opened = self.opened] connection in
+                security.watch(connection)
+                opened(connection)
+            }
+        )
+        let connecting = self.network.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let handshake = HandshakeHandler(
+                    role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, opened),
+                    authorise: { try self.security.authorise($0, allowsAnonymous: self.acceptsAnonymous) },
+                    deadline: HandshakeDeadline(deadline, now: self.network.time.deadline),
+                    responseTimeout: self.responseTimeout,
+                    logger: self.logger
+                )
+                try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), handshake)
+            }
+        }
+        connecting.whenFailure { opened.fail(Self.unreachable(endpoint, $0)) }
+        return try await withTaskCancellationHandler {
+            try await opened.futureResult.get()
+        } onCancel: {
+            // In this order: closing fails what is still open with another error.
+            opened.fail(CancellationError())
+            connecting.whenSuccess { $0.close(promise: nil) }
+        }
+    }
+
+    private static func unreachable(_ endpoint: Endpoint, _ error: any Error) -> TransportError {
+        if let error = error as? TransportError { return error }
+        return TransportError(
+            .unreachable,
+            "No connection to \(endpoint.host) port \(endpoint.port). Is the service running there, and does the "
+                + "network let it through?",
+            side: .network,
+            canRetry: true,
+            cause: error
+        )
+    }
+}

@@ -1,0 +1,175 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+
+/// The caller's way from a TLS handshake to an open connection.
+struct CallerHandshake {
+    private let hello: Hello
+    private let expected: SystemID?
+    private var peer: PeerIdentity?
+
+    init(hello: Hello, expecting system: SystemID?) {
+        self.hello = hello
+        self.expected = system
+    }
+
+    enum OnSecured {
+        case send(Hello)
+        /// Tell the host, and give up.
+        case refuse(Refusal, TransportError)
+    }
+
+    mutating func secured(alpn: String?, peer: Result<PeerIdentity, TransportError>) -> OnSecured {
+        switch peer {
+        case .failure(let error):
+            return .refuse(Refusal(.notAuthorized, "The caller does not trust this system: \(error.message)"), error)
+        case .success(let peer):
+            if let expected = self.expected, expected != peer.systemID {
+                let text =
+                    "Another system answered than the one that was meant: \(peer.systemID.short) instead of "
+                    + "\(expected.short). Its address may have been given to another machine; look it up again."
+                let error = TransportError(.peerNotTrusted, text, side: .network, canRetry: true)
+                return .refuse(Refusal(.remoteSystemUnavailable, "The caller meant another system."), error)
+            }
+            guard alpn == ProtocolVersion.alpn else {
+                let error = TransportError.noCommonProtocol(chosen: alpn)
+                return .refuse(Refusal(.unknown, error.message), error)
+            }
+            self.peer = peer
+            return .send(self.hello)
+        }
+    }
+
+    enum OnFrame {
+        case open(PeerIdentity, Acceptance)
+        case fail(TransportError)
+    }
+
+    func received(_ frame: Frame) -> OnFrame {
+        switch frame {
+        case .accept(let acceptance):
+            guard let peer = self.peer else { return .fail(.violation("an answer came before the hello")) }
+            guard acceptance.version.major == ProtocolVersion.current.major else {
+                return .fail(.incompatible(what: "version \(acceptance.version)"))
+            }
+            return .open(peer, acceptance)
+        case .refuse(let status, let failure):
+            let text = failure.text.isEmpty ? "The other system refused the connection." : failure.text
+            return .fail(
+                TransportError(
+                    .refused,
+                    text,
+                    side: .remote,
+                    canRetry: failure.canRetry,
+                    openStatus: status,
+                    redirect: failure.port,
+                    peer: self.peer?.systemID
+                )
+            )
+        default:
+            return .fail(.violation("something other than an answer to the hello came"))
+        }
+    }
+}
+
+/// The host's way from a TLS handshake to an open connection.
+struct HostHandshake {
+    private enum State {
+        case securing
+        case awaitingHello(PeerIdentity)
+        case deciding(PeerIdentity, Hello)
+        case done
+    }
+
+    private var state = State.securing
+
+    enum OnSecured {
+        case awaitHello
+        case refuse(Refusal)
+    }
+
+    mutating func secured(alpn: String?, peer: Result<PeerIdentity, TransportError>) -> OnSecured {
+        switch peer {
+        case .failure(let error):
+            self.state = .done
+            return .refuse(Refusal(.notAuthorized, "You are not authorised here: \(error.message)"))
+        case .success(let peer):
+            guard alpn == ProtocolVersion.alpn else {
+                self.state = .done
+                return .refuse(Refusal(.unknown, TransportError.noCommonProtocol(chosen: alpn).message))
+            }
+            self.state = .awaitingHello(peer)
+            return .awaitHello
+        }
+    }
+
+    enum OnFrame {
+        case decide(PeerIdentity, Hello)
+        case refuse(Refusal)
+        /// The caller does not want us: nothing to answer.
+        case fail(TransportError)
+    }
+
+    mutating func received(_ frame: Frame) -> OnFrame {
+        guard case .awaitingHello(let peer) = self.state, case .hello(let hello) = frame else {
+            self.state = .done
+            if case .refuse(let status, let failure) = frame {
+                return .fail(TransportError(.refused, failure.text, side: .local, openStatus: status))
+            }
+            return .refuse(.outOfTurn)
+        }
+        guard hello.version.major == ProtocolVersion.current.major else {
+            self.state = .done
+            return .refuse(.incompatible(what: "version \(hello.version)"))
+        }
+        self.state = .deciding(peer, hello)
+        return .decide(peer, hello)
+    }
+
+    /// The application took the connection. Returns the caller it is open to, `nil` if it has gone meanwhile.
+    mutating func accepted() -> (PeerIdentity, Hello)? {
+        guard case .deciding(let peer, let hello) = self.state else { return nil }
+        self.state = .done
+        return (peer, hello)
+    }
+}
+
+/// Why a host does not take a connection.
+package struct Refusal: Error, Sendable, Hashable {
+    package var status: OpenStatus
+    package var failure: WireFailure
+
+    package init(_ status: OpenStatus, _ text: String, canRetry: Bool = false, port: Int? = nil) {
+        self.status = status
+        self.failure = WireFailure(text, canRetry: canRetry, port: port)
+    }
+
+    static let outOfTurn = Refusal(.unknown, "The protocol was broken: one hello, and nothing else, comes first.")
+
+    static func incompatible(what: String) -> Refusal {
+        Refusal(.unknown, TransportError.incompatible(what: what).message)
+    }
+}
+
+extension TransportError {
+    /// The handshake gave another application protocol (ALPN) than ours, or none.
+    static func noCommonProtocol(chosen alpn: String?) -> TransportError {
+        TransportError(
+            .incompatibleVersion,
+            "This side offered the protocol \(ProtocolVersion.alpn), and the TLS handshake came to "
+                + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Bring both to the same "
+                + "major version of RemoteSystems.",
+            side: .remote
+        )
+    }
+
+    static func incompatible(what: String) -> TransportError {
+        TransportError(
+            .incompatibleVersion,
+            "The other side speaks \(what); this one speaks version \(ProtocolVersion.current) "
+                + "(\(ProtocolVersion.alpn)). Bring both to the same major version of RemoteSystems.",
+            side: .remote
+        )
+    }
+}

@@ -1,0 +1,389 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+package import RemoteSystemsIdentity
+
+/// What a host does with a hello.
+package enum Admission: Sendable {
+    case accept(EstablishedConnection)
+    case refuse(Refusal)
+}
+
+/// How a host answers a hello that it takes.
+package struct EstablishedConnection: Sendable {
+    package var acceptance: Acceptance
+    package var limits: ConnectionLimits
+    /// Answers what can be answered without a task; asked first.
+    package var immediateHandler: ImmediateHandler?
+    package var handler: RequestHandler
+    /// Called once, when the connection is open.
+    package var opened: @Sendable (Connection) -> Void
+
+    package init(
+        acceptance: Acceptance,
+        limits: ConnectionLimits,
+        immediateHandler: ImmediateHandler? = nil,
+        handler: @escaping RequestHandler,
+        opened: @escaping @Sendable (Connection) -> Void
+    ) {
+        self.acceptance = acceptance
+        self.limits = limits
+        self.immediateHandler = immediateHandler
+        self.handler = handler
+        self.opened = opened
+    }
+}
+
+package typealias Admit = @Sendable (Hello, PeerIdentity) async -> Admission
+
+/// Takes a channel from TLS to an open connection, for either side, then makes room for ``WireHandler``.
+///
+/// This is the one place where a peer is authorised: after every handshake, resumed or not, before a single byte of
+/// what the peer says is looked at. (TLS's own verification does not run on resumption.)
+final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    enum Role {
+        case caller(CallerHandshake, EstablishedConnection, EventLoopPromise<Connection>)
+        case host(HostHandshake, Admit, leave: () -> Void)
+    }
+
+    private var role: Role
+    private let authorise: PeerAuthorization
+    private var deadline: HandshakeDeadline
+    private let responseTimeout: TimeAmount
+    private let logger: Logger
+    private var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
+    private var timeout: Scheduled<Void>?
+    private var isDone = false
+    private var hasLeft = false
+    private var isSecured = false
+
+    init(
+        role: Role,
+        authorise: @escaping PeerAuthorization,
+        deadline: HandshakeDeadline,
+        responseTimeout: TimeAmount = .zero,
+        logger: Logger
+    ) {
+        self.role = role
+        self.authorise = authorise
+        self.deadline = deadline
+        self.responseTimeout = responseTimeout
+        self.logger = logger
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { self.startTimer(context: context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.startTimer(context: context)
+        context.fireChannelActive()
+    }
+
+    private func startTimer(context: ChannelHandlerContext) {
+        guard self.timeout == nil else { return }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        self.timeout = context.eventLoop.scheduleTask(deadline: self.deadline.time) {
+            let (handler, context) = bound.value
+            handler.timerWentOff(context: context)
+        }
+    }
+
+    private func timerWentOff(context: ChannelHandlerContext) {
+        guard self.deadline.timerWentOff(now: context.eventLoop.now) == .giveUp else {
+            return self.restartTimer(context: context)
+        }
+        self.fail(
+            TransportError(
+                .unreachable,
+                "The other side did not finish opening the connection in time. Is that a RemoteSystems host, and does it run? Try again; "
+                    + "restart it if that does not help.",
+                side: .network,
+                canRetry: true
+            ),
+            context: context
+        )
+    }
+
+    private func restartTimer(context: ChannelHandlerContext) {
+        self.timeout?.cancel()
+        self.timeout = nil
+        self.startTimer(context: context)
+    }
+
+    /// The host has proved who it is; what it does now may take longer.
+    private func extendTimer(context: ChannelHandlerContext) {
+        guard self.responseTimeout > .zero else { return }
+        self.deadline.extend(by: self.responseTimeout)
+        self.restartTimer(context: context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted(let alpn) = event as? TLSUserEvent {
+            self.isSecured = true
+            self.secured(alpn: alpn, context: context)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    private func secured(alpn: String?, context: ChannelHandlerContext) {
+        let peer = self.authorisePeer(context: context)
+        switch self.role {
+        case .caller(var handshake, let accepted, let promise):
+            let action = handshake.secured(alpn: alpn, peer: peer)
+            self.role = .caller(handshake, accepted, promise)
+            do throws(TransportError) {
+                switch action {
+                case .send(let hello):
+                    try self.write(.hello(hello), context: context)
+                    self.extendTimer(context: context)
+                case .refuse(let refusal, let error):
+                    // The host learns what is wrong with it.
+                    try self.write(.refuse(refusal.status, refusal.failure), context: context)
+                    throw error
+                }
+            } catch {
+                self.fail(error, context: context)
+            }
+        case .host(var handshake, let admit, let leave):
+            let action = handshake.secured(alpn: alpn, peer: peer)
+            self.role = .host(handshake, admit, leave: leave)
+            if case .refuse(let refusal) = action { self.refuse(refusal, context: context) }
+        }
+    }
+
+    private func authorisePeer(context: ChannelHandlerContext) -> Result<PeerIdentity, TransportError> {
+        do {
+            let certificate = try context.pipeline.syncOperations.nioSSL_peerCertificate()
+            guard let der = try certificate?.toDERBytes() else {
+                throw TransportError(.peerNotTrusted, "It showed no certificate.", side: .remote)
+            }
+            return .success(try self.authorise(der))
+        } catch let error as TransportError {
+            return .failure(error)
+        } catch {
+            let reason = (error as? TrustError)?.message ?? "\(error)"
+            return .failure(TransportError(.peerNotTrusted, reason, side: .remote, cause: error))
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.isDone else { return }
+        self.decoder.append(self.unwrapInboundIn(data))
+        do throws(TransportError) {
+            // One frame each way and no more: whatever follows the answer belongs to the open connection.
+            if let bytes = try self.decoder.next() {
+                try self.received(Frame(bytes), context: context)
+            }
+        } catch {
+            switch self.role {
+            case .caller: self.fail(error, context: context)
+            case .host: self.refuse(Refusal(.unknown, error.message), context: context)
+            }
+        }
+    }
+
+    private func received(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {
+        switch self.role {
+        case .caller(let handshake, let accepted, let promise):
+            switch handshake.received(frame) {
+            case .open(let peer, let remote):
+                self.open(peer: peer, remote: remote, accepted, context: context) { promise.succeed($0) }
+            case .fail(let error):
+                self.fail(error, context: context)
+            }
+        case .host(var handshake, let admit, let leave):
+            let action = handshake.received(frame)
+            self.role = .host(handshake, admit, leave: leave)
+            switch action {
+            case .decide(let peer, let hello):
+                // The peer has done its part in time; how long the application takes to decide is not its fault.
+                self.timeout?.cancel()
+                self.leave()
+                self.decide(hello, peer, admit, context: context)
+            case .refuse(let refusal):
+                self.refuse(refusal, context: context)
+            case .fail(let error):
+                self.fail(error, context: context)
+            }
+        }
+    }
+
+    private func decide(_ hello: Hello, _ peer: PeerIdentity, _ admit: @escaping Admit, context: ChannelHandlerContext)
+    {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let eventLoop = context.eventLoop
+        Task(executorPreference: EventLoopEnvironment(of: eventLoop).taskExecutor) {
+            let admission = await admit(hello, peer)
+            eventLoop.execute {
+                let (handler, context) = bound.value
+                handler.decided(admission, context: context)
+            }
+        }
+    }
+
+    private func decided(_ admission: Admission, context: ChannelHandlerContext) {
+        guard !self.isDone, case .host(var handshake, let admit, let leave) = self.role else { return }
+        switch admission {
+        case .refuse(let refusal):
+            self.refuse(refusal, context: context)
+        case .accept(let accepted):
+            guard self.decoder.pendingBytes == 0 else { return self.refuse(.outOfTurn, context: context) }
+            guard let (peer, hello) = handshake.accepted() else { return }
+            self.role = .host(handshake, admit, leave: leave)
+            let remote = Acceptance(
+                version: hello.version,
+                application: hello.application,
+                limits: hello.limits,
+                schema: nil
+            )
+            do throws(TransportError) {
+                try self.write(accepted.acceptance, context: context)
+            } catch {
+                self.refuse(Refusal(.appUnavailable, "The service says too much of itself."), context: context)
+                return
+            }
+            // The channel may have failed in the writing.
+            guard !self.isDone else { return }
+            self.open(peer: peer, remote: remote, accepted, context: context) { _ in }
+        }
+    }
+
+    private func open(
+        peer: PeerIdentity,
+        remote: Acceptance,
+        _ accepted: EstablishedConnection,
+        context: ChannelHandlerContext,
+        then done: (Connection) -> Void
+    ) {
+        let connection = Connection(
+            channel: context.channel,
+            peer: peer,
+            remote: remote,
+            limits: accepted.limits,
+            decoder: self.decoder,
+            logger: self.logger,
+            immediateHandler: accepted.immediateHandler,
+            handler: accepted.handler
+        )
+        let driver = connection.driver.value
+        do {
+            try context.pipeline.syncOperations.addHandler(WireHandler(driver: driver), position: .after(self))
+            self.finish()
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            accepted.opened(connection)
+            done(connection)
+            // What came along with the opening's last frame belongs to the open connection.
+            driver.handleFrames()
+            driver.readCompleted()
+        } catch {
+            driver.end(.unknown, cause: nil)
+            self.fail(
+                TransportError(.unreachable, "The connection broke.", side: .network, cause: error),
+                context: context
+            )
+        }
+    }
+
+    private func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
+        guard !self.isDone else { return }
+        // Whoever can reach the port can cause this, so it must not be able to fill a log.
+        self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
+        self.finish()
+        // It always fits: its text is short.
+        try? self.write(.refuse(refusal.status, refusal.failure), context: context)
+        context.close(promise: nil)
+    }
+
+    private func fail(_ error: TransportError, context: ChannelHandlerContext) {
+        guard !self.isDone else { return }
+        switch self.role {
+        case .caller(_, _, let promise): promise.fail(error)
+        case .host:
+            // Anybody can connect and go away; a system that does not want us is worth a look.
+            let level: Logger.Level = error.code == .refused ? .notice : .debug
+            self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
+        }
+        self.finish()
+        context.close(promise: nil)
+    }
+
+    private func finish() {
+        self.isDone = true
+        self.timeout?.cancel()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.leave()
+    }
+
+    /// The caller is known now or the channel closed; either way it is no more one of those that nobody knows.
+    private func leave() {
+        guard case .host(_, _, let leave) = self.role, !self.hasLeft else { return }
+        self.hasLeft = true
+        leave()
+    }
+
+    /// A schema that is too large for the opening is left out: it is advice, and the host's description has it too.
+    private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
+        do throws(TransportError) {
+            try self.write(.accept(acceptance), context: context)
+        } catch {
+            guard error.code == .messageTooLarge, acceptance.schema != nil else { throw error }
+            var acceptance = acceptance
+            acceptance.schema = nil
+            try self.write(.accept(acceptance), context: context)
+        }
+    }
+
+    private func write(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {
+        var buffer = context.channel.allocator.buffer(capacity: 512)
+        try buffer.writeFrame(frame, limit: ConnectionLimits.helloBytes)
+        context.writeAndFlush(self.wrapOutboundOut(buffer), promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.fail(.closedDuringHandshake(), context: context)
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Of a host that has proved who it is, and whose process ends, TLS hears no goodbye.
+        var isEnd = error is IOError
+        if case .uncleanShutdown? = error as? NIOSSLError { isEnd = true }
+        self.fail(
+            self.isSecured && isEnd ? .closedDuringHandshake(error) : .tlsHandshakeFailed(error),
+            context: context
+        )
+    }
+}
+
+extension TransportError {
+    fileprivate static func closedDuringHandshake(_ error: (any Error)? = nil) -> TransportError {
+        TransportError(
+            .unreachable,
+            "The other side closed the connection, or ended, before the connection was open.",
+            side: .network,
+            canRetry: true,
+            cause: error
+        )
+    }
+
+    static func tlsHandshakeFailed(_ error: any Error) -> TransportError {
+        TransportError(
+            .unreachable,
+            "The connection could not be secured. Either what answers there is no RemoteSystems host, or the "
+                + "network interfered.",
+            side: .network,
+            canRetry: true,
+            cause: error
+        )
+    }
+}

@@ -1,0 +1,94 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDiscovery
+
+@Suite struct AdvertiserStateMachineTests {
+    private let loopback = NetworkInterface(
+        index: 1,
+        name: "lo",
+        isLoopback: true,
+        addresses: [.ipv4([127, 0, 0, 1]), .ipv6(Array(repeating: 0, count: 15) + [1])],
+        canMulticast: true
+    )
+    private let ethernet = NetworkInterface(
+        index: 2,
+        name: "eth0",
+        isLoopback: false,
+        addresses: [.ipv4([10, 0, 0, 1]), .ipv6([0xFE, 0x80] + Array(repeating: 0, count: 13) + [1])],
+        canMulticast: true
+    )
+
+    private func machine(instance: String = "i") -> AvahiAdvertiser.StateMachine {
+        AvahiAdvertiser.StateMachine(DiscoveryAdvertisement(instance: instance, port: 7), host: "h")
+    }
+
+    @Test func `each address is advertised on its own interface, loopback by IPv4 only`() {
+        let publications = machine().publications(on: [loopback, ethernet], scopes: [nil])
+        #expect(publications.count == 3)
+        #expect(publications[0].addresses == [.init(host: "h", address: .ipv4([127, 0, 0, 1]), interface: 1)])
+        #expect(publications[1].addresses.map(\.interface) == [2, 2])
+        #expect(publications[2].interface == nil)
+        #expect(publications[2].records.count == 4)
+    }
+
+    @Test func `restricted to interfaces, the service is advertised on each`() {
+        let publications = machine().publications(on: [ethernet], scopes: [2])
+        #expect(publications.map(\.interface) == [nil, 2])
+    }
+
+    @Test func `without an address nothing is advertised`() {
+        let bare = NetworkInterface(index: 3, name: "eth1", isLoopback: false, addresses: [], canMulticast: true)
+        let mute = NetworkInterface(
+            index: 4,
+            name: "tun0",
+            isLoopback: false,
+            addresses: [.ipv4([10, 9, 0, 1])],
+            canMulticast: false
+        )
+        #expect(machine().publications(on: [bare, mute], scopes: [nil]).isEmpty)
+    }
+
+    @Test func `a change of one interface leaves the publications of others as they are`() {
+        var moved = ethernet
+        moved.addresses = [.ipv4([10, 0, 0, 9])]
+        let before = Set(machine().publications(on: [loopback, ethernet], scopes: [nil]))
+        let after = Set(machine().publications(on: [loopback, moved], scopes: [nil]))
+        #expect(before.intersection(after).count == 2)
+    }
+
+    @Test func `an interface with very many addresses advertises a bounded number`() {
+        var crowded = ethernet
+        crowded.addresses = (0..<200).map { .ipv4([10, 0, 1, $0]) }
+        #expect(machine().publications(on: [crowded], scopes: [nil])[0].addresses.count == 16)
+    }
+
+    @Test func `after a collision it is advertised under other names, later each time`() {
+        var machine = machine()
+        #expect(machine.collided(newHost: "abcdefgh") == .milliseconds(200))
+        #expect(machine.instance == "i-abcdef")
+        #expect(machine.host == "abcdefgh")
+        #expect(machine.collided(newHost: "zyxwvuts") == .milliseconds(400))
+        #expect(machine.instance == "i-zyxwvu")
+        #expect(machine.established() == [.nameCollision, .nameCollision])
+        #expect(machine.established().isEmpty)
+    }
+
+    @Test func `the other name of a long one is still a good name`() throws {
+        var machine = machine(instance: String(repeating: "é", count: 31))
+        _ = machine.collided(newHost: "abcdefgh")
+        #expect(machine.instance.utf8.count <= 63)
+        try DiscoveryAdvertisement(instance: machine.instance, port: 7).validate()
+    }
+
+    @Test func `refusals are asked again ever more rarely, up to a limit`() {
+        var backoff = Backoff(first: .milliseconds(50), longest: .seconds(5))
+        let delays = (0..<100).map { _ in backoff.next() }
+        #expect(delays[..<3] == [.milliseconds(50), .milliseconds(100), .milliseconds(200)])
+        #expect(delays[7...].allSatisfy { $0 == .seconds(5) })
+        backoff.reset()
+        #expect(backoff.next() == .milliseconds(50))
+    }
+}

@@ -1,0 +1,160 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// The revocation list: signed by the account's key, never replaced by an older one (issue 2, part 3).
+@Suite struct AccountStoreRevokingTests {
+    let temporary: TemporaryDirectory
+    let store: AccountStore
+    /// The machine with the account's key.
+    let identity: SystemIdentity
+
+    init() throws {
+        self.temporary = try TemporaryDirectory()
+        self.store = self.temporary.store
+        self.identity = try self.store.identity(now: noon)
+    }
+
+    private static func anySystem() -> SystemID { SystemID(of: P256.Signing.PrivateKey().publicKey) }
+
+    /// Another machine of the account, without its key.
+    private func member() throws -> TemporaryDirectory {
+        let key = P256.Signing.PrivateKey()
+        let joined = try SystemIdentity(
+            rootCertificate: self.identity.rootCertificate,
+            certificate: self.store.authority().issueCertificate(for: key.publicKey, now: noon),
+            systemKey: key,
+            discoveryKey: self.identity.discoveryKey,
+            isAuthority: false
+        )
+        let directory = try TemporaryDirectory()
+        _ = try directory.store.adopt(joined, now: noon)
+        return directory
+    }
+
+    private func list(_ systems: Set<SystemID>, after number: UInt64) throws -> RevocationList {
+        try self.store.authority().revocationList(of: systems, after: number, now: Date(timeIntervalSince1970: 0))
+    }
+
+    @Test func `nobody is revoked at first`() throws {
+        #expect(try self.store.revocations() == nil)
+    }
+
+    @Test func `an revoked system is on a list that is kept`() throws {
+        let (one, other) = (Self.anySystem(), Self.anySystem())
+        let first = try self.store.revoke(one, now: noon)
+        let second = try self.store.revoke(other, now: noon)
+        #expect(first.systems == [one])
+        #expect(Set(second.systems) == [one, other])
+        #expect(second.number > first.number)
+        #expect(try AccountStore(directory: self.store.directory).revocations() == second)
+    }
+
+    @Test func `revoking twice changes nothing`() throws {
+        let system = Self.anySystem()
+        let first = try self.store.revoke(system, now: noon)
+        #expect(try self.store.revoke(system, now: noon.addingTimeInterval(day)) == first)
+    }
+
+    @Test func `the machine that holds the key cannot revoke itself`() throws {
+        #expect(
+            code { () throws(IdentityError) in try self.store.revoke(self.identity.systemID, now: noon) }
+                == .accountInUse
+        )
+    }
+
+    @Test func `a machine without the key revokes nobody`() throws {
+        let member = try self.member()
+        #expect(
+            code { () throws(IdentityError) in try member.store.revoke(Self.anySystem(), now: noon) } == .notAuthority
+        )
+    }
+
+    @Test func `a list has its bound`() throws {
+        let systems = (0..<RevocationList.maxSystems).compactMap { number in
+            SystemID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 4 * 8)) })
+        }
+        let largest = try self.list(Set(systems), after: 0)
+        #expect(largest.bytes.count == RevocationList.maxBytes)
+        _ = try self.store.install(revocations: largest.bytes, now: noon)
+        #expect(
+            code { () throws(IdentityError) in try self.store.revoke(Self.anySystem(), now: noon) } == .tooManySystems
+        )
+        #expect(try self.store.revocations() == largest)
+    }
+
+    // MARK: Lists from others
+
+    @Test func `a member takes a newer list and keeps it when an older one comes`() throws {
+        let member = try self.member()
+        let first = try self.store.revoke(Self.anySystem(), now: noon)
+        let second = try self.store.revoke(Self.anySystem(), now: noon)
+        #expect(try member.store.install(revocations: second.bytes, now: noon) == second)
+        #expect(try member.store.install(revocations: first.bytes, now: noon) == second)
+        #expect(try member.store.revocations() == second)
+    }
+
+    @Test func `a list that the account's key did not sign is refused`() throws {
+        let member = try self.member()
+        let good = try self.store.revoke(Self.anySystem(), now: noon)
+        let foreign = try AccountAuthority(creatingAt: noon)
+            .revocationList(of: [Self.anySystem()], after: good.number, now: noon)
+        var changed = good.bytes
+        changed[10] ^= 1
+        var renumbered = good.bytes
+        renumbered[0] ^= 1
+        for bytes in [foreign.bytes, changed, renumbered, Array(good.bytes.dropLast(32)), good.bytes + [0], []] {
+            #expect(
+                code { () throws(IdentityError) in try member.store.install(revocations: bytes, now: noon) }
+                    == .rejectedCertificate
+            )
+        }
+        #expect(try member.store.revocations() == nil)
+    }
+
+    @Test func `a list that was changed on the disk lets nobody back in`() throws {
+        _ = try self.store.revoke(Self.anySystem(), now: noon)
+        let path = self.store.directory + "/account/revoked-systems.pem"
+        let foreign = try AccountAuthority(creatingAt: noon).revocationList(of: [], after: 0, now: noon)
+        try Data(StoredAccount.revocationsFile(foreign)).write(to: URL(filePath: path))
+        #expect(code { () throws(IdentityError) in try self.store.revocations() } == .damaged)
+    }
+
+    // MARK: Two machines with the key
+
+    @Test(arguments: [0, 1_000_000_000_000_000]) func `where the key is, lists are made one`(number: UInt64) throws {
+        let (here, there) = (Self.anySystem(), Self.anySystem())
+        let own = try self.store.revoke(here, now: noon)
+        let others = try self.list([there], after: number)
+        let merged = try self.store.install(revocations: others.bytes, now: noon)
+        #expect(Set(merged.systems) == [here, there])
+        #expect(merged.number > max(own.number, others.number))
+        // It says all that either did, so neither brings anything new.
+        #expect(try self.store.install(revocations: others.bytes, now: noon) == merged)
+        #expect(try self.store.install(revocations: own.bytes, now: noon) == merged)
+    }
+
+    @Test func `where the key is, a newer list that says as much is taken as it is`() throws {
+        let system = Self.anySystem()
+        let own = try self.store.revoke(system, now: noon)
+        let newer = try self.list([system, Self.anySystem()], after: own.number)
+        #expect(try self.store.install(revocations: newer.bytes, now: noon) == newer)
+    }
+
+    // MARK: Noticing
+
+    @Test func `a change of what is stored is noticed`() throws {
+        let before = self.store.version()
+        #expect(self.store.version() == before)
+        _ = try self.store.revoke(Self.anySystem(), now: noon)
+        let revoked = self.store.version()
+        #expect(revoked != before)
+        _ = try self.store.renewIfDue(now: noon.addingTimeInterval(70 * day))
+        #expect(self.store.version() != revoked)
+    }
+}

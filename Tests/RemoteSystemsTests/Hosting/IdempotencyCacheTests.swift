@@ -1,0 +1,122 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// The rules by which a request with a key is carried out once.
+@Suite struct IdempotencyCacheTests {
+    typealias Memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, String>
+    typealias Name = Memory.Name
+
+    static let start = ContinuousClock.now
+
+    static func name(_ key: String = "key", system: UInt8 = 1, service: String = "service") throws -> Name {
+        let system = try #require(SystemID(bytes: [UInt8](repeating: system, count: 32)))
+        return Name(system: system, service: service, key: Array(key.utf8))
+    }
+
+    static func reported(_ outcome: Memory.OnRequest) -> String {
+        switch outcome {
+        case .execute: "carry out"
+        case .wait(let work): "wait for \(work)"
+        case .response(let response):
+            response.message["n"]?.int.map { "answer \($0)" } ?? "status \(response.status.rawValue)"
+        }
+    }
+
+    static func response(_ number: Int64) -> Response { Response(message: ["n": .integer(number)]) }
+
+    @Test func `a repeated request waits for the first, and gets its response afterwards`() throws {
+        var memory = Memory()
+        let name = try Self.name()
+        let first = memory.received(name, fingerprint: 1, work: "first", now: Self.start)
+        #expect(Self.reported(first) == "carry out")
+        let second = memory.received(name, fingerprint: 1, work: "second", now: Self.start)
+        #expect(Self.reported(second) == "wait for first")
+        memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
+        let third = memory.received(name, fingerprint: 1, work: "third", now: Self.start + .seconds(299))
+        #expect(Self.reported(third) == "answer 7")
+    }
+
+    @Test func `another system, service or key is another request`() throws {
+        var memory = Memory()
+        let names = [
+            try Self.name(), try Self.name("other"), try Self.name(system: 2), try Self.name(service: "other"),
+        ]
+        for name in names {
+            let outcome = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            #expect(Self.reported(outcome) == "carry out")
+        }
+    }
+
+    @Test func `after five minutes it is forgotten`() throws {
+        var memory = Memory()
+        let name = try Self.name()
+        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
+        let later = memory.received(name, fingerprint: 1, work: "", now: Self.start + .seconds(300))
+        #expect(Self.reported(later) == "carry out")
+        #expect(memory.bytes == 0)
+    }
+
+    @Test func `a key that comes with another message is refused, under way and done`() throws {
+        var memory = Memory()
+        let name = try Self.name()
+        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        let running = memory.received(name, fingerprint: 2, work: "", now: Self.start)
+        #expect(Self.reported(running) == "status 1")
+        memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
+        let done = memory.received(name, fingerprint: 2, work: "", now: Self.start)
+        #expect(Self.reported(done) == "status 1")
+    }
+
+    @Test(arguments: [(false, "status 1"), (true, "carry out")])
+    func `a failure is remembered unless it says that trying again may help`(canRetry: Bool, then: String) throws {
+        var memory = Memory()
+        let name = try Self.name()
+        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        let failure = Response(status: .failure, failure: WireFailure("No.", canRetry: canRetry))
+        memory.executed(name, failure, bytes: 1, now: Self.start)
+        let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(again) == then)
+    }
+
+    @Test func `the oldest responses make room, and what is under way is never forgotten`() throws {
+        var memory = Memory(limits: Memory.Limits(requests: 2))
+        let (one, two, three) = (try Self.name("1"), try Self.name("2"), try Self.name("3"))
+        _ = memory.received(one, fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(two, fingerprint: 1, work: "", now: Self.start)
+        let full = memory.received(three, fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(full) == "status 2")
+        memory.executed(one, Self.response(1), bytes: 10, now: Self.start)
+        let room = memory.received(three, fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(room) == "carry out")
+        #expect(memory.count == 2)
+        #expect(memory.isRunning(two))
+    }
+
+    @Test func `its bytes are bounded whatever the services response`() throws {
+        var memory = Memory(limits: Memory.Limits(bytes: 10_000, bytesEach: 2_000))
+        for number in 0..<100 {
+            let name = try Self.name("\(number)")
+            _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            memory.executed(name, Self.response(1), bytes: 1_500, now: Self.start)
+            #expect(memory.bytes <= 10_000)
+        }
+        #expect(memory.count == 5)
+    }
+
+    @Test func `an response too large to be kept is not made twice`() throws {
+        var memory = Memory(limits: Memory.Limits(bytesEach: 2_000))
+        let name = try Self.name()
+        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        memory.executed(name, Self.response(1), bytes: 2_001, now: Self.start)
+        let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(again) == "status 5")
+    }
+}

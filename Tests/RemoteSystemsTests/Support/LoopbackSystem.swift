@@ -1,0 +1,71 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import RemoteSystems
+import ServiceLifecycle
+
+/// A throw-away account whose processes all run here, over loopback, and find each other on a scripted segment.
+struct LoopbackSystem {
+    let directory: String
+    let segment = ScriptedDiscovery()
+    /// Where its processes log; nil for the usual place.
+    var logger: Logger?
+
+    static func with(_ body: (LoopbackSystem) async throws -> Void) async throws {
+        let loopbackSystem = LoopbackSystem(
+            directory: FileManager.default.temporaryDirectory.appending(path: "household-\(UUID())").path
+        )
+        defer { try? FileManager.default.removeItem(atPath: loopbackSystem.directory) }
+        try await body(loopbackSystem)
+    }
+
+    func configuration(_ application: String) -> RemoteSystemsConfiguration {
+        var configuration = RemoteSystemsConfiguration(
+            applicationID: application,
+            network: .loopback,
+            discovery: [self.segment],
+            stateDirectory: self.directory
+        )
+        // Debug builds on busy machines are slow to shake hands.
+        configuration.helloTimeout = .seconds(10)
+        configuration.connectTimeout = .seconds(10)
+        if let logger { configuration.logger = logger }
+        return configuration
+    }
+
+    /// Runs a host while `body` runs, and shuts it down gracefully afterwards.
+    func withHost(
+        _ services: [AppService],
+        application: String = "test.host",
+        attributes: [String: String] = [:],
+        launchURIProvider: (any LaunchURIProvider)? = nil,
+        _ body: (RemoteSystemHost) async throws -> Void
+    ) async throws {
+        var options = RemoteSystemHost.Options()
+        options.attributes = attributes
+        options.launchURIProvider = launchURIProvider
+        let host = RemoteSystemHost(self.configuration(application), services: services, options: options)
+        let group = ServiceGroup(
+            services: [host],
+            logger: Logger(label: "household") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let running = Task { try await group.run() }
+        do {
+            try await body(host)
+        } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+        // A group that does not run yet would take this for the end of it.
+        _ = try? await host.port
+        await group.triggerGracefulShutdown()
+        try await running.value
+    }
+
+    func watcher(filters: [RemoteSystemFilter] = []) -> RemoteSystemWatcher {
+        RemoteSystemWatcher(self.configuration("test.watcher"), filters: filters)
+    }
+}
