@@ -115,9 +115,14 @@ PRINTING = re.compile(r"(?<![\w.`])(?<!func )(?:Swift\.)?(?:debugPrint|print|dum
 UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 
 
+REQUIREMENT = re.compile(r"\b[RHBNX]-[0-9]{2}\b")
+
+
 def check_swift(path, source, table):
     if path.parts[0] != "Sources":
         return
+    for match in REQUIREMENT.finditer(source):
+        report(path, line_of(source, match.start()), "requirement ids belong in tests and in the parity pages")
     code = without_comments_and_strings(source)
     lines = source.splitlines()
     check_imports(path, code, table)
