@@ -2,6 +2,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import PackageDescription
 
 // Every target is held to the same rules: memory-unsafe calls are marked, warnings are errors, imports state who sees
@@ -38,7 +39,6 @@ let package = Package(
         .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
         .library(name: "RemoteSystemsTesting", targets: ["RemoteSystemsTesting"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
-        .executable(name: "remotesystems", targets: ["remotesystems"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -49,8 +49,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ],
     targets: [
         // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
@@ -112,6 +110,24 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+/// Whether SwiftPM fetched this package for another one, which needs neither the command, its dependencies nor the tests.
+/// SwiftPM resolves every dependency that a manifest names (Docs/decisions/0015-what-users-resolve.md). It reads the
+/// manifest of a fetched package in a folder "checkouts", and before that without the rest of the package.
+let isFetched =
+    Context.packageDirectory.contains("/checkouts/")
+    || !FileManager.default.fileExists(atPath: Context.packageDirectory + "/Tests")
+
+if !isFetched {
+    package.products.append(.executable(name: "remotesystems", targets: ["remotesystems"]))
+    package.dependencies += [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+    ]
+    package.targets += [
         // The command: argument parsing, printing, wiring; nothing another target could do.
         .executableTarget(
             name: "remotesystems",
@@ -239,6 +255,5 @@ let package = Package(
             exclude: ["Scripts"],
             swiftSettings: settings
         ),
-    ],
-    swiftLanguageModes: [.v6]
-)
+    ]
+}

@@ -6,9 +6,13 @@
 #
 # Exits with 69 when something is missing that may not or cannot be installed, and with 75 when the network failed.
 
-# To build: the headers and libraries of Avahi and GLib.
+# To build the libraries and the ping sample: the headers and libraries of Avahi.
 # shellcheck disable=SC2034 # read by the scripts that source this file
-readonly BUILD_PACKAGES=(libavahi-client-dev libavahi-core-dev libglib2.0-dev)
+readonly LIBRARY_PACKAGES=(libavahi-client-dev libavahi-core-dev)
+
+# To build everything: GLib too, for what belongs to a desktop.
+# shellcheck disable=SC2034 # read by the scripts that source this file
+readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev)
 
 # To test with real parts: daemon and its tools, a bus of our own, network namespaces, captures, a Python for the
 # independent decoder and responder, and a systemd to run under, inside namespaces, with a polkitd.
