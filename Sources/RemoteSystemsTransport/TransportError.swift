@@ -50,6 +50,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     /// The system that refused.
     package var peer: SystemID?
     package var closeStatus: CloseStatus?
+    /// The code that the peer sent with its failure, or that it is sent with ours; see ``FailureCode``.
+    package var failureCode: String?
     package var wasSent: Bool
     package var cause: (any Error)?
 
@@ -62,6 +64,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         redirect: Int? = nil,
         peer: SystemID? = nil,
         closeStatus: CloseStatus? = nil,
+        failureCode: String? = nil,
         wasSent: Bool = false,
         cause: (any Error)? = nil
     ) {
@@ -73,21 +76,34 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         self.redirect = redirect
         self.peer = peer
         self.closeStatus = closeStatus
+        self.failureCode = failureCode
         self.wasSent = wasSent
         self.cause = cause
     }
 
     package var description: String { self.message }
+
+    /// What the peer is told of it.
+    var wireFailure: WireFailure {
+        var failure = WireFailure(self.message, canRetry: self.canRetry)
+        failure.code = self.failureCode
+        return failure
+    }
 }
 
 extension TransportError {
     /// - Parameter what: Without a full stop, unless it ends with the sentence of another error.
-    static func violation(_ what: String, closing status: CloseStatus = .unknown) -> TransportError {
+    static func violation(
+        _ what: String,
+        _ code: FailureCode,
+        closing status: CloseStatus = .unknown
+    ) -> TransportError {
         TransportError(
             .protocolViolation,
             "The peer broke the protocol: \(what)\(what.hasSuffix(".") ? "" : ".")",
             side: .remote,
-            closeStatus: status
+            closeStatus: status,
+            failureCode: code.rawValue
         )
     }
 }

@@ -33,6 +33,7 @@ extension AppService {
         guard self.supportsRemote || isLocal else {
             return Refusal(
                 .remoteSystemNotSupportedByApp,
+                code: .callerNotLocal,
                 "The application \(host) offers the service \(self.name) only to programs on the same system."
             )
         }
@@ -45,6 +46,7 @@ extension AppService {
         guard isAllowed else {
             return Refusal(
                 .remoteSystemNotSupportedByApp,
+                code: .callerNotListed,
                 "The application \(host) does not offer the service \(self.name) to the application "
                     + "\(application.isEmpty ? "that does not say its id" : application). Its owner decides to which."
             )

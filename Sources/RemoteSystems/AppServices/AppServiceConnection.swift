@@ -218,10 +218,7 @@ public final class AppServiceConnection: Sendable {
     private func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
         { [weak self, onRequest = self.onRequest, schema = self.service.schema] request, connection in
             guard let self, let onRequest else {
-                return Response(
-                    status: .failure,
-                    failure: WireFailure("This side takes no requests on this connection.")
-                )
+                return .requestsNotTaken
             }
             try? await self.isOpen.value
             return await Response.from(

@@ -63,7 +63,10 @@ extension Response {
             try schema.validate(message)
             return nil
         } catch {
-            self.init(status: .failure, failure: WireFailure("The message is not allowed here: \(error)"))
+            self.init(
+                status: .failure,
+                failure: WireFailure("The message is not allowed here: \(error)", code: .messageNotAllowed)
+            )
         }
     }
 
@@ -72,7 +75,10 @@ extension Response {
             try schema.validate(response)
             self.init(message: response)
         } catch {
-            self.init(status: .failure, failure: WireFailure("The service's answer is not allowed: \(error)"))
+            self.init(
+                status: .failure,
+                failure: WireFailure("The service's answer is not allowed: \(error)", code: .responseNotAllowed)
+            )
         }
     }
 
@@ -84,10 +90,16 @@ extension Response {
                 failure: WireFailure(failure.message, canRetry: failure.canRetry)
             )
         case is CancellationError:
-            self.init(status: .failure, failure: WireFailure("The request was cancelled.", canRetry: true))
+            self.init(
+                status: .failure,
+                failure: WireFailure("The request was cancelled.", code: .cancelled, canRetry: true)
+            )
         default:
             reportUnknown(error)
-            self.init(status: .failure, failure: WireFailure("The service failed to handle the request."))
+            self.init(
+                status: .failure,
+                failure: WireFailure("The service failed to handle the request.", code: .handlerFailed)
+            )
         }
     }
 }

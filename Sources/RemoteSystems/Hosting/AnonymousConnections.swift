@@ -39,11 +39,13 @@ final class AnonymousConnections: Sendable {
     /// What a stranger is told that asks for anything else than what is offered to anyone, whether it exists or not.
     static let refusal = Refusal(
         .notAuthorized,
+        code: .notAuthorized,
         "You are not authorised here: your system belongs to another account, and this is not offered to others."
     )
 
     static let full = Refusal(
         .remoteSystemUnavailable,
+        code: .tooManyConnections,
         "There is no room for another system of another account now. Try again later.",
         canRetry: true
     )

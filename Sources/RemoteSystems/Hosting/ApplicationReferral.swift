@@ -22,18 +22,21 @@ struct ApplicationReferral: Sendable {
         guard let service = application.services.first(where: { $0.name == hello.service }) else {
             return Refusal(
                 .appServiceUnavailable,
+                code: .serviceNotFound,
                 "The application \(application.id) offers no service \(hello.service)."
             )
         }
         guard service.supportsRemote || isLocal else {
             return Refusal(
                 .remoteSystemNotSupportedByApp,
+                code: .callerNotLocal,
                 "The application \(application.id) offers the service \(service.name) to its own machine only."
             )
         }
         guard service.callers.include(hello.application, of: application.id) else {
             return Refusal(
                 .remoteSystemNotSupportedByApp,
+                code: .callerNotListed,
                 "The application \(application.id) offers the service \(service.name) to certain applications only, "
                     + "and \(hello.application) is none of them."
             )
@@ -45,6 +48,7 @@ struct ApplicationReferral: Sendable {
     static func redirect(to application: String, port: Int) -> Refusal {
         Refusal(
             .appUnavailable,
+            code: .applicationElsewhere,
             "The application \(application) takes this connection at port \(port).",
             canRetry: true,
             port: port
@@ -71,6 +75,7 @@ struct ApplicationReferral: Sendable {
         guard !processes.isEmpty else { return nil }
         return Refusal(
             .appUnavailable,
+            code: .applicationOnLoopback,
             "The application \(id) runs there, and listens for its own machine only. Its owner decides on which network it listens.",
             canRetry: true
         )
@@ -86,14 +91,18 @@ struct ApplicationReferral: Sendable {
             return self.referToRunning(application.id, isLocal: isLocal)
                 ?? Self.redirect(to: application.id, port: port)
         case .failed(let text):
-            return Refusal(.appUnavailable, text, canRetry: true)
+            return Refusal(.appUnavailable, code: .applicationNotStarted, text, canRetry: true)
         }
     }
 
     /// Answers a hello for an application that is not installed: it may run nevertheless.
     func refer(to application: String, isLocal: Bool) -> Refusal {
         self.referToRunning(application, isLocal: isLocal)
-            ?? Refusal(.appNotInstalled, "The application \(application) is neither installed nor running there.")
+            ?? Refusal(
+                .appNotInstalled,
+                code: .applicationNotFound,
+                "The application \(application) is neither installed nor running there."
+            )
     }
 }
 

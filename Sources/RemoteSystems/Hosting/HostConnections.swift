@@ -50,6 +50,7 @@ final class HostConnections: Sendable {
             }
             return Refusal(
                 .remoteSystemUnavailable,
+                code: .tooManyConnections,
                 "This system has as many connections as it takes. Try again later.",
                 canRetry: true
             )
@@ -62,6 +63,7 @@ final class HostConnections: Sendable {
             }
             return Refusal(
                 .remoteSystemUnavailable,
+                code: .tooManyConnectionsOfSystem,
                 "Your system has \(share) connections here, as many as one system may have. Close one, or try again later.",
                 canRetry: true
             )

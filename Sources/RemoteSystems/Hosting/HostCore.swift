@@ -102,7 +102,12 @@ actor HostCore {
     /// Whoever it is, and whatever it wants.
     private func refusal(to peer: PeerIdentity, own: SystemID) -> Refusal? {
         guard !self.isClosing else {
-            return Refusal(.appUnavailable, "The application is shutting down.", canRetry: true)
+            return Refusal(
+                .appUnavailable,
+                code: .applicationClosing,
+                "The application is shutting down.",
+                canRetry: true
+            )
         }
         return self.connections.refusal(to: peer.systemID, isOwn: peer.systemID == own)
     }
@@ -119,6 +124,7 @@ actor HostCore {
             return .refuse(
                 Refusal(
                     .appNotInstalled,
+                    code: .applicationNotFound,
                     "The application \(targetApplication) is not here; this is \(self.application.id)."
                 )
             )
@@ -134,6 +140,7 @@ actor HostCore {
             return .refuse(
                 Refusal(
                     .appServiceUnavailable,
+                    code: .serviceNotFound,
                     "The application \(self.application.id) offers no service \(hello.service)."
                 )
             )
@@ -249,7 +256,7 @@ actor HostCore {
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,
-            handler: { _, _ in Response(status: .failure, failure: WireFailure("This request is not known here.")) },
+            handler: { _, _ in .requestUnknown },
             opened: { connection in
                 Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.notify(connection) }
             }
@@ -299,8 +306,14 @@ actor HostCore {
         if request.message["Type"]?.string == AccountContext.revokedType {
             return await self.accountContext.exchangeRevocations(request.message, with: connection.peer)
         }
-        guard request.message["Type"]?.string == "renew", let signing = request.message["Request"]?.data else {
-            return Response(status: .failure, failure: WireFailure("This request is not known here."))
+        guard request.message["Type"]?.string == "renew" else {
+            return .requestUnknown
+        }
+        guard let signing = request.message["Request"]?.data else {
+            return Response(
+                status: .failure,
+                failure: WireFailure("The certificate request is missing, or is not data.", code: .requestInvalid)
+            )
         }
         do {
             let authority = try self.accountContext.store().authority()
@@ -308,7 +321,10 @@ actor HostCore {
             return Response(message: ["Certificate": .data(Data(certificate))])
         } catch {
             self.accountContext.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
-            return Response(status: .failure, failure: WireFailure("The certificate was not renewed: \(error)"))
+            return Response(
+                status: .failure,
+                failure: WireFailure("The certificate was not renewed: \(error)", code: .renewalRefused)
+            )
         }
     }
 

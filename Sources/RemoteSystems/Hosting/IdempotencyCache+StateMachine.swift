@@ -131,17 +131,25 @@ extension Response {
         status: .failure,
         failure: WireFailure(
             "This idempotency key was used for another message a short time ago. Use a new key for each thing that is "
-                + "to be done."
+                + "to be done.",
+            code: .keyReused
         )
     )
 
     fileprivate static let tooManyInFlight = Response(
         status: .resourceLimitsExceeded,
-        failure: WireFailure("Too many requests with a key are under way here. Try again later.", canRetry: true)
+        failure: WireFailure(
+            "Too many requests with a key are under way here. Try again later.",
+            code: .tooManyKeys,
+            canRetry: true
+        )
     )
 
     fileprivate static let responseTooLarge = Response(
         status: .messageTooLarge,
-        failure: WireFailure("The request was carried out already, and its answer was too large to be kept.")
+        failure: WireFailure(
+            "The request was carried out already, and its answer was too large to be kept.",
+            code: .responseNotKept
+        )
     )
 }

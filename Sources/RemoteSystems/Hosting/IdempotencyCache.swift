@@ -100,7 +100,10 @@ final class IdempotencyCache: Sendable {
         do {
             return try await work.value
         } catch {
-            return Response(status: .failure, failure: WireFailure("The request was cancelled.", canRetry: true))
+            return Response(
+                status: .failure,
+                failure: WireFailure("The request was cancelled.", code: .cancelled, canRetry: true)
+            )
         }
     }
 

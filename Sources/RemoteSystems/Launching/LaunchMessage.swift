@@ -35,7 +35,9 @@ struct LaunchMessage: Sendable, Hashable {
 
     /// Reads a request. Nothing of one with a flaw is acted on, however small the flaw.
     init(_ message: ValueSet) throws(Malformed) {
-        guard message["Type"]?.string == "launch" else { throw Malformed("This request is not known here.") }
+        guard message["Type"]?.string == "launch" else {
+            throw Malformed("This request is not known here.", code: .requestUnknown)
+        }
         guard let uri = message["Uri"]?.string else { throw Malformed("The request holds no URI.") }
         self.uri = try Self.read(uri)
         switch message["Fallback"] {
@@ -68,7 +70,12 @@ struct LaunchMessage: Sendable, Hashable {
     /// Why a request cannot be read.
     struct Malformed: Error {
         var text: String
-        init(_ text: String) { self.text = text }
+        var code: FailureCode
+
+        init(_ text: String, code: FailureCode = .requestInvalid) {
+            self.text = text
+            self.code = code
+        }
     }
 }
 

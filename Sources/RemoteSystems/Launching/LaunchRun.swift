@@ -79,7 +79,7 @@ struct LaunchRun {
                     limits: connector.limits
                 ),
                 handler: { _, _ in
-                    Response(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+                    .requestsNotTaken
                 }
             )
         } catch let error as TransportError {

@@ -47,13 +47,16 @@ final class LaunchService: BuiltInService {
         do throws(LaunchMessage.Malformed) {
             message = try LaunchMessage(request.message)
         } catch {
-            return Response(status: .failure, failure: WireFailure(error.text))
+            return Response(status: .failure, failure: WireFailure(error.text, code: error.code))
         }
         if let input = message.input, RemoteLauncher.isTooLarge(input) {
             return Response(message: LaunchResponse(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
         }
         guard let identity = try? self.accountContext.security().identity else {
-            return Response(status: .failure, failure: WireFailure("The system's own identity cannot be used."))
+            return Response(
+                status: .failure,
+                failure: WireFailure("The system's own identity cannot be used.", code: .hostFailed)
+            )
         }
         let caller = AppServiceCaller(connection, own: identity.systemID)
         // Whoever else a host may let in for services that are meant for everybody.

@@ -42,7 +42,11 @@ extension AccountContext {
             } catch {
                 let error = RemoteSystemError(error)
                 self.refused(error, from: peer)
-                return Response(status: .failure, failure: WireFailure(error.message, canRetry: error.canRetry))
+                let code: FailureCode = error.canRetry ? .busy : .revocationListInvalid
+                return Response(
+                    status: .failure,
+                    failure: WireFailure(error.message, code: code, canRetry: error.canRetry)
+                )
             }
         }
         guard let own = self.revocations, own.bytes != theirs else { return Response() }

@@ -47,7 +47,7 @@ struct DescriptionInquiry: Sendable {
                 )
             ) { request, _ in
                 guard let description = SystemDescription(request.message) else {
-                    return Response(status: .failure, failure: WireFailure("This request is not known here."))
+                    return .requestUnknown
                 }
                 reported.succeed(description)
                 return Response()

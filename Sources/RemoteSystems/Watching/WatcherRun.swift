@@ -323,7 +323,7 @@ actor WatcherRun {
         by connection: Connection
     ) -> Response {
         guard let description = SystemDescription(request.message) else {
-            return Response(status: .failure, failure: WireFailure("This request is not known here."))
+            return .requestUnknown
         }
         guard self.attempts[instance]?.number == attempt else { return Response() }
         self.noteConnected(connection, instance: instance)

@@ -83,7 +83,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         case .open, .draining(_, _, _, peerClosed: false):
             return self.incoming.received(id: id, bytes: bytes, deadline: deadline, request: request)
         case .draining, .closed:
-            return .violation("a request came after the peer had said that it would send no more")
+            return .violation("a request came after the peer had said that it would send no more", .requestAfterClose)
         }
     }
 

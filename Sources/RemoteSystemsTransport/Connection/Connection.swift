@@ -180,7 +180,13 @@ package final class Connection: Sendable {
     func refuseFurther(_ objection: TrustError) {
         self.abort(
             .unknown,
-            reason: TransportError(.peerNotTrusted, objection.message, side: .remote, cause: objection)
+            reason: TransportError(
+                .peerNotTrusted,
+                objection.message,
+                side: .remote,
+                failureCode: objection.failureCode.rawValue,
+                cause: objection
+            )
         )
     }
 

@@ -50,7 +50,10 @@ extension ConnectionDriver {
         case .malformed(_, let id, let error):
             // The sender learns what is wrong with its message. It takes its turn like any other request, or whoever
             // sends such messages and does not read could make us hold any number of answers.
-            let response = Response(status: .failure, failure: WireFailure("The message cannot be read: \(error)"))
+            let response = Response(
+                status: .failure,
+                failure: WireFailure("The message cannot be read: \(error)", code: .messageMalformed)
+            )
             try self.take(IncomingCall(id: id, work: .response(response)), bytes: bytes, deadline: .distantFuture)
         case .cancel(let id):
             switch self.machine.receivedCancel(id: id) {
@@ -65,7 +68,7 @@ extension ConnectionDriver {
         case .close(let status, let failure):
             self.receivedClose(status, failure)
         case .hello, .accept, .refuse:
-            throw .violation("a frame of the opening came on an open connection")
+            throw .violation("a frame of the opening came on an open connection", .frameUnexpected)
         }
     }
 
@@ -77,7 +80,7 @@ extension ConnectionDriver {
         switch self.machine.receivedResponse(id: id) {
         case .complete(let call): return call
         case .ignore: return nil
-        case .violation(let what): throw .violation(what)
+        case .violation(let what): throw .violation(what, .responseUnexpected)
         }
     }
 
@@ -85,8 +88,8 @@ extension ConnectionDriver {
         switch self.machine.receivedRequest(id: call.id, bytes: bytes, deadline: deadline, request: call) {
         case .dispatch(let call): self.dispatch(call)
         case .queued: break
-        case .violation(let what): throw .violation(what)
-        case .excess(let what): throw .violation(what, closing: .resourceLimitsExceeded)
+        case .violation(let what, let code): throw .violation(what, code)
+        case .excess(let what, let code): throw .violation(what, code, closing: .resourceLimitsExceeded)
         }
     }
 
@@ -97,7 +100,8 @@ extension ConnectionDriver {
                 .connectionLost,
                 "The other system closed the connection: \(failure.text)",
                 side: .remote,
-                canRetry: failure.canRetry
+                canRetry: failure.canRetry,
+                failureCode: failure.code
             )
         }
         let unsent = self.machine.receivedClose(status, until: self.eventLoopEnvironment.now + self.limits.drainTime)
@@ -179,8 +183,10 @@ extension ConnectionDriver {
         } catch {
             // The caller must get an answer whatever the handler made of it.
             self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
-            let status: ResponseStatus = error.code == .messageTooLarge ? .messageTooLarge : .failure
-            self.write(.response(id: id, status: status, message: [:], failure: WireFailure(error.message)))
+            let isTooLarge = error.code == .messageTooLarge
+            let failure = WireFailure(error.message, code: isTooLarge ? .responseTooLarge : .responseNotAllowed)
+            let status: ResponseStatus = isTooLarge ? .messageTooLarge : .failure
+            self.write(.response(id: id, status: status, message: [:], failure: failure))
         }
     }
 }
@@ -199,6 +205,18 @@ struct IncomingCall {
 extension Response {
     static let cancelled = Response(
         status: .failure,
-        failure: WireFailure("The request was cancelled before it started.")
+        failure: WireFailure("The request was cancelled before it started.", code: .cancelled)
+    )
+
+    /// From a side that offers nothing.
+    package static let requestsNotTaken = Response(
+        status: .failure,
+        failure: WireFailure("This side takes no requests on this connection.", code: .requestsNotTaken)
+    )
+
+    /// From a service that does not know the request's `Type`.
+    package static let requestUnknown = Response(
+        status: .failure,
+        failure: WireFailure("This request is not known here.", code: .requestUnknown)
     )
 }

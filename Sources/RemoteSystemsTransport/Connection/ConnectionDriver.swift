@@ -274,7 +274,8 @@ final class ConnectionDriver {
                 .peerNotTrusted,
                 "The other system's certificate has expired. It has to renew it; connect again after that.",
                 side: .remote,
-                canRetry: true
+                canRetry: true,
+                failureCode: FailureCode.certificateExpired.rawValue
             )
             self.abort(.unknown, reason: expired)
         } else if due.isDrainOver {
@@ -301,7 +302,7 @@ final class ConnectionDriver {
 
     func abort(_ status: CloseStatus, reason: TransportError?) {
         guard self.ending == nil else { return }
-        self.write(.close(status, reason.map { WireFailure($0.message, canRetry: $0.canRetry) }))
+        self.write(.close(status, reason?.wireFailure))
         self.flush()
         self.end(status, cause: reason)
     }

@@ -6,9 +6,9 @@ internal import NIOCore
 enum OnRequest<Request> {
     case dispatch(Request)
     case queued
-    case violation(String)
+    case violation(String, FailureCode)
     /// More than was agreed on.
-    case excess(String)
+    case excess(String, FailureCode)
 }
 
 enum OnPeerCancel<Request> {
@@ -56,14 +56,14 @@ struct IncomingRequests<Request> {
 
     mutating func received(id: UInt64, bytes: Int, deadline: NIODeadline, request: Request) -> OnRequest<Request> {
         guard id > self.lastID else {
-            return .violation("request \(id) does not follow request \(self.lastID)")
+            return .violation("request \(id) does not follow request \(self.lastID)", .requestOutOfOrder)
         }
         self.lastID = id
         guard self.running.count + self.queued.count < self.window else {
-            return .excess("more than \(self.window) requests at once")
+            return .excess("more than \(self.window) requests at once", .windowExceeded)
         }
         guard self.bytes == 0 || self.bytes + bytes <= self.windowBytes else {
-            return .excess("more than \(self.windowBytes) bytes of requests at once")
+            return .excess("more than \(self.windowBytes) bytes of requests at once", .windowBytesExceeded)
         }
         self.bytes += bytes
         self.earliestDeadline = min(self.earliestDeadline, deadline)

@@ -9,10 +9,12 @@ extension Frame {
     ///
     /// Elements beyond those that this version knows are passed over, so that a newer minor version can add some.
     init(_ bytes: ByteBuffer) throws(TransportError) {
+        // What is wrong if reading fails; only the maps of the opening have rules of their own.
+        var code = FailureCode.frameMalformed
         do throws(ValueSetError) {
             self = try CBORReader.read(bytes) { reader throws(ValueSetError) in
                 var elements = try reader.readArrayHead()
-                let frame = try Frame(from: &reader, &elements)
+                let frame = try Frame(from: &reader, &elements, &code)
                 // Behind a message that cannot be read nothing can be; the next frame can.
                 if case .malformed = frame { return frame }
                 for _ in 0..<elements { try reader.skipItem() }
@@ -20,11 +22,15 @@ extension Frame {
                 return frame
             }
         } catch {
-            throw .violation("a frame cannot be read: \(error)")
+            throw .violation("a frame cannot be read: \(error)", code)
         }
     }
 
-    private init(from reader: inout CBORReader, _ elements: inout Int) throws(ValueSetError) {
+    private init(
+        from reader: inout CBORReader,
+        _ elements: inout Int,
+        _ code: inout FailureCode
+    ) throws(ValueSetError) {
         func element() throws(ValueSetError) {
             guard elements > 0 else { throw ValueSetError(.missingKey, "an element of the frame is missing") }
             elements -= 1
@@ -86,10 +92,16 @@ extension Frame {
             self = .close(status, try failure(&reader))
         case .hello:
             try element()
-            self = .hello(try Hello(try reader.readValueSet()))
+            let map = try reader.readValueSet()
+            code = .helloMalformed
+            self = .hello(try Hello(map))
+            code = .frameMalformed
         case .accept:
             try element()
-            self = .accept(try Acceptance(try reader.readValueSet()))
+            let map = try reader.readValueSet()
+            code = .helloMalformed
+            self = .accept(try Acceptance(map))
+            code = .frameMalformed
         case .refuse:
             let status = OpenStatus(rawValue: try unsigned(&reader))
             self = .refuse(status, try failure(&reader) ?? WireFailure(""))

@@ -45,6 +45,7 @@ struct FrameDecoder {
         guard length > 0, length <= UInt32(clamping: self.limit) else {
             throw .violation(
                 "a frame of \(length) bytes came where 1 to \(self.limit) are allowed",
+                length > 0 ? .frameTooLong : .frameEmpty,
                 closing: .resourceLimitsExceeded
             )
         }

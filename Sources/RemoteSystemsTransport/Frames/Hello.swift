@@ -66,16 +66,25 @@ package struct Acceptance: Sendable, Hashable {
 /// What goes with a status other than success: a sentence for a person, and whether trying again can help.
 package struct WireFailure: Sendable, Hashable {
     package var text: String
+    /// Why, for programs: one of ``FailureCode``, or one that this version does not know; `nil` if there is none.
+    package var code: String?
     package var canRetry: Bool
     /// Goes with a refusal: the port at which the same system takes this connection instead.
     package var port: Int?
 
     /// Longer texts are cut: an answer that holds nothing but a failure fits into the smallest limit a peer can have.
     package static let maxTextBytes = 512
+    /// Longer codes are passed over.
+    package static let maxCodeBytes = 64
 
-    package init(_ text: String, canRetry: Bool = false, port: Int? = nil) {
+    package init(_ text: String, code: FailureCode? = nil, canRetry: Bool = false, port: Int? = nil) {
+        self.init(text, codeText: code?.rawValue, canRetry: canRetry, port: port)
+    }
+
+    fileprivate init(_ text: String, codeText code: String?, canRetry: Bool, port: Int?) {
         let printable = text.withoutControlCharacters
         self.text = printable.utf8.count <= Self.maxTextBytes ? printable : Self.cut(printable)
+        self.code = code
         self.canRetry = canRetry
         self.port = port
     }
@@ -168,13 +177,31 @@ extension ValueSet {
 extension WireFailure {
     package var valueSet: ValueSet {
         var map: ValueSet = ["text": .string(self.text), "retry": .bool(self.canRetry)]
+        map["code"] = self.code.map { .string($0) }
         map["port"] = self.port.map { .integer(Int64($0)) }
         return map
     }
 
     package init(_ map: ValueSet) {
         let port = map["port"]?.int.flatMap { (1...65_535).contains($0) ? $0 : nil }
-        self.init(map["text"]?.string ?? "", canRetry: map["retry"]?.bool ?? false, port: port)
+        self.init(
+            map["text"]?.string ?? "",
+            codeText: map["code"]?.string.flatMap { Self.isCode($0) ? $0 : nil },
+            canRetry: map["retry"]?.bool ?? false,
+            port: port
+        )
+    }
+
+    /// Lower-case letters, digits, hyphens and dots of ASCII. It is compared and printed as it is.
+    private static func isCode(_ text: String) -> Bool {
+        (1...Self.maxCodeBytes).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                case UInt8(ascii: "-"), UInt8(ascii: "."): true
+                default: false
+                }
+            }
     }
 }
 

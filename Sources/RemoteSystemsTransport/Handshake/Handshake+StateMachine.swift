@@ -23,18 +23,26 @@ struct CallerHandshake {
     mutating func secured(alpn: String?, peer: Result<PeerIdentity, TransportError>) -> OnSecured {
         switch peer {
         case .failure(let error):
-            return .refuse(Refusal(.notAuthorized, "The caller does not trust this system: \(error.message)"), error)
+            return .refuse(
+                Refusal(.notAuthorized, "The caller does not trust this system: \(error.message)", codeOf: error),
+                error
+            )
         case .success(let peer):
             if let expected = self.expected, expected != peer.systemID {
                 let text =
                     "Another system answered than the one that was meant: \(peer.systemID.short) instead of "
                     + "\(expected.short). Its address may have been given to another machine; look it up again."
                 let error = TransportError(.peerNotTrusted, text, side: .network, canRetry: true)
-                return .refuse(Refusal(.remoteSystemUnavailable, "The caller meant another system."), error)
+                let refusal = Refusal(
+                    .remoteSystemUnavailable,
+                    code: .otherSystem,
+                    "The caller meant another system."
+                )
+                return .refuse(refusal, error)
             }
             guard alpn == ProtocolVersion.alpn else {
                 let error = TransportError.noCommonProtocol(chosen: alpn)
-                return .refuse(Refusal(.unknown, error.message), error)
+                return .refuse(Refusal(.unknown, error.message, codeOf: error), error)
             }
             self.peer = peer
             return .send(self.hello)
@@ -49,7 +57,9 @@ struct CallerHandshake {
     func received(_ frame: Frame) -> OnFrame {
         switch frame {
         case .accept(let acceptance):
-            guard let peer = self.peer else { return .fail(.violation("an answer came before the hello")) }
+            guard let peer = self.peer else {
+                return .fail(.violation("an answer came before the hello", .frameUnexpected))
+            }
             guard acceptance.version.major == ProtocolVersion.current.major else {
                 return .fail(.incompatible(what: "version \(acceptance.version)"))
             }
@@ -64,11 +74,12 @@ struct CallerHandshake {
                     canRetry: failure.canRetry,
                     openStatus: status,
                     redirect: failure.port,
-                    peer: self.peer?.systemID
+                    peer: self.peer?.systemID,
+                    failureCode: failure.code
                 )
             )
         default:
-            return .fail(.violation("something other than an answer to the hello came"))
+            return .fail(.violation("something other than an answer to the hello came", .frameUnexpected))
         }
     }
 }
@@ -93,11 +104,12 @@ struct HostHandshake {
         switch peer {
         case .failure(let error):
             self.state = .done
-            return .refuse(Refusal(.notAuthorized, "You are not authorised here: \(error.message)"))
+            return .refuse(Refusal(.notAuthorized, "You are not authorised here: \(error.message)", codeOf: error))
         case .success(let peer):
             guard alpn == ProtocolVersion.alpn else {
                 self.state = .done
-                return .refuse(Refusal(.unknown, TransportError.noCommonProtocol(chosen: alpn).message))
+                let error = TransportError.noCommonProtocol(chosen: alpn)
+                return .refuse(Refusal(.unknown, error.message, codeOf: error))
             }
             self.state = .awaitingHello(peer)
             return .awaitHello
@@ -115,7 +127,14 @@ struct HostHandshake {
         guard case .awaitingHello(let peer) = self.state, case .hello(let hello) = frame else {
             self.state = .done
             if case .refuse(let status, let failure) = frame {
-                return .fail(TransportError(.refused, failure.text, side: .local, openStatus: status))
+                let error = TransportError(
+                    .refused,
+                    failure.text,
+                    side: .local,
+                    openStatus: status,
+                    failureCode: failure.code
+                )
+                return .fail(error)
             }
             return .refuse(.outOfTurn)
         }
@@ -140,15 +159,32 @@ package struct Refusal: Error, Sendable, Hashable {
     package var status: OpenStatus
     package var failure: WireFailure
 
-    package init(_ status: OpenStatus, _ text: String, canRetry: Bool = false, port: Int? = nil) {
+    package init(
+        _ status: OpenStatus,
+        code: FailureCode? = nil,
+        _ text: String,
+        canRetry: Bool = false,
+        port: Int? = nil
+    ) {
         self.status = status
-        self.failure = WireFailure(text, canRetry: canRetry, port: port)
+        self.failure = WireFailure(text, code: code, canRetry: canRetry, port: port)
     }
 
-    static let outOfTurn = Refusal(.unknown, "The protocol was broken: one hello, and nothing else, comes first.")
+    /// With the code that the error has for the peer.
+    init(_ status: OpenStatus, _ text: String, codeOf error: TransportError) {
+        self.init(status, text)
+        self.failure.code = error.failureCode
+    }
+
+    static let outOfTurn = Refusal(
+        .unknown,
+        code: .frameUnexpected,
+        "The protocol was broken: one hello, and nothing else, comes first."
+    )
 
     static func incompatible(what: String) -> Refusal {
-        Refusal(.unknown, TransportError.incompatible(what: what).message)
+        let error = TransportError.incompatible(what: what)
+        return Refusal(.unknown, error.message, codeOf: error)
     }
 }
 
@@ -160,7 +196,8 @@ extension TransportError {
             "This side offered the protocol \(ProtocolVersion.alpn), and the TLS handshake came to "
                 + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Bring both to the same "
                 + "major version of RemoteSystems.",
-            side: .remote
+            side: .remote,
+            failureCode: FailureCode.protocolNotNegotiated.rawValue
         )
     }
 
@@ -169,7 +206,8 @@ extension TransportError {
             .incompatibleVersion,
             "The other side speaks \(what); this one speaks version \(ProtocolVersion.current) "
                 + "(\(ProtocolVersion.alpn)). Bring both to the same major version of RemoteSystems.",
-            side: .remote
+            side: .remote,
+            failureCode: FailureCode.versionUnsupported.rawValue
         )
     }
 }

@@ -163,14 +163,27 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         do {
             let certificate = try context.pipeline.syncOperations.nioSSL_peerCertificate()
             guard let der = try certificate?.toDERBytes() else {
-                throw TransportError(.peerNotTrusted, "It showed no certificate.", side: .remote)
+                throw TransportError(
+                    .peerNotTrusted,
+                    "It showed no certificate.",
+                    side: .remote,
+                    failureCode: FailureCode.certificateInvalid.rawValue
+                )
             }
             return .success(try self.authorise(der))
         } catch let error as TransportError {
             return .failure(error)
         } catch {
-            let reason = (error as? TrustError)?.message ?? "\(error)"
-            return .failure(TransportError(.peerNotTrusted, reason, side: .remote, cause: error))
+            let objection = error as? TrustError
+            return .failure(
+                TransportError(
+                    .peerNotTrusted,
+                    objection?.message ?? "\(error)",
+                    side: .remote,
+                    failureCode: (objection?.failureCode ?? .certificateInvalid).rawValue,
+                    cause: error
+                )
+            )
         }
     }
 
@@ -185,7 +198,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         } catch {
             switch self.role {
             case .caller: self.fail(error, context: context)
-            case .host: self.refuse(Refusal(.unknown, error.message), context: context)
+            case .host: self.refuse(Refusal(.unknown, error.message, codeOf: error), context: context)
             }
         }
     }
@@ -247,7 +260,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             do throws(TransportError) {
                 try self.write(accepted.acceptance, context: context)
             } catch {
-                self.refuse(Refusal(.appUnavailable, "The service says too much of itself."), context: context)
+                self.refuse(
+                    Refusal(.appUnavailable, code: .acceptTooLong, "The service says too much of itself."),
+                    context: context
+                )
                 return
             }
             // The channel may have failed in the writing.

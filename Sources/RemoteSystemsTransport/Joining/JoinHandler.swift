@@ -72,7 +72,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
             while let frame = try self.decoder.next() {
                 switch self.feed.yield(try JoinMessage(frame)) {
                 case .enqueued: break
-                case .dropped: throw .violation("a message came out of turn")
+                case .dropped: throw .violation("a message came out of turn", .frameUnexpected)
                 case .terminated: return
                 @unknown default: return
                 }

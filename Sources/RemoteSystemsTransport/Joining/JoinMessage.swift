@@ -97,12 +97,13 @@ enum JoinMessage: Sendable, Hashable {
                 return (kind, map)
             }
         } catch {
-            throw .violation("a frame cannot be read: \(error)")
+            throw .violation("a frame cannot be read: \(error)", .frameMalformed)
         }
         func bytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8] {
             guard let data = map[key]?.data, size.contains(data.count) else {
                 throw .violation(
-                    "'\(key)' is missing, or is not \(size.lowerBound) to \(size.upperBound) bytes of data"
+                    "'\(key)' is missing, or is not \(size.lowerBound) to \(size.upperBound) bytes of data",
+                    .helloMalformed
                 )
             }
             return Array(data)
@@ -137,7 +138,7 @@ enum JoinMessage: Sendable, Hashable {
             // A reason of a later version is one that this version cannot put into words.
             self = .refused(map[Key.reason]?.string.flatMap { JoinRefusal(rawValue: $0) } ?? .failed)
         case nil:
-            throw .violation("a frame of the unknown kind \(kind) came")
+            throw .violation("a frame of the unknown kind \(kind) came", .frameUnexpected)
         }
     }
 }

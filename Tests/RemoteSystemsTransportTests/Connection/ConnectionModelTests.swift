@@ -178,7 +178,7 @@ private struct World {
             switch outcome {
             case .dispatch(let id): self.start(side, id)
             case .queued: break
-            case .violation(let what), .excess(let what): throw Broken(what: what)
+            case .violation(let what, _), .excess(let what, _): throw Broken(what: what)
             }
         case .response(let id):
             self.sides[side].outstanding.remove(id)

@@ -46,26 +46,26 @@ final class DiagnosisService: BuiltInService {
         guard let identity = try? self.accountContext.security().identity,
             connection.peer.accountID == identity.accountID
         else {
-            return Self.failure("Only systems of the account may ask this.")
+            return Self.failure("Only systems of the account may ask this.", .notAuthorized)
         }
         switch request.message["Type"]?.string {
         case "state": return Response(message: self.state(connection))
         case "look":
             guard let instance = request.message["Instance"]?.string, (1...63).contains(instance.utf8.count) else {
-                return Self.failure("The instance's name is missing.")
+                return Self.failure("The instance's name is missing.", .requestInvalid)
             }
             return await self.look(for: instance)
         case "connect":
             guard let port = request.message["Port"]?.int, (1...65_535).contains(port) else {
-                return Self.failure("The port is missing.")
+                return Self.failure("The port is missing.", .requestInvalid)
             }
             return await self.connect(to: port, connection)
-        default: return Self.failure("This request is not known here.")
+        default: return Self.failure("This request is not known here.", .requestUnknown)
         }
     }
 
-    private static func failure(_ text: String, canRetry: Bool = false) -> Response {
-        Response(status: .failure, failure: WireFailure(text, canRetry: canRetry))
+    private static func failure(_ text: String, _ code: FailureCode, canRetry: Bool = false) -> Response {
+        Response(status: .failure, failure: WireFailure(text, code: code, canRetry: canRetry))
     }
 
     private func state(_ connection: Connection) -> ValueSet {
@@ -85,7 +85,9 @@ final class DiagnosisService: BuiltInService {
             limits.looking += 1
             return true
         }
-        guard isFree else { return Self.failure("Others are being looked for. Try again in a moment.", canRetry: true) }
+        guard isFree else {
+            return Self.failure("Others are being looked for. Try again in a moment.", .busy, canRetry: true)
+        }
         defer { self.limits.withLock { $0.looking -= 1 } }
         let isSeen = await InstanceLookup.sees([instance], by: self.accountContext, within: Self.lookingTime)
         return Response(message: ["Seen": .bool(isSeen)])
@@ -95,7 +97,7 @@ final class DiagnosisService: BuiltInService {
 
     private func connect(to port: Int, _ connection: Connection) async -> Response {
         guard let address = connection.channel.remoteAddress?.text else {
-            return Self.failure("The caller's address is not known.")
+            return Self.failure("The caller's address is not known.", .hostFailed)
         }
         let time = self.accountContext.environment.time
         let isFree = self.limits.withLock { limits in
@@ -103,7 +105,9 @@ final class DiagnosisService: BuiltInService {
             limits.isConnecting = true
             return true
         }
-        guard isFree else { return Self.failure("Another connection is tried. Try again in a second.", canRetry: true) }
+        guard isFree else {
+            return Self.failure("Another connection is tried. Try again in a second.", .busy, canRetry: true)
+        }
         defer {
             self.limits.withLock { limits in
                 limits.isConnecting = false

@@ -38,7 +38,7 @@ struct PeerExamination: Sendable {
                     limits: connector.limits
                 )
             ) { _, _ in
-                Response(status: .failure, failure: WireFailure("This side takes no requests on this connection."))
+                .requestsNotTaken
             }
             let facts = await self.facts(over: connection, name: target.name)
             await connection.abortAndWait(.completed)
