@@ -166,6 +166,26 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `check warns of keys that are not known, and all is well all the same`() async throws {
+            try await Daemon.with { daemon in
+                let path = "\(daemon.directory)/data/remote-systems/applications/test.later.json"
+                try "{\"id\": \"test.later\",\n\"sevices\": [],\n\"start\": {\"exec\": [\"/bin/true\"]}}"
+                    .write(toFile: path, atomically: true, encoding: .utf8)
+                let (status, lines) = try await daemon.finish(["host", "check"])
+                #expect(status == 0)
+                #expect(lines.contains("test.later  test.later"))
+                let text = "'sevices' is not known here and is ignored. Did you mean 'services'?"
+                #expect(lines.contains("\(path):2: warning: \(text)"), "\(lines)")
+                let machine = try await daemon.finish(["host", "check", "--json"]).1
+                    .compactMap { (try? JSONSerialization.jsonObject(with: Data($0.utf8))) as? [String: Any] }
+                let warning = try #require(machine.first { $0["event"] as? String == "warning" })
+                #expect(warning["file"] as? String == path)
+                #expect(warning["line"] as? Int == 2)
+                #expect(warning["message"] as? String == text)
+                #expect(!machine.contains { $0["event"] as? String == "problem" })
+            }
+        }
+
         @Test func `units are shown, written, recognised and removed; foreign files stay`() async throws {
             try await Daemon.with { daemon in
                 let place = "\(daemon.directory)/config/systemd/user"

@@ -57,7 +57,10 @@ import Testing
     @Test(arguments: [
         ("{\n\"id\": \"com.example.player\",\n\"start\": {}\n}", 3, "exactly one of"),
         ("{\n\"id\": \"com.example.player\"\n}", 1, "'start' is missing"),
-        ("{\n\"id\": \"com.example.player\",\n\n\"strat\": {}\n}", 4, "'strat' is not known here"),
+        (
+            "{\n\"id\": \"com.example.player\",\n\n\"strat\": {}\n}", 1,
+            "'start' is missing. Line 4: 'strat' is not known here and is ignored. Did you mean 'start'?"
+        ),
         ("{\n\"id\": 7,\n\"start\": {\"exec\": [\"/a\"]}\n}", 2, "'id' must be a string"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": {\n\"exec\": [\"player\"]}\n}", 4, "absolute path"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": []}\n}", 3, "takes a program"),
@@ -85,10 +88,6 @@ import Testing
         ("{\n\"id\": \"com.example.player\",\n\"start\": 012}", 3, "not JSON"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not JSON"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not JSON"),
-        (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\":\n{\"nonsense\": 1}}]}",
-            3, "'nonsense' is not known here"
-        ),
         (
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"responses\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
             3, "'type' is one of any, array"
@@ -140,6 +139,71 @@ import Testing
         #expect(error?.line == line, "\(error.debugDescription)")
         #expect(error?.message.contains(message) == true, "\(error.debugDescription)")
         #expect(error.map { "\($0)" }?.hasPrefix("/applications/com.example.player.json:\(line): ") == true)
+    }
+
+    // MARK: Keys that are not known
+
+    @Test
+    func `a key that is not known is reported with its line and the name that was meant, and does no harm (X-34)`()
+        throws
+    {
+        let manifest = try self.manifest(
+            """
+            {
+              "id": "com.example.player",
+              "icon": "player.svg",
+              "services": [
+                {"name": "com.example.control", "supportsRemote": true,
+                 "suportsRemote": false,
+                 "schema": {"furtherKeys": true,
+                            "fields": {"Volume": {"type": "double",
+                                                  "range": [0, 1]}}}}
+              ],
+              "start": {"exec": ["/usr/bin/player"],
+                        "environment": {"A": "b"}}
+            }
+            """
+        )
+        #expect(
+            manifest.warnings.map { "\($0.line ?? 0) \($0.message)" } == [
+                "3 'icon' is not known here and is ignored. Known are: attributes, displayName, id, requires, schemes, "
+                    + "services, start.",
+                "6 'suportsRemote' is not known here and is ignored. Did you mean 'supportsRemote'?",
+                "9 'range' is not known here and is ignored. Known are: required, type.",
+                "12 'environment' is not known here and is ignored. Known are: dbus, desktop, exec, systemd.",
+            ]
+        )
+        #expect(manifest.warnings.allSatisfy { $0.path == "/applications/com.example.player.json" })
+        #expect(manifest.application.services.first?.supportsRemote == true)
+        #expect(manifest.application.services.first?.schema?.fields.map(\.name) == ["Volume"])
+        #expect(manifest.start == .exec(["/usr/bin/player"]))
+    }
+
+    @Test func `what a manifest requires must be known, or the manifest is refused with its name`() throws {
+        func manifest(requiring names: String) throws -> ApplicationManifest {
+            try self.manifest(
+                "{\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]},\n\"requires\": [\n\(names)]}"
+            )
+        }
+        let known = #""schemes", "services.callers", "start.exec", "schema.furtherKeys""#
+        #expect(try manifest(requiring: known).warnings.isEmpty)
+        for (names, line, message) in [
+            ("\"schemes\",\n\"icon\"", 6, "The manifest requires 'icon', which this version does not know"),
+            ("\"services.calers\"", 5, "Did you mean 'services.callers'?"),
+            ("7", 5, "must be a string"),
+            ("\"\"", 4, "'requires' takes up to 256 names"),
+        ] {
+            let error = #expect(throws: ConfigurationFileError.self) { try manifest(requiring: names) }
+            #expect(error?.line == line, "\(error.debugDescription)")
+            #expect(error?.message.contains(message) == true, "\(error.debugDescription)")
+        }
+        // It explains what else is not understood.
+        let error = #expect(throws: ConfigurationFileError.self) {
+            try self.manifest(
+                #"{"id":"com.example.player","requires":["start.flatpak"],"start":{"flatpak":"com.example.Player"}}"#
+            )
+        }
+        #expect(error?.message.hasPrefix("The manifest requires 'start.flatpak'") == true)
     }
 
     @Test func `directories are those of the XDG specification, in its order`() {

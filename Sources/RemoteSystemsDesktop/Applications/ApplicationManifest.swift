@@ -8,13 +8,26 @@ package import RemoteSystems
 package struct ApplicationManifest: Sendable, Hashable {
     package var application: InstalledApplication
     package var start: ApplicationStart
+    /// The keys that are not known, each with its line. They are ignored.
+    package var warnings: [ConfigurationFileError] = []
 
     /// Files longer than this are not read.
     static let largestFile = 64 << 10
 
     /// Reads a manifest. It must have its application's id for a name, so that one directory can put another in the shade.
     package init(_ file: ConfigurationFile) throws(ConfigurationFileError) {
-        self = try file.decode(Self.self)
+        let unknown = UnknownKeys()
+        do {
+            self = try file.decode(Self.self, noting: unknown)
+        } catch {
+            // A key that is missing may be there under another name.
+            var error = error
+            for warning in unknown.warnings(about: file) {
+                error.message += " Line \(warning.line ?? 1): \(warning.message)"
+            }
+            throw error
+        }
+        self.warnings = unknown.warnings(about: file)
         let name = file.path.split(separator: "/").last.map(String.init) ?? ""
         guard name == self.application.id + ".json" else {
             throw file.error(
@@ -27,11 +40,15 @@ package struct ApplicationManifest: Sendable, Hashable {
 
 extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
-        case id, displayName, attributes, services, schemes, start
+        case id, displayName, attributes, services, schemes, start, requires
     }
 
+    static let keys = Set(Key.allCases.map(\.stringValue))
+    static var serviceKeys: Set<String> { ServiceEntry.keys }
+
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.tolerantContainer(keyedBy: Key.self)
+        try Self.checkRequirements(container)
         let id = try container.text(.id, bytes: 1...128)
         guard Self.isID(id) else {
             throw container.invalid(
@@ -66,6 +83,19 @@ extension ApplicationManifest: Decodable {
         self.start = try container.decode(ApplicationStart.self, forKey: .start)
     }
 
+    /// Before anything else: what a later version has added may explain whatever else cannot be read.
+    private static func checkRequirements(_ container: KeyedDecodingContainer<Key>) throws {
+        let names = try container.decodeIfPresent([String].self, forKey: .requires) ?? []
+        guard names.count <= 256, names.allSatisfy({ (1...256).contains($0.utf8.count) && $0.isShownAsIs }) else {
+            throw container.invalid(.requires, "takes up to 256 names of keys, each at most 256 bytes")
+        }
+        for (index, name) in names.enumerated() {
+            guard let refusal = ManifestRequirement.refusal(of: name) else { continue }
+            let path = container.codingPath + [Key.requires, FileKey(stringValue: "\(index)")]
+            throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: refusal))
+        }
+    }
+
     /// Whether an application that is installed could have this id.
     static func isID(_ text: String) -> Bool {
         func isLetterOrDigit(_ byte: UInt8) -> Bool {
@@ -84,8 +114,11 @@ private struct ServiceEntry: Decodable {
         case name, supportsRemote, callers, schema, responses, version, summary
     }
 
+    static let keys = Set(Key.allCases.map(\.stringValue))
+
     init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.tolerantContainer(keyedBy: Key.self)
+        let unknown = UnknownKeys.collected(by: decoder)
         let name = try container.text(.name, bytes: 1...256)
         guard !name.hasPrefix("remote-systems.") || name == AppService.pingName else {
             throw container.invalid(.name, "must not begin with remote-systems.")
@@ -93,8 +126,8 @@ private struct ServiceEntry: Decodable {
         self.service = InstalledApplication.Service(name)
         self.service.supportsRemote = try container.decodeIfPresent(Bool.self, forKey: .supportsRemote) ?? false
         self.service.callers = try Self.callers(container)
-        self.service.schema = try Self.schema(container, .schema)
-        self.service.responseSchema = try Self.schema(container, .responses)
+        self.service.schema = try Self.schema(container, .schema, noting: unknown)
+        self.service.responseSchema = try Self.schema(container, .responses, noting: unknown)
         self.service.version = try container.textIfPresent(.version)
         self.service.summary = try container.textIfPresent(.summary)
     }
@@ -120,12 +153,14 @@ private struct ServiceEntry: Decodable {
 
     private static func schema(
         _ container: KeyedDecodingContainer<Key>,
-        _ key: Key
+        _ key: Key,
+        noting unknown: UnknownKeys?
     ) throws -> AllowedValueSchema? {
         guard container.contains(key) else { return nil }
         let set = try container.decode(ValueSet.self, forKey: key)
+        let place = container.codingPath + [key]
         func flaw(_ path: [String], _ text: String) -> DecodingError {
-            let path = container.codingPath + [key] + path.map { FileKey(stringValue: $0) }
+            let path = place + path.map { FileKey(stringValue: $0) }
             return .dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: text))
         }
         let schema: AllowedValueSchema
@@ -137,7 +172,9 @@ private struct ServiceEntry: Decodable {
             throw flaw([], "'\(key.stringValue)' is no schema: \(what)")
         }
         do throws(SchemaFlaw) {
-            try SchemaFlaw.check(set)
+            try SchemaFlaw.check(set) { path, known in
+                unknown?.note(place.map { $0.intValue.map { "\($0)" } ?? $0.stringValue } + path, known: known)
+            }
         } catch {
             throw flaw(error.path, error.text)
         }

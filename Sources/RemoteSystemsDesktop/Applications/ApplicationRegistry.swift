@@ -82,6 +82,13 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     /// What is wrong with manifests that were left out.
     public var problems: [ConfigurationFileError] { self.state.withLock { $0.problems } }
 
+    /// The keys of manifests that this version does not know, each with file and line. They are ignored; the applications are not.
+    public var warnings: [ConfigurationFileError] { Self.warnings(of: self.state.withLock { $0.manifests }) }
+
+    private static func warnings(of manifests: [String: ApplicationManifest]) -> [ConfigurationFileError] {
+        manifests.sorted { $0.key < $1.key }.flatMap(\.value.warnings)
+    }
+
     // MARK: Reading
 
     /// Reads all manifests again. Who listens to ``changes()`` is told when something is different.
@@ -115,16 +122,21 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                 }
             }
         }
-        let (new, listeners) = self.state.withLock { state in
+        let (new, ignored, listeners) = self.state.withLock { state in
             let listeners = state.manifests == manifests ? [] : Array(state.listeners.values)
             let new = problems.filter { !state.problems.contains($0) }
+            let known = Self.warnings(of: state.manifests)
+            let ignored = Self.warnings(of: manifests).filter { !known.contains($0) }
             state.manifests = manifests
             state.problems = problems
             state.stamp = stamp
-            return (new, listeners)
+            return (new, ignored, listeners)
         }
         for problem in new {
             self.logger.warning("An application's manifest is left out", metadata: ["reason": "\(problem)"])
+        }
+        for warning in ignored {
+            self.logger.warning("A key of an application's manifest is ignored", metadata: ["reason": "\(warning)"])
         }
         for listener in listeners { listener.yield() }
     }

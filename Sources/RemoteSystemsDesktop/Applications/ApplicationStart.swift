@@ -18,8 +18,10 @@ extension ApplicationStart: Decodable {
         case dbus, systemd, exec, desktop
     }
 
+    static let keys = Set(Key.allCases.map(\.stringValue))
+
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.tolerantContainer(keyedBy: Key.self)
         guard container.allKeys.count == 1, let key = container.allKeys.first else {
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(

@@ -51,6 +51,14 @@ package struct ConfigurationFile: Sendable {
 
     /// Decodes it.
     package func decode<Content: Decodable>(_ type: Content.Type) throws(ConfigurationFileError) -> Content {
+        try self.decode(type, noting: nil)
+    }
+
+    /// - Parameter unknown: collects the keys that are not known; without it they are refused.
+    func decode<Content: Decodable>(
+        _ type: Content.Type,
+        noting unknown: UnknownKeys?
+    ) throws(ConfigurationFileError) -> Content {
         let lines = JSONLines(self.bytes)
         if let line = lines.brokenLine {
             throw ConfigurationFileError(path: self.path, line: line, "This is not JSON (RFC 8259).")
@@ -63,7 +71,9 @@ package struct ConfigurationFile: Sendable {
             )
         }
         do {
-            return try JSONDecoder().decode(type, from: Data(self.bytes))
+            let decoder = JSONDecoder()
+            unknown?.note(from: decoder)
+            return try decoder.decode(type, from: Data(self.bytes))
         } catch let error as DecodingError {
             let (path, message) = Self.explain(error)
             throw ConfigurationFileError(path: self.path, line: lines.line(of: path), message)

@@ -41,6 +41,12 @@ struct HostCheckCommand: Subcommand {
             try output.json(HostProblemOutput(problem))
             try output.line("\(problem)".printable)
         }
+        for warning in registry.warnings {
+            try output.json(HostProblemOutput(warning, event: "warning"))
+            var text = warning
+            text.message = "warning: \(warning.message)"
+            try output.line("\(text)".printable)
+        }
         if applications.isEmpty, problems.isEmpty {
             output.note("No application is installed. Manifests are looked for in:")
             for directory in registry.directories { output.note("  \(directory)") }
@@ -66,13 +72,14 @@ private struct HostApplicationOutput: Encodable {
 }
 
 private struct HostProblemOutput: Encodable {
-    let event = "problem"
+    let event: String
     let time = Date.now
     var file: String
     var line: Int?
     var message: String
 
-    init(_ problem: ConfigurationFileError) {
+    init(_ problem: ConfigurationFileError, event: String = "problem") {
+        self.event = event
         self.file = problem.path
         self.line = problem.line
         self.message = problem.message
