@@ -134,6 +134,22 @@ extension RemoteLaunchURIResult {
             self.init(status: .success, opened: response.opened ?? .uri, applicationID: response.application)
             return
         }
+        guard response.status.isKnown else {
+            let reason = response.text.map { " It says: \($0)" } ?? ""
+            self.init(
+                status: response.status,
+                applicationID: response.application,
+                error: RemoteSystemError(
+                    .refused,
+                    "The other system ended the launch with status \(response.status.rawValue), which this version does not know. "
+                        + "Whether something was opened is unknown; updating RemoteSystems here may tell.\(reason)",
+                    side: .remote,
+                    canRetry: response.canRetry,
+                    outcome: .unknown
+                )
+            )
+            return
+        }
         self.init(
             status: response.status,
             applicationID: response.application,
@@ -142,7 +158,7 @@ extension RemoteLaunchURIResult {
                 response.text ?? "The other system did not open it (\(response.status)).",
                 side: .remote,
                 canRetry: response.canRetry,
-                outcome: response.status.isCertain ? .notExecuted : .unknown
+                outcome: response.status.saysNothingWasOpened ? .notExecuted : .unknown
             )
         )
     }
@@ -219,9 +235,4 @@ extension RemoteLaunchURIResult {
     fileprivate func moreTelling(_ other: RemoteLaunchURIResult) -> RemoteLaunchURIResult {
         self.status == .remoteSystemUnavailable ? other : self
     }
-}
-
-extension RemoteLaunchURIStatus {
-    /// Whether it says that nothing was opened.
-    fileprivate var isCertain: Bool { self != .unknown && (0...7).contains(self.rawValue) }
 }

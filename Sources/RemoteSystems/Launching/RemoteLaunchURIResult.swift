@@ -19,8 +19,8 @@ public struct RemoteLaunchURIResult: Sendable {
     /// ids of their own kind, such as the name of a desktop entry.
     public var applicationID: String?
     /// What went wrong, on which side, and whether trying again can help; `nil` on success. With
-    /// ``RemoteLaunchURIStatus/unknown`` its ``RemoteSystemError/outcome`` tells whether it may have been opened all the
-    /// same; with every other status nothing was.
+    /// ``RemoteLaunchURIStatus/unknown``, or a number that this version does not know, its ``RemoteSystemError/outcome`` tells
+    /// whether it may have been opened all the same; with every other status nothing was.
     public var error: RemoteSystemError?
 
     /// Creates a result.
@@ -47,7 +47,7 @@ public struct RemoteLaunchURIResult: Sendable {
                 .refused,
                 "It was not opened (\(self.status)).",
                 side: .remote,
-                outcome: self.status == .unknown ? .unknown : .notExecuted
+                outcome: self.status.saysNothingWasOpened ? .notExecuted : .unknown
             )
     }
 }

@@ -3,7 +3,8 @@
 
 /// How a launch ended.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is; the error that
+/// goes with it says so, and that it is not known whether something was opened.
 public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
     /// The number.
     public var rawValue: Int
@@ -27,6 +28,14 @@ public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
     public static let deniedByLocalSystem = RemoteLaunchURIStatus(rawValue: 6)
     /// The other system does not allow it, or somebody there said no.
     public static let deniedByRemoteSystem = RemoteLaunchURIStatus(rawValue: 7)
+}
+
+extension RemoteLaunchURIStatus {
+    /// Whether this version knows what the number means.
+    var isKnown: Bool { (0...7).contains(self.rawValue) }
+
+    /// Whether it is certain that nothing was opened.
+    var saysNothingWasOpened: Bool { self.isKnown && self != .unknown && self != .success }
 }
 
 extension RemoteLaunchURIStatus: CustomStringConvertible {
