@@ -101,6 +101,14 @@ final class AccountContext: Sendable {
         }
     }
 
+    /// ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate. Does nothing when too
+    /// much waits there already.
+    func reloadIdentityInBackground() async {
+        // In memory there is nothing to wait for.
+        guard self.environment.identity == nil else { return self.reloadIdentity() }
+        try? await self.accountQueue.run { self.reloadIdentity() }
+    }
+
     /// - Returns: whether other systems are revoked now.
     private func reload() throws -> Bool {
         _ = try self.security()
@@ -162,7 +170,7 @@ final class AccountContext: Sendable {
         // One that is kept in memory alone is changed by nobody.
         guard self.environment.identity == nil else { return }
         let (change, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let holder = self.follower.hold(listener) { self.lookAtAccount() }
+        let holder = self.follower.hold(listener) { await self.lookAtAccountInBackground() }
         defer { self.follower.release(holder) }
         for await _ in change { await revoked() }
     }
@@ -170,13 +178,21 @@ final class AccountContext: Sendable {
     /// The same while a connection is open, so that it ends when its system is revoked.
     private func observeAccount(whileOpen connection: Connection) {
         guard self.environment.identity == nil else { return }
-        let holder = self.follower.hold { self.lookAtAccount() }
+        let holder = self.follower.hold { await self.lookAtAccountInBackground() }
         connection.onClose { _ in self.follower.release(holder) }
     }
 
     private func lookAtAccount() {
-        guard let store = try? self.store(), self.loaded.withLock({ $0?.version }) != store.version() else { return }
-        self.reloadIdentity()
+        if self.isAccountChanged { self.reloadIdentity() }
+    }
+
+    private func lookAtAccountInBackground() async {
+        if self.isAccountChanged { await self.reloadIdentityInBackground() }
+    }
+
+    private var isAccountChanged: Bool {
+        guard let store = try? self.store() else { return false }
+        return self.loaded.withLock { $0?.version } != store.version()
     }
 
     func connector(limits: ConnectionLimits? = nil) throws(RemoteSystemError) -> Connector {

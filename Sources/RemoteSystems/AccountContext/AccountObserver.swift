@@ -28,13 +28,15 @@ final class AccountObserver: Sendable {
     ///   - listener: what ``notify()`` tells.
     ///   - look: looks, from now on until nobody holds on any more.
     /// - Returns: what to let go with.
-    func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () -> Void) -> UInt64 {
+    func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () async -> Void)
+        -> UInt64
+    {
         self.state.withLock { state in
             state.lastHolder += 1
             state.holders[state.lastHolder] = .some(listener)
             if state.looking == nil {
                 state.looking = Task(executorPreference: self.environment.taskExecutor) { [time = environment.time] in
-                    while (try? await time.sleep(for: Self.interval)) != nil { look() }
+                    while (try? await time.sleep(for: Self.interval)) != nil { await look() }
                 }
             }
             return state.lastHolder

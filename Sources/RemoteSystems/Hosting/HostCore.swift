@@ -316,8 +316,11 @@ actor HostCore {
             )
         }
         do {
-            let authority = try self.accountContext.store().authority()
-            let certificate = try authority.renew(Array(signing), for: connection.peer, now: Date())
+            let store = try self.accountContext.store()
+            // Opens the key's file and signs: on the account's queue, not on this actor, which every connection waits for.
+            let certificate = try await self.accountContext.accountQueue.run { [peer = connection.peer] in
+                try store.authority().renew(Array(signing), for: peer, now: Date())
+            }
             return Response(message: ["Certificate": .data(Data(certificate))])
         } catch {
             self.accountContext.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])

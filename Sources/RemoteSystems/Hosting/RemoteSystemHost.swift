@@ -354,7 +354,7 @@ public final class RemoteSystemHost: Service {
     /// Where the account's key is, loading the identity renews it. Elsewhere a short look around finds a system that has the
     /// key, and asks it.
     private func renewIfDue() async throws {
-        self.accountContext.reloadIdentity()
+        await self.accountContext.reloadIdentityInBackground()
         guard let identity = try? self.accountContext.security().identity, !identity.isAuthority,
             identity.isRenewalDue(at: Date())
         else { return }
@@ -362,6 +362,6 @@ public final class RemoteSystemHost: Service {
         try? await watcher.start()
         try? await self.accountContext.environment.time.sleep(for: .seconds(15))
         await watcher.stop()
-        self.accountContext.reloadIdentity()
+        await self.accountContext.reloadIdentityInBackground()
     }
 }

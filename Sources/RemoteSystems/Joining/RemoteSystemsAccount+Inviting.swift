@@ -33,7 +33,7 @@ extension RemoteSystemsAccount {
         port: Int = 0,
         _ show: (Invitation) async throws -> Void
     ) async throws -> SystemID {
-        let (store, identity, authority) = try self.withStore { store throws(IdentityError) in
+        let (store, identity, authority) = try await self.withStoreInBackground { store in
             (store, try store.identity(), try store.authority())
         }
         let listener = try await self.listen(port: port, as: identity)
@@ -69,7 +69,10 @@ extension RemoteSystemsAccount {
         _ store: AccountStore
     ) async throws -> SystemID {
         do {
-            return try await listener.run(invitation, authority: authority) { try store.recordJoined($0) }
+            return try await listener.run(invitation, authority: authority) {
+                [queue = self.accountContext.accountQueue] system in
+                try await queue.run { try store.recordJoined(system) }
+            }
         } catch is CancellationError {
             throw CancellationError()
         } catch {

@@ -22,15 +22,18 @@ extension RemoteSystemsAccount {
     ///   here then. `CancellationError`.
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
-            let store = try self.accountContext.store()
-            try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared)
+            try await self.withStoreInBackground { store in
+                try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared)
+            }
             try FileDescriptorBudget.check()
             let identity = try await JoinCall.join(
                 invitation,
                 logger: self.accountContext.logger,
                 network: self.accountContext.network
             )
-            return try store.adopt(identity, evenIfShared: evenIfShared, now: Date())
+            return try await self.withStoreInBackground { store in
+                try store.adopt(identity, evenIfShared: evenIfShared, now: Date())
+            }
         } catch is CancellationError {
             throw CancellationError()
         } catch {

@@ -41,6 +41,18 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.lacksRootKey() }
     }
 
+    /// ``withStore(_:)`` on the account's queue: the calling task's thread stays free while files are locked, read and written.
+    func withStoreInBackground<Result: Sendable>(
+        _ body: @escaping @Sendable (AccountStore) throws -> Result
+    ) async throws(RemoteSystemError) -> Result {
+        do {
+            let store = try self.accountContext.store()
+            return try await self.accountContext.accountQueue.run { try body(store) }
+        } catch {
+            throw RemoteSystemError(error)
+        }
+    }
+
     func withStore<Result>(
         _ body: (AccountStore) throws(IdentityError) -> Result
     ) throws(RemoteSystemError) -> Result {

@@ -117,7 +117,7 @@ actor WatcherRun {
             await self.exchangeRevocations(over: connection)
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
-                self.accountContext.reloadIdentity()
+                await self.accountContext.reloadIdentityInBackground()
                 for connection in self.connections { self.renewIfDue(over: connection) }
             }
         }
@@ -397,7 +397,7 @@ actor WatcherRun {
         Task {
             defer { self.isRenewing = false }
             do {
-                let request = try identity.makeRenewalRequest()
+                let request = try await self.accountContext.accountQueue.run { try identity.makeRenewalRequest() }
                 let response = try await connection.send(
                     ["Type": "renew", "Request": .data(Data(request))],
                     timeout: .seconds(10)

@@ -96,7 +96,7 @@ package final class JoinListener: Sendable {
     package func run(
         _ invitation: Invitation,
         authority: AccountAuthority,
-        record: @escaping @Sendable (SystemID) throws -> Void
+        record: @escaping @Sendable (SystemID) async throws -> Void
     ) async throws -> SystemID {
         let desk = InvitationServer(invitation, identity: self.identity, authority: authority, record: record)
         let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
@@ -178,13 +178,13 @@ private final class InvitationServer: Sendable {
     private let open: Mutex<OpenInvitation>
     private let identity: SystemIdentity
     private let authority: AccountAuthority
-    private let record: @Sendable (SystemID) throws -> Void
+    private let record: @Sendable (SystemID) async throws -> Void
 
     init(
         _ invitation: Invitation,
         identity: SystemIdentity,
         authority: AccountAuthority,
-        record: @escaping @Sendable (SystemID) throws -> Void
+        record: @escaping @Sendable (SystemID) async throws -> Void
     ) {
         self.open = Mutex(OpenInvitation(invitation))
         self.identity = identity
@@ -230,7 +230,7 @@ private final class InvitationServer: Sendable {
             decision = try self.open.withLock { open throws(IdentityError) in
                 try inviter.receive(proof, invitation: &open, now: Date())
             }
-            if case .accept(_, let system) = decision { try self.record(system) }
+            if case .accept(_, let system) = decision { try await self.record(system) }
         } catch {
             try? await conversation.send(.refused(.failed))
             throw Failure(cause: error)
