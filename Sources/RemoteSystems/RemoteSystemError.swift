@@ -11,7 +11,7 @@ public struct RemoteSystemError: Error, Sendable {
         private enum Kind: String {
             case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
             case invalidMessage, messageTooLarge, connectionClosed, connectionLost, deadlineExceeded
-            case invalidConnectionToken
+            case invalidConnectionToken, applicationAlreadyRunning
             case serviceFailed, cannotListen, discovery, localResources
         }
 
@@ -48,6 +48,9 @@ public struct RemoteSystemError: Error, Sendable {
         public static let deadlineExceeded = Code(kind: .deadlineExceeded)
         /// The service got the request and answered that it failed.
         public static let serviceFailed = Code(kind: .serviceFailed)
+        /// Another program runs on this system under the same application id, and the two do not share it
+        /// (``RemoteSystemHost/Options/allowsSeveralProcesses``).
+        public static let applicationAlreadyRunning = Code(kind: .applicationAlreadyRunning)
         /// The port to listen on cannot be had.
         public static let cannotListen = Code(kind: .cannotListen)
         /// Systems cannot be looked for, or this one not announced.

@@ -49,6 +49,35 @@ extension CommandTests {
             }
         }
 
+        @Test func `a second serve names the first and ends with 2, and starts at once when the first was killed`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let serve = ["serve", "--loopback", "--port", "0", "--json"]
+                let first = try sandbox.start(serve)
+                _ = try await first.event("ready")
+                let second = try await sandbox.start(serve).finish()
+                #expect(second.status == 2)
+                let failed = try #require(second.event("failed"))
+                #expect(failed["error"] as? String == "applicationAlreadyRunning")
+                #expect((failed["message"] as? String)?.contains("process \(first.process.id) (remotesystems)") == true)
+                let reported = try await sandbox.start(["serve", "--loopback", "--port", "0"]).finish()
+                #expect(reported.status == 2)
+                #expect(reported.errors.contains("--application-id"))
+                // Under another id, or of another account, it runs beside.
+                for (arguments, machine) in [(["--application-id", "test.second"], "own"), ([], "other")] {
+                    let beside = try sandbox.start(serve + arguments, as: machine)
+                    _ = try await beside.event("ready")
+                    await beside.process.stop()
+                }
+                first.process.send(SIGKILL)
+                _ = try await first.process.exit()
+                let third = try sandbox.start(serve)
+                _ = try await third.event("ready")
+                await third.process.stop()
+            }
+        }
+
         @Test func `with --json each message and the summary is a line`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in

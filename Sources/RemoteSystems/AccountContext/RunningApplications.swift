@@ -14,6 +14,8 @@ struct RunningApplication: Sendable, Hashable, Codable {
     var pid: Int32
     /// Whether only this machine can reach it there.
     var isOnLoopback: Bool?
+    /// The file name of the program, for messages.
+    var program: String?
 }
 
 /// The applications of one system that run, as each of their processes has noted itself: a small file each in `run/` of the
@@ -60,7 +62,7 @@ struct RunningApplications: Sendable {
         return RunningNote(path: path, descriptor: descriptor)
     }
 
-    private func makeDirectory() throws(SystemCallFailure) {
+    func makeDirectory() throws(SystemCallFailure) {
         guard unsafe mkdir(self.directory, 0o700) == 0 || errno == EEXIST else {
             throw SystemCallFailure("mkdir", self.directory)
         }

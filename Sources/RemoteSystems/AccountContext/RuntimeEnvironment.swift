@@ -11,6 +11,8 @@ package struct RuntimeEnvironment: Sendable {
     package var network: any TransportNetwork = SocketNetwork()
     /// An identity that is kept in memory; `nil` for the one in the account's directory.
     package var identity: (@Sendable () throws -> SystemIdentity)?
+    /// Where hosts claim their application ids; `nil` for the files of the account's directory.
+    package var applicationClaims: (any ApplicationClaims)?
     /// What the machine says of itself; `nil` for what this one says.
     package var facts: MachineFacts?
 

@@ -39,6 +39,11 @@ public final class RemoteSystemHost: Service {
         /// Whether to announce itself. Without it the host can be reached by its address only, and through a host daemon on its
         /// machine: that tells systems of the account that it runs, and watchers list it.
         public var isDiscoverable = true
+        /// Whether other processes of this system may run at the same time under the same application id. Off unless set:
+        /// the second host to start then fails with ``RemoteSystemError/Code/applicationAlreadyRunning``, since callers
+        /// would reach either of the two. Processes that share an id all set it; they must offer the same services, and a
+        /// caller reaches any one of them.
+        public var allowsSeveralProcesses = false
         /// Whether systems of other accounts on the same network may find the application and call those of its services
         /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
         /// name and kind, and come in at addresses only that neighbours have: loopback, link-local, private.
@@ -189,6 +194,7 @@ public final class RemoteSystemHost: Service {
     /// also in the middle of a graceful shutdown, waits for nothing. It returns normally after either.
     ///
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,
+    ///   ``RemoteSystemError/Code/applicationAlreadyRunning`` when another process of this system runs as the same application,
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
     ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice, or when a name or the
     ///   attributes are longer than allowed.
@@ -206,15 +212,18 @@ public final class RemoteSystemHost: Service {
         guard isFirst else {
             throw RemoteSystemError(.misuse, "A host runs once. Make another one.", side: .local)
         }
+        let claim: (any ApplicationClaim)?
         let listener: Listener
         do {
             try self.core.validate()
             try SystemDescription.check(attributes: self.options.attributes)
+            claim = try self.claimApplication()
             listener = try await self.listen(port: self.options.port)
         } catch {
             self.core.port.fail(error)
             throw error
         }
+        defer { withExtendedLifetime(claim) {} }
         _ = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
         self.advertising.change { $0.port = listener.port }
         await self.takeInstalled()
@@ -240,6 +249,27 @@ public final class RemoteSystemHost: Service {
             await Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.stop() }.value
         } else {
             await self.stop()
+        }
+    }
+
+    /// Takes the application id for as long as the host runs. Where that cannot be checked the host runs without: the state
+    /// directory may be one that this process can only read.
+    private func claimApplication() throws(RemoteSystemError) -> (any ApplicationClaim)? {
+        // Makes the state directory on first use.
+        _ = try self.accountContext.security()
+        let claims =
+            self.accountContext.environment.applicationClaims ?? self.running.map { ApplicationLocks(running: $0) }
+        guard let claims else { return nil }
+        do {
+            return try claims.claim(self.configuration.applicationID, isShared: self.options.allowsSeveralProcesses)
+        } catch let taken as ApplicationIsTaken {
+            throw RemoteSystemError(alreadyRunning: self.configuration.applicationID, taken)
+        } catch {
+            self.accountContext.logger.warning(
+                "Whether this application runs already cannot be checked",
+                metadata: ["reason": "\(error)"]
+            )
+            return nil
         }
     }
 
@@ -273,7 +303,8 @@ public final class RemoteSystemHost: Service {
                     application: self.configuration.applicationID,
                     port: port,
                     pid: getpid(),
-                    isOnLoopback: self.configuration.network == .loopback ? true : nil
+                    isOnLoopback: self.configuration.network == .loopback ? true : nil,
+                    program: RunningApplication.ownProgram
                 )
             )
         } catch {

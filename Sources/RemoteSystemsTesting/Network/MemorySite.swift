@@ -22,6 +22,8 @@ final class MemorySite: TransportNetwork {
 
     let address: String
     let loop: StageEventLoop
+    /// The application ids that hosts on it have claimed.
+    let applicationClaims = MemoryApplicationClaims()
     private let network: MemoryNetwork
     private let state = Mutex(State())
 
@@ -161,6 +163,7 @@ final class MemorySite: TransportNetwork {
             state.isCrashed = true
             state.ports = [:]
         }
+        self.applicationClaims.clear()
         self.cut()
     }
 

@@ -119,6 +119,7 @@ public final class DiscoveryStage: Sendable {
         )
         configuration.environment.network = site
         configuration.environment.identity = identity
+        configuration.environment.applicationClaims = site.applicationClaims
         configuration.environment.facts = facts
         return configuration
     }
@@ -162,13 +163,15 @@ public final class DiscoveryStage: Sendable {
     ///   - kind: what sort of machine it is.
     ///   - account: whose it is.
     ///   - applications: what runs on it.
-    /// - Throws: what keeps its keys from being made.
+    /// - Throws: `RemoteSystemError` with the code `applicationAlreadyRunning` when two of the applications have one id and do not
+    ///   both set ``StagedApplication/allowsSeveralProcesses``; what keeps its keys from being made.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
         account: StagedAccount = .own,
         applications: [StagedApplication]
     ) throws -> StagedSystem {
+        try StagedApplication.check(applications)
         let number = self.lastSystem.withLock { last in
             last += 1
             return last

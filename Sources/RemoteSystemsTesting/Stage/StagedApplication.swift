@@ -18,6 +18,8 @@ public struct StagedApplication: Sendable {
     public var launchURIProvider: (any LaunchURIProvider)?
     /// Whether systems of other accounts may find it and call what is offered to anyone nearby.
     public var allowsAnyoneNearby: Bool
+    /// Whether other applications of its system may run under the same id.
+    public var allowsSeveralProcesses: Bool
 
     /// An application.
     public init(
@@ -26,7 +28,8 @@ public struct StagedApplication: Sendable {
         attributes: [String: String] = [:],
         services: [AppService] = [],
         launchURIProvider: (any LaunchURIProvider)? = nil,
-        allowsAnyoneNearby: Bool = false
+        allowsAnyoneNearby: Bool = false,
+        allowsSeveralProcesses: Bool = false
     ) {
         self.id = id
         self.displayName = displayName
@@ -34,5 +37,20 @@ public struct StagedApplication: Sendable {
         self.services = services
         self.launchURIProvider = launchURIProvider
         self.allowsAnyoneNearby = allowsAnyoneNearby
+        self.allowsSeveralProcesses = allowsSeveralProcesses
+    }
+
+    /// Holds a system's applications to the rule that hosts on a machine are held to.
+    static func check(_ applications: [StagedApplication]) throws {
+        let claims = MemoryApplicationClaims()
+        var claimed: [any ApplicationClaim] = []
+        for application in applications {
+            do {
+                claimed.append(try claims.claim(application.id, isShared: application.allowsSeveralProcesses))
+            } catch let taken as ApplicationIsTaken {
+                throw RemoteSystemError(alreadyRunning: application.id, taken)
+            }
+        }
+        withExtendedLifetime(claimed) {}
     }
 }

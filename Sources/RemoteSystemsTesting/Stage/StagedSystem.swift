@@ -69,6 +69,7 @@ public final class StagedSystem: Sendable {
                 options.attributes = state.attributes[application.id] ?? [:]
                 options.launchURIProvider = application.launchURIProvider
                 options.allowsAnyoneNearby = application.allowsAnyoneNearby
+                options.allowsSeveralProcesses = application.allowsSeveralProcesses
                 let host = RemoteSystemHost(
                     configuration,
                     services: application.services,

@@ -18,6 +18,9 @@ struct ServeCommand: Subcommand {
             Offers the service \(AppService.pingName) and announces itself, so that 'remotesystems list' and \
             'remotesystems ping' on other machines find this one. Prints a line when it is ready. Ctrl-C and SIGTERM \
             stop it once the requests under way are answered.
+
+            One runs for each application id and account: a second one ends with 2 and names the process of the first. \
+            Give it another --application-id, and another --port, to run both.
             """
     )
 
@@ -60,11 +63,20 @@ struct ServeCommand: Subcommand {
         var ping = AppService.ping
         if self.anyoneNearby { ping.options.callers = .anyoneNearby }
         let host = RemoteSystemHost(configuration, services: [ping], options: options)
-        try await ServiceGroup(
-            services: [host, Ready(host: host, configuration: configuration, output: output)],
-            gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: logger
-        ).run()
+        do {
+            try await ServiceGroup(
+                services: [host, Ready(host: host, configuration: configuration, output: output)],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: logger
+            ).run()
+        } catch let error as RemoteSystemError where error.code == .applicationAlreadyRunning {
+            let holders = (error.cause as? ApplicationIsTaken)?.holders.joined(separator: ", ") ?? ""
+            throw Failure(
+                "\(error.code)",
+                "The application \(self.applicationID) is already running on this system\(holders.isEmpty ? "" : ": \(holders)"). "
+                    + "It answers pings there. Stop it first, or give this one another --application-id."
+            )
+        }
         try output.json(ServeOutput(event: "stopped"))
         return true
     }

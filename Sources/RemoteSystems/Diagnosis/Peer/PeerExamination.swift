@@ -115,6 +115,8 @@ struct PeerExamination: Sendable {
         configuration.applicationID = DiagnosisService.name
         var options = RemoteSystemHost.Options()
         options.port = port
+        // Several diagnoses may run at once.
+        options.allowsSeveralProcesses = true
         let host = RemoteSystemHost(configuration, services: [], options: options)
         let task = Task { try await host.run() }
         guard let port = try? await host.port else {

@@ -1,0 +1,135 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import RemoteSystems
+
+/// One program for each application id of a system, unless all of them share it (issue 8, section 3).
+@Suite struct ApplicationClaimTests {
+    private func host(_ loopbackSystem: LoopbackSystem, _ id: String, isShared: Bool = false) -> RemoteSystemHost {
+        var options = RemoteSystemHost.Options()
+        options.allowsSeveralProcesses = isShared
+        return RemoteSystemHost(loopbackSystem.configuration(id), services: [Loopback.echo], options: options)
+    }
+
+    /// How a host's start ends while another one runs.
+    private func outcome(of host: RemoteSystemHost) async throws -> RemoteSystemError? {
+        let running = Task { try await host.run() }
+        defer { running.cancel() }
+        do {
+            _ = try await host.port
+            running.cancel()
+            try await running.value
+            return nil
+        } catch let error as RemoteSystemError {
+            return error
+        }
+    }
+
+    private func whileRunning(_ host: RemoteSystemHost, _ body: () async throws -> Void) async throws {
+        let running = Task { try await host.run() }
+        do {
+            _ = try await host.port
+            try await body()
+        } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+        running.cancel()
+        try await running.value
+    }
+
+    @Test func `a second host under one application id does not start, and its error names the first`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await self.whileRunning(self.host(loopbackSystem, "test.player")) {
+                let error = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
+                #expect(error?.code == .applicationAlreadyRunning)
+                #expect(error?.side == .local)
+                #expect(error?.message.contains("test.player is already running on this system: this process") == true)
+                #expect(error?.message.contains("allowsSeveralProcesses") == true)
+                // Another application is nobody's rival.
+                let other = try await self.outcome(of: self.host(loopbackSystem, "test.other"))
+                #expect(other == nil)
+            }
+            // The id is free again as soon as the host has ended.
+            let next = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
+            #expect(next == nil)
+        }
+    }
+
+    @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
+    func `hosts share an application id only if all of them say so`(first: Bool, second: Bool, starts: Bool)
+        async throws
+    {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await self.whileRunning(self.host(loopbackSystem, "test.player", isShared: first)) {
+                let error = try await self.outcome(of: self.host(loopbackSystem, "test.player", isShared: second))
+                #expect((error == nil) == starts)
+                #expect(starts || error?.code == .applicationAlreadyRunning)
+            }
+        }
+    }
+
+    @Test func `a host that cannot listen gives its application id back`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await self.whileRunning(self.host(loopbackSystem, "test.holder")) {
+                let held = RunningApplications(stateDirectory: loopbackSystem.directory).port(of: "test.holder")
+                var options = RemoteSystemHost.Options()
+                options.port = try #require(held)
+                let failing = RemoteSystemHost(
+                    loopbackSystem.configuration("test.player"),
+                    services: [],
+                    options: options
+                )
+                await #expect(throws: RemoteSystemError.self) { try await failing.run() }
+                let error = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
+                #expect(error == nil)
+            }
+        }
+    }
+
+    @Test func `every application id has a lock file of its own, in a directory and with a mode that are the user's`()
+        throws
+    {
+        let state = FileManager.default.temporaryDirectory.appending(path: "claims-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: state) }
+        let locks = ApplicationLocks(running: RunningApplications(stateDirectory: state))
+        let ids = [
+            "com.example.player", "com.example.Player", "../../escape", "a/b", ".", "..", "",
+            String(repeating: "é", count: 128),
+        ]
+        let claims = try ids.map { try locks.claim($0, isShared: false) }
+        let files = try FileManager.default.contentsOfDirectory(atPath: state + "/run")
+        #expect(files.count == ids.count)
+        #expect(files.allSatisfy { $0.utf8.count == 69 && $0.hasSuffix(".lock") })
+        for file in files {
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(state)/run/\(file)")
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+        // What runs is told by notes alone; locks are none.
+        #expect(RunningApplications(stateDirectory: state).all().isEmpty)
+        #expect(throws: ApplicationIsTaken.self) { _ = try locks.claim("a/b", isShared: true) }
+        withExtendedLifetime(claims) {}
+    }
+
+    @Test func `a lock file that is a link is not followed, and the host runs without the check`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            _ = try RemoteSystemsAccount(loopbackSystem.configuration("test.player")).identity()
+            let locks = ApplicationLocks(running: RunningApplications(stateDirectory: loopbackSystem.directory))
+            try locks.running.makeDirectory()
+            let target = loopbackSystem.directory + "/target"
+            try FileManager.default.createSymbolicLink(
+                atPath: locks.path(of: "test.player"),
+                withDestinationPath: target
+            )
+            #expect(throws: SystemCallFailure.self) { _ = try locks.claim("test.player", isShared: false) }
+            let error = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
+            #expect(error == nil)
+            #expect(!FileManager.default.fileExists(atPath: target))
+        }
+    }
+}
