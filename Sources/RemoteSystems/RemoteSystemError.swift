@@ -9,7 +9,8 @@ public struct RemoteSystemError: Error, Sendable {
     /// What kind of failure it is.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
-            case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
+            case misuse, invalidArgument, identity, unreachable, notTrusted, refused, incompatibleVersion,
+                protocolViolation
             case invalidMessage, messageTooLarge, connectionClosed, connectionLost, deadlineExceeded
             case invalidConnectionToken, applicationAlreadyRunning
             case serviceFailed, cannotListen, discovery, localResources
@@ -22,6 +23,8 @@ public struct RemoteSystemError: Error, Sendable {
 
         /// The API was used in an order that makes no sense, such as opening a connection twice.
         public static let misuse = Code(kind: .misuse)
+        /// A value given to the API is outside its valid range, or breaks the rule for names. The message names the value.
+        public static let invalidArgument = Code(kind: .invalidArgument)
         /// This system's own account or certificate cannot be used.
         public static let identity = Code(kind: .identity)
         /// Nobody answers at the known addresses.

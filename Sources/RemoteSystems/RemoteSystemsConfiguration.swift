@@ -5,6 +5,9 @@ public import Logging
 public import RemoteSystemsDiscovery
 
 /// How this process takes part: whose account, which network, which limits. The defaults are meant to be used.
+///
+/// What uses a configuration checks it first, and fails with ``RemoteSystemError/Code/invalidArgument`` when a value is outside
+/// its valid range; see ``validate()``.
 public struct RemoteSystemsConfiguration: Sendable {
     /// The part of the machine's network that is used, for finding, for being found and for listening.
     public enum Network: Sendable, Hashable {
@@ -20,9 +23,10 @@ public struct RemoteSystemsConfiguration: Sendable {
         case interfaces([String])
     }
 
-    /// The id of this application, in reverse-DNS form. Others see it as the caller; a host is found under it.
+    /// The id of this application, in reverse-DNS form: 1 to 256 bytes of UTF-8 without control, invisible or line-breaking
+    /// characters. Others see it as the caller; a host is found under it.
     public var applicationID: String
-    /// The name that this system shows to others of the account; `nil` for the machine's own name.
+    /// The name that this system shows to others of the account, 1 to 1024 bytes of UTF-8; `nil` for the machine's own name.
     public var systemDisplayName: String?
     /// Where the account and this system's keys are kept; `nil` for the user's own place (``AccountStore``).
     public var stateDirectory: String?
@@ -30,32 +34,34 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var network: Network
     /// Where to look for systems and announce this one; `nil` for mDNS on ``network``.
     public var discovery: [any DiscoverySource]?
-    /// How long a request waits for its answer unless the caller says otherwise. 30 s unless set.
+    /// How long a request waits for its answer unless the caller says otherwise. Defaults to 30 s. Valid range: 1 ms–24 h.
     public var requestTimeout = Duration.seconds(30)
-    /// How long opening a connection may take, for each address tried. 5 s unless set.
+    /// How long opening a connection may take, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
     public var connectTimeout = Duration.seconds(5)
-    /// How much longer it may take when the other system has answered, and has to start the application first. 15 s unless
-    /// set, which is more than the 10 s in which a host gives up unless told otherwise: where one is
+    /// How much longer it may take when the other system has answered, and has to start the application first. Defaults to
+    /// 15 s, which is more than the 10 s in which a host gives up unless told otherwise: where one is
     /// (``RemoteSystemHost/Options/startTimeout``), set this to more than that. What has a timeout of its own for all of it,
-    /// such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:)``, goes by that.
+    /// such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:)``, goes by that. Valid range: 0–1 h.
     public var startTimeout = Duration.seconds(15)
-    /// Silence after which a connection counts as lost. 15 s unless set; between 1 s and 1 h.
+    /// Silence after which a connection counts as lost. Defaults to 15 s. Valid range: 1 s–1 h.
     public var deadPeerTime = Duration.seconds(15)
-    /// The largest message taken from others, in bytes on the wire. 1 MiB unless set; between 1 KiB and 16 MiB.
+    /// The largest message taken from others, in bytes on the wire. Defaults to 1 MiB. Valid range: 1 KiB–16 MiB.
     public var messageLimit = 1 << 20
-    /// How many requests others may have with us at once on one connection. 128 unless set.
+    /// How many requests others may have with us at once on one connection. Defaults to 128. Valid range:
+    /// 1–4096.
     public var requestWindow = 128
-    /// How many connections a host has at once, of all systems together. 16 384 unless set, at least 1; fewer where the process
+    /// How many connections a host has at once, of all systems together. Defaults to 16 384; fewer where the process
     /// may not open so many files (RLIMIT_NOFILE): of 1 024 files about 850 are for connections. Whoever comes then is told
-    /// that the system is full, and to try again.
+    /// that the system is full, and to try again. Valid range: 1–1 048 576.
     public var connectionLimit = 16_384
     /// How many of them one other system may have, of all its programs together; `nil`, as unless set, for a quarter, and at least 16
     /// where there are as many. Whoever has them all is told so, and to try again. The programs of the host's own system are
-    /// bound by ``connectionLimit`` alone.
+    /// bound by ``connectionLimit`` alone. Valid range: 1–1 048 576.
     public var connectionLimitPerSystem: Int?
-    /// How long closing waits for requests under way. 5 s unless set.
+    /// How long closing waits for requests under way. Defaults to 5 s. Valid range: 0–1 h.
     public var drainTimeout = Duration.seconds(5)
-    /// How long, from when it connects, a caller may take to say who it is and what it wants. 1 s unless set.
+    /// How long, from when it connects, a caller may take to say who it is and what it wants. Defaults to 1 s.
+    /// Valid range: 1 ms–60 s.
     public var helloTimeout = Duration.seconds(1)
     /// What the process has around it; a test puts its own in place of the real one.
     package var environment = RuntimeEnvironment()

@@ -6,7 +6,7 @@ public struct DiscoveryError: Error, Sendable, Equatable {
     /// What is wrong.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case invalidInstance, invalidPort, invalidProperty, propertiesTooLarge, invalidPeer
+            case invalidInstance, invalidPort, invalidProperty, propertiesTooLarge, invalidPeer, invalidInterval
         }
         private let value: Value
 
@@ -20,6 +20,9 @@ public struct DiscoveryError: Error, Sendable, Equatable {
         public static let propertiesTooLarge = Code(value: .propertiesTooLarge)
         /// A static peer is not written as `host:port`.
         public static let invalidPeer = Code(value: .invalidPeer)
+
+        /// The interval in which names are resolved is out of range.
+        public static let invalidInterval = Code(value: .invalidInterval)
 
         /// The name of the code.
         public var description: String { value.rawValue }

@@ -3,13 +3,17 @@
 
 /// How much one message may hold. Checked when encoding and, before anything is allocated, when decoding.
 public struct ValueSetLimits: Sendable, Hashable {
-    /// How deep collections may be nested; the outermost is level 1. 32 by default.
-    public var depth: Int
-    /// How many keys one dictionary may have. 10 000 by default.
+    /// How deep collections may be nested; the outermost is level 1. Defaults to 32. Valid range: 1–128. More counts as 128, so
+    /// that a message cannot use up the stack; less refuses every message, as with the other limits.
+    public var depth: Int {
+        didSet { self.depth = min(self.depth, Self.deepest) }
+    }
+    /// How many keys one dictionary may have. Defaults to 10 000. Valid range: 0 or more.
     public var keysPerDictionary: Int
-    /// How many elements of arrays and sets and entries of dictionaries a message may have in all. 1 000 000 by default.
+    /// How many elements of arrays and sets and entries of dictionaries a message may have in all. Defaults to
+    /// 1 000 000. Valid range: 1 or more.
     public var items: Int
-    /// How long the encoded message may be, in bytes. 16 777 216 (16 MiB) by default.
+    /// How long the encoded message may be, in bytes. Defaults to 16 777 216 (16 MiB). Valid range: 1 or more.
     public var bytes: Int
 
     /// The largest depth that can be set: recursion this deep fits any thread's stack.

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `addresses are reported as they are, then it is settled`() async throws {
-        let source = StaticPeers([try StaticPeer("127.0.0.1:9")], logger: Logger(label: "test"))
+        let source = try StaticPeers([try StaticPeer("127.0.0.1:9")], logger: Logger(label: "test"))
         var events = source.browse().makeAsyncIterator()
         let endpoint = DiscoveryEndpoint(address: "127.0.0.1", port: 9)
         #expect(

@@ -89,25 +89,6 @@ import Testing
         #expect(machine.wakeUp == Self.at(seconds))
     }
 
-    @Test func `values out of range count as the nearest in it`() {
-        var policy = ReconnectionPolicy()
-        policy.firstDelay = .zero
-        policy.factor = .infinity
-        policy.longestDelay = .seconds(1_000_000)
-        policy.jitter = 7
-        policy.attempts = -1
-        policy.longestOutage = .seconds(1_000_000_000)
-        policy.waitingRequests = .max
-        let clamped = policy.inRange
-        #expect(clamped.firstDelay == .milliseconds(10))
-        #expect(clamped.factor == 2)
-        #expect(clamped.longestDelay == .seconds(24 * 3600))
-        #expect(clamped.jitter == 1)
-        #expect(clamped.attempts == 1)
-        #expect(clamped.longestOutage == .seconds(365 * 24 * 3600))
-        #expect(clamped.waitingRequests == 4096)
-    }
-
     @Test func `what no attempt can change ends it at once`() {
         var machine = Self.started()
         _ = machine.failed(Self.error, isFinal: true, now: Self.start, random: 0.5)

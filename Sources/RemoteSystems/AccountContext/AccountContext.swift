@@ -49,11 +49,12 @@ final class AccountContext: Sendable {
     var logger: Logger { self.configuration.logger }
     var environment: RuntimeEnvironment { self.configuration.environment }
 
-    /// The identity made ready for TLS. Reads a few small files on first use, and makes a personal account if there is none.
+    /// The identity made ready for TLS, once the configuration has been checked. Reads a few small files on first use, and makes a personal account if there is none.
     func security() throws(RemoteSystemError) -> TransportSecurity {
         do {
             return try self.loaded.withLock { loaded in
                 if let loaded { return loaded.security }
+                try self.configuration.validate()
                 try FileDescriptorBudget.check()
                 let account = try self.readAccount()
                 let new = try TransportSecurity(
@@ -211,9 +212,9 @@ final class AccountContext: Sendable {
 
     var limits: ConnectionLimits {
         var limits = ConnectionLimits(messageBytes: self.configuration.messageLimit)
-        limits.window = min(max(self.configuration.requestWindow, 1), 4096)
+        limits.window = self.configuration.requestWindow
         limits.concurrentRequests = limits.window
-        limits.deadPeerTime = TimeAmount(min(max(self.configuration.deadPeerTime, .seconds(1)), .seconds(3600)))
+        limits.deadPeerTime = TimeAmount(self.configuration.deadPeerTime)
         limits.handshakeTimeout = TimeAmount(self.configuration.helloTimeout)
         limits.drainTime = TimeAmount(self.configuration.drainTimeout)
         return limits

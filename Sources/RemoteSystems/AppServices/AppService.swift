@@ -35,9 +35,9 @@ public struct AppService: Sendable {
 
     /// To whom a service is open, and what it tells of itself.
     public struct Options: Sendable, Hashable {
-        /// The service's version, in whatever form its makers count; at most 1 KiB. Published.
+        /// The service's version, in whatever form its makers count; 1 to 1024 bytes of UTF-8. Published.
         public var version: String?
-        /// What the service is for, in a sentence; at most 1 KiB. Published.
+        /// What the service is for, in a sentence; 1 to 1024 bytes of UTF-8. Published.
         public var summary: String?
         /// Who may call it.
         public var callers: AppServiceCallers
@@ -67,7 +67,7 @@ public struct AppService: Sendable {
     /// What answers must look like.
     public let responseSchema: AllowedValueSchema
     /// How many requests of one connection are handled at the same time; `nil` for as many as come, 1 for one after
-    /// the other. Requests always start in the order in which they were sent.
+    /// the other. Requests always start in the order in which they were sent. Valid range: 1–4096.
     public let concurrentRequests: Int?
     /// Where the handler runs.
     public let execution: Execution
@@ -91,12 +91,12 @@ public struct AppService: Sendable {
     /// A service answered by a closure.
     ///
     /// - Parameters:
-    ///   - name: the service's name, in reverse-DNS form, 1 to 256 bytes. Names that start with `remote-systems.` are
-    ///     taken.
+    ///   - name: the service's name, in reverse-DNS form: 1 to 256 bytes of UTF-8 without control, invisible or line-breaking
+    ///     characters. Names that start with `remote-systems.` are taken.
     ///   - schema: what requests must look like. It is published, so that callers are told before they send.
     ///   - responseSchema: what answers must look like.
     ///   - concurrentRequests: how many requests of one connection are handled at the same time; `nil` for as many as
-    ///     come, 1 for one after the other.
+    ///     come, 1 for one after the other. Valid range: 1–4096.
     ///   - execution: where the handler runs.
     ///   - options: to whom the service is open, and what it tells of itself.
     ///   - handler: answers a request; starts on the connection's event loop unless `execution` says otherwise. Its task

@@ -13,7 +13,7 @@ extension AppServiceConnection {
     ///   - service: the service that is to get it.
     ///   - request: the system or application that offers it.
     ///   - timeout: how long all of it may take, an application's start over there included; the configuration's request timeout
-    ///     unless given.
+    ///     unless given. Valid range: 0–24 h.
     ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:)``.
     /// - Returns: the status and the answer.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
@@ -25,6 +25,7 @@ extension AppServiceConnection {
         timeout: Duration? = nil,
         idempotencyKey: IdempotencyKey? = nil
     ) async throws -> StatelessAppServiceResponse {
+        try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         let time = request.origin.environment.time
         let whole = timeout ?? request.origin.configuration.requestTimeout
         let deadline = time.now + whole

@@ -113,7 +113,8 @@ public final class AppServiceConnection: Sendable {
     ///
     /// - Returns: how it ended. For everything but success ``openError`` explains, and the connection can be opened again.
     /// - Throws: ``RemoteSystemError`` for misuse (it is open already, or was closed; the address is beyond
-    ///   ``RemoteSystemsConfiguration/network``) and when this system's own
+    ///   ``RemoteSystemsConfiguration/network``), for values that are not valid
+    ///   (``RemoteSystemError/Code/invalidArgument``: the service's name, the port, the configuration) and when this system's own
     ///   identity cannot be used; `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
         try await self.open(request, startTimeout: request.origin.configuration.startTimeout)
@@ -124,6 +125,8 @@ public final class AppServiceConnection: Sendable {
         _ request: RemoteSystemConnectionRequest,
         startTimeout: Duration
     ) async throws -> AppServiceConnectionStatus {
+        try self.service.validate()
+        try request.validate()
         try self.guarded.withLock { guarded throws(RemoteSystemError) in
             guard case .idle = guarded.state else { throw Self.misuse(guarded.state) }
             guarded.state = .opening
@@ -244,7 +247,8 @@ public final class AppServiceConnection: Sendable {
     ///
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's schema.
-    ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then.
+    ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then. Valid
+    ///     range: 0–24 h.
     ///   - idempotencyKey: names what is asked for, so that it may be asked for again when no answer came: a host carries out
     ///     requests of one system to one service with one key once, and gives every one the first one's answer, over other
     ///     connections too, while it remembers (five minutes, unless it is short of room). Such a request goes on
@@ -255,7 +259,8 @@ public final class AppServiceConnection: Sendable {
     ///   the other side had no room before its deadline, or for which there was no room to wait, ends in
     ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened; `CancellationError`. Nothing
+    ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened,
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`. Nothing
     ///   has been sent then, or the service has been told to stop.
     public func send(
         _ message: ValueSet,
@@ -269,6 +274,7 @@ public final class AppServiceConnection: Sendable {
         case .idle, .opening:
             throw RemoteSystemError(.misuse, "The connection is not open yet.", side: .local)
         }
+        try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         do {
             try open.requestSchema.validate(message)
         } catch {

@@ -5,7 +5,8 @@ public import ValueSets
 
 /// Names an app service: the service, and the application that offers it.
 public struct AppServiceDescription: Sendable, Hashable {
-    /// The service's name, in reverse-DNS form (`com.example.ping`).
+    /// The service's name, in reverse-DNS form (`com.example.ping`): 1 to 256 bytes of UTF-8 without control, invisible or
+    /// line-breaking characters.
     public var name: String
     /// The application that is to answer; `nil` for any on the system that offers the service.
     public var applicationID: String?

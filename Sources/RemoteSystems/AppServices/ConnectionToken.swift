@@ -77,7 +77,7 @@ struct ConnectionToken: Sendable, Hashable {
             throw Self.invalid("it is damaged; perhaps not all of it was kept")
         }
         guard let systemID = message["System"]?.string.flatMap({ SystemID($0) }),
-            let application = message["Application"]?.string, (1...256).contains(application.utf8.count),
+            let application = message["Application"]?.string, application.isName,
             let addresses = message["Addresses"]?.array, (1...Self.maxEndpoints).contains(addresses.count)
         else { throw Self.invalid("a part of it is missing") }
         var endpoints: [Endpoint] = []

@@ -33,7 +33,8 @@ public struct RemoteSystemConnectionRequest: Sendable {
     ///
     /// - Parameters:
     ///   - host: a name or an address.
-    ///   - port: the port that the host there listens on.
+    ///   - port: the port that the host there listens on. Valid range: 1–65535; another one makes opening a connection fail with
+    ///     ``RemoteSystemError/Code/invalidArgument``.
     ///   - systemID: the system that must answer; `nil` for any of our account.
     ///   - configuration: how this process takes part.
     public init(

@@ -85,8 +85,10 @@ extension Response {
     private init(_ error: any Error, onUnknownError reportUnknown: (any Error) -> Void) {
         switch error {
         case let failure as AppServiceFailure:
+            // Only numbers above that of success are failures.
+            let status = ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue))
             self.init(
-                status: ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue)),
+                status: status == .success ? .failure : status,
                 failure: WireFailure(failure.message, canRetry: failure.canRetry)
             )
         case is CancellationError:

@@ -62,15 +62,9 @@ actor HostCore {
     /// What others would refuse or leave out is better refused here, where somebody can see it.
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
-        guard self.accountContext.configuration.applicationID.isName else {
-            throw misuse("An application id takes \(String.nameForm).")
-        }
+        try self.accountContext.configuration.validate()
         for (name, service) in self.services {
-            guard name.isName else { throw misuse("A service's name takes \(String.nameForm).") }
-            let texts = [service.options.version, service.options.summary].compactMap(\.self)
-            guard texts.allSatisfy({ (1...SystemDescription.maxTextBytes).contains($0.utf8.count) }) else {
-                throw misuse("A service's version and summary take 1 to \(SystemDescription.maxTextBytes) bytes each.")
-            }
+            try service.validate()
             guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }

@@ -29,12 +29,12 @@ internal import ValueSets
 public final class RemoteSystemHost: Service {
     /// How the host appears and what it listens on.
     public struct Options: Sendable {
-        /// The application's name for people; its id unless set.
+        /// The application's name for people, 1 to 1024 bytes of UTF-8; its id unless set.
         public var displayName: String?
         /// What the application says of itself to systems of its account; at most 256 entries, with names and texts of at
         /// most 1 KiB each.
         public var attributes: [String: String] = [:]
-        /// The port to listen on; 0, the default, lets the system choose: callers learn it by discovery.
+        /// The port to listen on. 0, the default, lets the system choose: callers learn it by discovery. Valid range: 0–65535.
         public var port = 0
         /// Whether to announce itself. Without it the host can be reached by its address only, and through a host daemon on its
         /// machine: that tells systems of the account that it runs, and watchers list it.
@@ -51,8 +51,8 @@ public final class RemoteSystemHost: Service {
         /// What this host speaks for beside itself: it lists these applications, and starts them when they are called. `nil`,
         /// the default, for an application that speaks for itself only.
         public var installedApplications: (any InstalledApplications)?
-        /// How long an installed application may take from its start until it can be reached. 10 s unless set; between 0.1 s
-        /// and 5 min. Callers wait for it as long as their own ``RemoteSystemsConfiguration/startTimeout`` says, 15 s unless set.
+        /// How long an installed application may take from its start until it can be reached. Defaults to 10 s. Valid range:
+        /// 0.1 s–5 min. Callers wait for it as long as their own ``RemoteSystemsConfiguration/startTimeout`` says, 15 s unless set.
         public var startTimeout = Duration.seconds(10)
         /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
         /// One that takes connections from more than the configuration's network is refused.
@@ -196,8 +196,9 @@ public final class RemoteSystemHost: Service {
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,
     ///   ``RemoteSystemError/Code/applicationAlreadyRunning`` when another process of this system runs as the same application,
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
-    ///   the announcement can never be made, ``RemoteSystemError/Code/misuse`` when called twice, or when a name or the
-    ///   attributes are longer than allowed.
+    ///   the announcement can never be made, ``RemoteSystemError/Code/invalidArgument`` when a number of the configuration, the
+    ///   options or a service is outside its range, or a name is not valid, ``RemoteSystemError/Code/misuse`` when called
+    ///   twice, or when the attributes are longer than allowed.
     public func run() async throws {
         try await self.run(isStaged: false)
     }
@@ -216,6 +217,7 @@ public final class RemoteSystemHost: Service {
         let listener: Listener
         do {
             try self.core.validate()
+            try self.options.validate()
             try SystemDescription.check(attributes: self.options.attributes)
             claim = try self.claimApplication()
             listener = try await self.listen(port: self.options.port)

@@ -20,7 +20,7 @@ extension RemoteSystemsAccount {
     /// - Parameters:
     ///   - hosts: names or addresses under which the joining machine reaches this one, at most eight, most promising
     ///     first; the addresses of the interfaces that may be used, unless given.
-    ///   - port: the port to listen on; 0, the default, lets the system choose.
+    ///   - port: the port to listen on; 0, the default, lets the system choose. Valid range: 0–65535.
     ///   - show: gets the invitation when it can be used. Its ``Invitation/uri`` is secret: whoever has it first becomes
     ///     a system of the account.
     /// - Returns: the system that joined.
@@ -33,6 +33,8 @@ extension RemoteSystemsAccount {
         port: Int = 0,
         _ show: (Invitation) async throws -> Void
     ) async throws -> SystemID {
+        try ArgumentCheck.check("invite(hosts:port:_:) port", port, in: .listeningPorts)
+        try ArgumentCheck.check("invite(hosts:port:_:) number of hosts", hosts?.count, in: 1...8)
         let (store, identity, authority) = try await self.withStoreInBackground { store in
             (store, try store.identity(), try store.authority())
         }

@@ -42,8 +42,10 @@ public struct RemoteLauncher: Sendable {
     ///     go with the fallback.
     ///   - timeout: how long to wait for each answer, and before it for an application over there to start; the configuration's
     ///     request timeout and start timeout unless given. Somebody over there may have to be asked.
+    ///     Valid range: 0–24 h.
     /// - Returns: how it ended.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when a URI is none, with
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout, the port or the id of a preferred application is not valid, with
     ///   ``RemoteSystemError/Code/invalidMessage`` when the input data cannot be sent, and when this system's own identity
     ///   cannot be used; `CancellationError`: whether it was opened is unknown then.
     public func launchURI(
@@ -53,6 +55,9 @@ public struct RemoteLauncher: Sendable {
         inputData: ValueSet? = nil,
         timeout: Duration? = nil
     ) async throws -> RemoteLaunchURIResult {
+        try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
+        try request.validate()
+        for id in options.preferredApplicationIDs { try ArgumentCheck.check(name: id, "The application id") }
         let uri = try LaunchURI(uri)
         let fallback = try options.fallbackURI.map(Self.fallback)
         if let inputData {

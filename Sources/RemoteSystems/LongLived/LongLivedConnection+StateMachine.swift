@@ -39,7 +39,7 @@ struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.D
     private var waiting: Set<UInt64> = []
 
     init(policy: ReconnectionPolicy) {
-        self.policy = policy.inRange
+        self.policy = policy
     }
 
     // MARK: The connection's life

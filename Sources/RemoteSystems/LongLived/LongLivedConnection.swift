@@ -68,7 +68,9 @@ public final class LongLivedConnection: Sendable {
 
     /// Starts to connect, and returns at once.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when it was started before.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when it was started before, with
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the policy, the service's name, the port or the configuration is not
+    ///   valid.
     public func start() throws(RemoteSystemError) {
         try self.run.start()
     }
@@ -100,7 +102,7 @@ public final class LongLivedConnection: Sendable {
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's schema.
     ///   - timeout: how long to wait in all, for the connection and for the answer; the configuration's request timeout
-    ///     unless given.
+    ///     unless given. Valid range: 0–24 h.
     ///   - retry: whether it may be sent again when the connection is lost before the answer.
     /// - Returns: the status and the answer, as ``AppServiceConnection`` has them, and besides:
     ///   ``AppServiceResponseStatus/remoteSystemUnavailable`` when there was no connection by the deadline, or it gave up:
@@ -109,8 +111,8 @@ public final class LongLivedConnection: Sendable {
     ///   ``ReconnectionPolicy/waitingRequests`` wait already: nothing was sent. Where a request was sent and lost, and sent
     ///   again without an answer, the status is ``AppServiceResponseStatus/unknown`` whatever ended the waiting.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started; `CancellationError`. Nothing has been sent then,
-    ///   or the service has been told to stop.
+    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started, ``RemoteSystemError/Code/invalidArgument`` when the
+    ///   timeout is out of range; `CancellationError`. Nothing has been sent then, or the service has been told to stop.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,

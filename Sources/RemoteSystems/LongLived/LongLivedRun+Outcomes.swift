@@ -123,7 +123,7 @@ extension RemoteSystemError {
     ///   - canBeFound: whether the system may be found elsewhere. Who answers at its old address then says nothing of it.
     func endsTrying(_ status: AppServiceConnectionStatus?, canBeFound: Bool) -> Bool {
         switch self.code {
-        case .misuse, .identity, .incompatibleVersion, .invalidMessage, .messageTooLarge: true
+        case .misuse, .invalidArgument, .identity, .incompatibleVersion, .invalidMessage, .messageTooLarge: true
         case .refused: status == .notAuthorized || status == .remoteSystemNotSupportedByApp
         case .notTrusted: !self.canRetry && !canBeFound
         default: false

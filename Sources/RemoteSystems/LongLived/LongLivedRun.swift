@@ -82,6 +82,7 @@ final class LongLivedRun: Sendable {
     }
 
     private let service: AppServiceDescription
+    private let policy: ReconnectionPolicy
     private let onRequest: AppServiceConnection.RequestHandler?
     private let origin: AccountContext
     private let time: TimeSource
@@ -94,6 +95,7 @@ final class LongLivedRun: Sendable {
         onRequest: AppServiceConnection.RequestHandler?
     ) {
         self.service = service
+        self.policy = policy
         self.onRequest = onRequest
         self.origin = request.origin
         self.time = request.origin.environment.time
@@ -140,6 +142,10 @@ final class LongLivedRun: Sendable {
     // MARK: Life
 
     func start() throws(RemoteSystemError) {
+        try self.policy.validate()
+        try self.service.validate()
+        try self.guarded.withLock { $0.request }.validate()
+        try self.origin.configuration.validate()
         let isFirst = self.guarded.withLock { guarded in
             guard guarded.machine.start(now: self.time.now) else { return false }
             guarded.task = self.task { await self.run() }
@@ -318,6 +324,7 @@ final class LongLivedRun: Sendable {
     // MARK: Requests
 
     func send(_ message: ValueSet, timeout: Duration?, retry: RequestRetry) async throws -> AppServiceResponse {
+        try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         let deadline = self.time.now + (timeout ?? self.origin.configuration.requestTimeout)
         let id = self.guarded.withLock { guarded in
             guarded.nextRequest += 1

@@ -31,9 +31,7 @@ extension RemoteSystem {
         port: Int = RemoteSystemHost.defaultPort,
         configuration: RemoteSystemsConfiguration
     ) async throws -> RemoteSystem {
-        guard !host.isEmpty, (1...65_535).contains(port) else {
-            throw RemoteSystemError(.misuse, "An address is a host and a port from 1 to 65535.", side: .local)
-        }
+        try RemoteSystemConnectionRequest(host: host, port: port, configuration: configuration).validate()
         let origin = AccountContext(configuration)
         let endpoint = Endpoint(host: host, port: port)
         let (response, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()

@@ -25,9 +25,10 @@ public final class RemoteSystemWatcher: Sendable {
     public struct Options: Sendable {
         /// At the latest after this time what was there at the start counts as told
         /// (``RemoteSystemEvent/enumerationCompleted``). Earlier, when discovery has settled and every system it found
-        /// has been added or has failed to answer. 2 s unless set.
+        /// has been added or has failed to answer. Defaults to 2 s. Valid range: 0–1 h.
         public var enumerationTime = Duration.seconds(2)
-        /// Silence after which a listed system counts as gone. 12 s unless set, which keeps `removed` below 15 s.
+        /// Silence after which a listed system counts as gone. Defaults to 12 s, which keeps `removed` below 15 s. Valid range:
+        /// 1 s–1 h.
         public var silenceTime = Duration.seconds(12)
 
         /// The defaults.
@@ -84,8 +85,11 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Starts watching. A watcher that was stopped can be started again; every system is then told anew.
     ///
-    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used, or the watcher is running.
+    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used, the watcher is running, or an option, a filter
+    ///   or the configuration is not valid (``RemoteSystemError/Code/invalidArgument``).
     public func start() async throws(RemoteSystemError) {
+        try self.options.validate()
+        for filter in self.filters { try filter.validate() }
         let security = try self.accountContext.security()
         let run = WatcherRun(
             accountContext: self.accountContext,

@@ -19,10 +19,21 @@ public struct StaticPeers: DiscoverySource {
     ///
     /// - Parameters:
     ///   - peers: The peers; at most ``DiscoveryLimits/hints`` of them are told.
-    ///   - interval: How often names are resolved anew; at least a second.
+    ///   - interval: How often names are resolved anew. Defaults to 60 s. Valid range: 1 s–24 h.
     ///   - logger: Told at level *debug* of names that cannot be resolved.
-    public init(_ peers: [StaticPeer], interval: Duration = .seconds(60), logger: Logger) {
-        self.init(peers, interval: max(interval, .seconds(1)), logger: logger, resolve: NameResolver.resolve)
+    /// - Throws: ``DiscoveryError`` with code `invalidInterval` when the interval is out of range.
+    public init(
+        _ peers: [StaticPeer],
+        interval: Duration = .seconds(60),
+        logger: Logger
+    ) throws(DiscoveryError) {
+        guard (.seconds(1) ... .seconds(24 * 3600)).contains(interval) else {
+            throw DiscoveryError(
+                code: .invalidInterval,
+                message: "the interval of static peers is \(interval / .seconds(1)) s. Valid range: 1 s to 86400 s."
+            )
+        }
+        self.init(peers, interval: interval, logger: logger, resolve: NameResolver.resolve)
     }
 
     package init(

@@ -164,7 +164,8 @@ public final class DiscoveryStage: Sendable {
     ///   - account: whose it is.
     ///   - applications: what runs on it.
     /// - Throws: `RemoteSystemError` with the code `applicationAlreadyRunning` when two of the applications have one id and do not
-    ///   both set ``StagedApplication/allowsSeveralProcesses``; what keeps its keys from being made.
+    ///   both set ``StagedApplication/allowsSeveralProcesses``, with the code `invalidArgument` when an id, a service's name or
+    ///   another value of a service is not valid; what keeps its keys from being made.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -199,7 +200,7 @@ public final class DiscoveryStage: Sendable {
     ///
     /// - Parameters:
     ///   - system: the system.
-    ///   - delay: when, by the clock, from now. What is to happen later happens while ``advance(by:)`` gets there.
+    ///   - delay: when, by the clock, from now. Valid range, here and below: 0–10 years. What is to happen later happens while ``advance(by:)`` gets there.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in
             discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
@@ -266,6 +267,7 @@ public final class DiscoveryStage: Sendable {
         after delay: Duration,
         _ action: @escaping @Sendable () async -> Void
     ) async throws(StageError) {
+        try StageError.check("after", delay, in: .stageTimes)
         let loop = self.clock.loop
         loop.scheduleTask(in: TimeAmount(delay)) {
             Task(executorPreference: loop) { await action() }

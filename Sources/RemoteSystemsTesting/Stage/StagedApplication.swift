@@ -45,6 +45,8 @@ public struct StagedApplication: Sendable {
         let claims = MemoryApplicationClaims()
         var claimed: [any ApplicationClaim] = []
         for application in applications {
+            try ArgumentCheck.check(name: application.id, "The application id")
+            for service in application.services { try service.validate() }
             do {
                 claimed.append(try claims.claim(application.id, isShared: application.allowsSeveralProcesses))
             } catch let taken as ApplicationIsTaken {

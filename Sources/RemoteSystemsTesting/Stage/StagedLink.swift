@@ -18,12 +18,12 @@ public struct StagedLink: Sendable {
         fileprivate var ofSite: MemorySite.Direction { self == .toSystem ? .toSystem : .fromSystem }
     }
 
-    /// Everything is under way for this long, each way, by the stage's clock.
+    /// Everything is under way for this long, each way, by the stage's clock. Less than 0 counts as 0.
     public func delay(_ latency: Duration) {
         self.site.change { $0.latency = max(latency, .zero) }
     }
 
-    /// No more than this gets through in a second of the stage's clock, each way, on each connection. At least 1.
+    /// No more than this gets through in a second of the stage's clock, each way, on each connection. Less than 1 counts as 1.
     public func limit(bytesPerSecond: Int) {
         self.site.change { $0.bytesPerSecond = max(bytesPerSecond, 1) }
     }

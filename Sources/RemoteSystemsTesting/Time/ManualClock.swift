@@ -17,7 +17,8 @@ public final class ManualClock: Clock, Sendable {
 
     /// A clock of its own.
     ///
-    /// - Parameter patience: how long, in real time, ``advance(by:)`` waits for what became due before it gives up.
+    /// - Parameter patience: how long, in real time, ``advance(by:)`` waits for what became due before it gives up. Valid
+    ///   range: 1 ms–1 h; what waits fails outside it.
     public init(patience: Duration = .seconds(10)) {
         self.scheduler = Scheduler()
         self.loop = StageEventLoop(scheduler: self.scheduler)
@@ -49,8 +50,10 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// What the code under test does in tasks of its own is not waited for, unless they run on ``taskExecutor``.
     ///
-    /// - Throws: ``StageError`` when there is no end to what is to be done.
+    /// - Parameter duration: by how much. Valid range: 0–10 years.
+    /// - Throws: ``StageError`` when there is no end to what is to be done, or the duration is out of range.
     public func advance(by duration: Duration) async throws(StageError) {
+        try StageError.check("advance(by:)", duration, in: .stageTimes)
         let end = self.scheduler.elapsed + duration
         try await self.settle()
         while self.scheduler.step(to: end) {
@@ -60,6 +63,7 @@ public final class ManualClock: Clock, Sendable {
 
     /// Waits until nothing is left to do at this moment.
     func settle() async throws(StageError) {
+        try StageError.check("patience", self.patience, in: .milliseconds(1) ... .seconds(3600))
         let isIdle = await self.scheduler.waitUntilIdle(patience: TimeAmount(self.patience), watch: self.loop.base)
         guard isIdle else {
             throw StageError(

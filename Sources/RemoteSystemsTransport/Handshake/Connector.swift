@@ -165,6 +165,10 @@ package struct Connector: Sendable {
         handler: @escaping RequestHandler
     ) async throws -> Connection {
         try Task.checkCancellation()
+        // Sockets take the lower 16 bits of any number.
+        guard (1...65_535).contains(endpoint.port) else {
+            throw TransportError(.unreachable, "There is no port \(endpoint.port). Ports are 1 to 65535.", side: .local)
+        }
         let eventLoop = chosen ?? self.network.anyEventLoop()
         let deadline = self.network.time.deadline + self.timeout
         let opened = eventLoop.makePromise(of: Connection.self)

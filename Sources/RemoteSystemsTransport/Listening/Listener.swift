@@ -40,6 +40,7 @@ package final class Listener: Sendable {
         allowsAnonymous: Bool = false,
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
+        try Self.check(port)
         let shared = GateBox()
         do {
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
@@ -109,6 +110,16 @@ package final class Listener: Sendable {
         return TransportError(.cannotListen, "Cannot listen on \(place): \(advice)", side: .local, cause: error)
     }
 
+    /// Sockets take the lower 16 bits of any number.
+    private static func check(_ port: Int) throws(TransportError) {
+        guard !(0...65_535).contains(port) else { return }
+        throw TransportError(
+            .cannotListen,
+            "There is no port \(port). Ports are 1 to 65535, 0 is any free one.",
+            side: .local
+        )
+    }
+
     /// Finds out whether the port could be listened on now, for a diagnosis.
     ///
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
@@ -117,6 +128,7 @@ package final class Listener: Sendable {
         network: any TransportNetwork,
         logger: Logger
     ) async throws(TransportError) {
+        try Self.check(port)
         do {
             let bound = try await network.listen(host: nil, port: port, logger: logger) {
                 $0.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)

@@ -59,6 +59,9 @@ struct CallCommand: Subcommand {
         guard self.service.isName else {
             throw ValidationError("The service's name is \(String.nameForm).")
         }
+        guard self.application?.isName ?? true else {
+            throw ValidationError("--application is \(String.nameForm).")
+        }
         guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
         guard !self.describe || self.fields.isEmpty else {
             throw ValidationError("--describe sends nothing; leave the fields out.")

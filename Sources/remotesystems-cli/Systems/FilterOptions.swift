@@ -47,8 +47,9 @@ struct FilterOptions: ParsableArguments {
         case "status": return .status(try named(self.statuses))
         case "discovery": return .discoveryType(try named(self.discoveryTypes))
         case "authorization": return .authorizationKind(try named(self.authorizationKinds))
-        case "application": return .application(value)
-        case "service": return .service(value)
+        case "application", "service":
+            guard value.isName else { throw ValidationError("--filter \(key) is \(String.nameForm).") }
+            return key == "service" ? .service(value) : .application(value)
         case "account":
             guard let id = AccountID(value) else { throw ValidationError("--filter account is an account's whole id.") }
             return .account(id)

@@ -1,0 +1,212 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsTransport
+
+/// Checks the values that the API is given: numbers against their ranges, names and texts against the rules of
+/// `Docs/wire-protocol.md`. Every error has one form and the code ``RemoteSystemError/Code/invalidArgument``.
+package enum ArgumentCheck {
+    /// A type whose values have ranges.
+    package protocol Ranged: Comparable, Sendable {
+        /// The value as a person writes it, with its unit.
+        var argumentText: String { get }
+    }
+
+    /// - Parameters:
+    ///   - name: what the caller knows the value as, such as `RemoteSystemHost.Options.port`.
+    ///   - value: the value; `nil` for one that was not given, which is right.
+    ///   - range: the valid range.
+    /// - Throws: ``RemoteSystemError`` that names the value, what it is and its range.
+    package static func check<Value: Ranged>(
+        _ name: StaticString,
+        _ value: Value?,
+        in range: ClosedRange<Value>
+    ) throws(RemoteSystemError) {
+        guard let value, !range.contains(value) else { return }
+        throw Self.outOfRange(name, value, range)
+    }
+
+    @inline(never)
+    private static func outOfRange<Value: Ranged>(
+        _ name: StaticString,
+        _ value: Value,
+        _ range: ClosedRange<Value>
+    ) -> RemoteSystemError {
+        let (lower, upper) = (range.lowerBound.argumentText, range.upperBound.argumentText)
+        return .invalidArgument("\(name) is \(value.argumentText). Valid range: \(lower) to \(upper).")
+    }
+
+    /// Checks the name of a service or the id of an application.
+    ///
+    /// - Parameter what: what it names, such as `The service name`.
+    package static func check(name: String?, _ what: StaticString) throws(RemoteSystemError) {
+        guard let name, !name.isName else { return }
+        throw .invalidArgument("\(what) \(Self.quoted(name)) is not valid. It takes \(String.nameForm).")
+    }
+
+    /// Checks a text for people.
+    package static func check(text: String?, _ name: StaticString) throws(RemoteSystemError) {
+        guard let text, !(1...SystemDescription.maxTextBytes).contains(text.utf8.count) else { return }
+        throw .invalidArgument(
+            "\(name) has \(text.utf8.count) bytes of UTF-8. Valid range: 1 to \(SystemDescription.maxTextBytes)."
+        )
+    }
+
+    /// Short enough for a log, and without what steers it.
+    private static func quoted(_ name: String) -> String {
+        guard !name.isEmpty else { return "\"\"" }
+        let short = name.withoutControlCharacters.prefix(64)
+        return "\"\(short)\(short.count < name.count ? "…" : "")\""
+    }
+}
+
+extension Int: ArgumentCheck.Ranged {
+    package var argumentText: String { "\(self)" }
+}
+
+extension Double: ArgumentCheck.Ranged {
+    package var argumentText: String { "\(self)" }
+}
+
+extension Duration: ArgumentCheck.Ranged {
+    package var argumentText: String {
+        let (seconds, attoseconds) = self.components
+        guard attoseconds != 0 else { return "\(seconds) s" }
+        let milliseconds = attoseconds / 1_000_000_000_000_000
+        let isWhole = milliseconds * 1_000_000_000_000_000 == attoseconds
+        return seconds == 0 && isWhole ? "\(milliseconds) ms" : "\(self / .seconds(1)) s"
+    }
+}
+
+extension ClosedRange where Bound == Int {
+    /// The TCP ports that can be connected to.
+    package static var ports: ClosedRange { 1...65_535 }
+    /// The ports to listen on; 0 lets the system choose.
+    package static var listeningPorts: ClosedRange { 0...65_535 }
+}
+
+extension ClosedRange where Bound == Duration {
+    /// How long a single request may take. No longer time can be sent (`Docs/wire-protocol.md`, section 6).
+    package static var requestTimeouts: ClosedRange { .zero ... .seconds(24 * 3600) }
+    /// How long a silent peer is waited for.
+    static var silenceTimes: ClosedRange { .seconds(1) ... .seconds(3600) }
+}
+
+extension RemoteSystemError {
+    static func invalidArgument(_ message: String) -> RemoteSystemError {
+        RemoteSystemError(.invalidArgument, message, side: .local)
+    }
+}
+
+// MARK: - What the API's types are held to, at their first use
+
+extension RemoteSystemsConfiguration {
+    /// Checks every value of the configuration. What uses a configuration does the same, so this is for programs that want to
+    /// know earlier.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument``: a number is outside its range, or the
+    ///   application's id or the system's display name breaks its rule.
+    public func validate() throws(RemoteSystemError) {
+        try ArgumentCheck.check(name: self.applicationID, "The application id")
+        try ArgumentCheck.check(text: self.systemDisplayName, "RemoteSystemsConfiguration.systemDisplayName")
+        let hour = Duration.seconds(3600)
+        let millisecond = Duration.milliseconds(1)
+        func check(
+            _ name: StaticString,
+            _ value: Duration,
+            _ range: ClosedRange<Duration>
+        ) throws(RemoteSystemError) { try ArgumentCheck.check(name, value, in: range) }
+        try check("RemoteSystemsConfiguration.requestTimeout", self.requestTimeout, millisecond...hour * 24)
+        try check("RemoteSystemsConfiguration.connectTimeout", self.connectTimeout, millisecond...hour)
+        try check("RemoteSystemsConfiguration.startTimeout", self.startTimeout, .zero...hour)
+        try check("RemoteSystemsConfiguration.deadPeerTime", self.deadPeerTime, .silenceTimes)
+        try check("RemoteSystemsConfiguration.drainTimeout", self.drainTimeout, .zero...hour)
+        try check("RemoteSystemsConfiguration.helloTimeout", self.helloTimeout, millisecond ... .seconds(60))
+        let messages = ConnectionLimits.minMessageBytes...ConnectionLimits.maxMessageBytes
+        try ArgumentCheck.check("RemoteSystemsConfiguration.messageLimit", self.messageLimit, in: messages)
+        try ArgumentCheck.check("RemoteSystemsConfiguration.requestWindow", self.requestWindow, in: 1...4096)
+        let connections = 1...1_048_576
+        try ArgumentCheck.check("RemoteSystemsConfiguration.connectionLimit", self.connectionLimit, in: connections)
+        try ArgumentCheck.check(
+            "RemoteSystemsConfiguration.connectionLimitPerSystem",
+            self.connectionLimitPerSystem,
+            in: connections
+        )
+    }
+}
+
+extension RemoteSystemHost.Options {
+    func validate() throws(RemoteSystemError) {
+        try ArgumentCheck.check("RemoteSystemHost.Options.port", self.port, in: .listeningPorts)
+        let times = Duration.milliseconds(100) ... .seconds(300)
+        try ArgumentCheck.check("RemoteSystemHost.Options.startTimeout", self.startTimeout, in: times)
+        try ArgumentCheck.check(text: self.displayName, "RemoteSystemHost.Options.displayName")
+    }
+}
+
+extension AppService {
+    package func validate() throws(RemoteSystemError) {
+        try ArgumentCheck.check(name: self.name, "The service name")
+        try ArgumentCheck.check(text: self.options.version, "AppService.Options.version")
+        try ArgumentCheck.check(text: self.options.summary, "AppService.Options.summary")
+        try ArgumentCheck.check("AppService.concurrentRequests", self.concurrentRequests, in: 1...4096)
+        if case .applications(let ids) = self.callers {
+            for id in ids { try ArgumentCheck.check(name: id, "The application id of a caller") }
+        }
+        guard !self.name.hasPrefix("remote-systems.") || self.name == Self.pingName else {
+            throw .invalidArgument("The service name \(self.name) is taken: names that start with remote-systems. are.")
+        }
+    }
+}
+
+extension AppServiceDescription {
+    func validate() throws(RemoteSystemError) {
+        try ArgumentCheck.check(name: self.name, "The service name")
+        try ArgumentCheck.check(name: self.applicationID, "The application id (applicationID)")
+    }
+}
+
+extension RemoteSystemConnectionRequest {
+    /// Checks what the caller has made up; what discovery or a token tells has been checked.
+    func validate() throws(RemoteSystemError) {
+        guard case .address(let endpoint, _) = self.target else { return }
+        try ArgumentCheck.check("RemoteSystemConnectionRequest(host:port:…) port", endpoint.port, in: .ports)
+        guard !endpoint.host.isEmpty else {
+            throw .invalidArgument(
+                "RemoteSystemConnectionRequest(host:port:…) host is empty. Give a name or an address."
+            )
+        }
+    }
+}
+
+extension RemoteSystemFilter {
+    func validate() throws(RemoteSystemError) {
+        switch self.rule {
+        case .application(let id): try ArgumentCheck.check(name: id, "The application id of a filter")
+        case .service(let name): try ArgumentCheck.check(name: name, "The service name of a filter")
+        default: break
+        }
+    }
+}
+
+extension RemoteSystemWatcher.Options {
+    func validate() throws(RemoteSystemError) {
+        let times = Duration.zero ... .seconds(3600)
+        try ArgumentCheck.check("RemoteSystemWatcher.Options.enumerationTime", self.enumerationTime, in: times)
+        try ArgumentCheck.check("RemoteSystemWatcher.Options.silenceTime", self.silenceTime, in: .silenceTimes)
+    }
+}
+
+extension ReconnectionPolicy {
+    func validate() throws(RemoteSystemError) {
+        let day = Duration.seconds(24 * 3600)
+        let firstDelays = Duration.milliseconds(10) ... .seconds(3600)
+        try ArgumentCheck.check("ReconnectionPolicy.firstDelay", self.firstDelay, in: firstDelays)
+        try ArgumentCheck.check("ReconnectionPolicy.factor", self.factor, in: 1...10)
+        try ArgumentCheck.check("ReconnectionPolicy.longestDelay", self.longestDelay, in: self.firstDelay...day)
+        try ArgumentCheck.check("ReconnectionPolicy.jitter", self.jitter, in: 0...1)
+        try ArgumentCheck.check("ReconnectionPolicy.attempts", self.attempts, in: 1 ... .max)
+        try ArgumentCheck.check("ReconnectionPolicy.longestOutage", self.longestOutage, in: .seconds(1)...day * 365)
+        try ArgumentCheck.check("ReconnectionPolicy.waitingRequests", self.waitingRequests, in: 0...4096)
+    }
+}
