@@ -65,7 +65,7 @@ public struct AppServiceCaller: Sendable, Hashable {
 
 /// Thrown by a handler to tell the caller why its request failed. The text of any other error stays here.
 public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The sentence that the caller gets; at most 1024 bytes of it.
+    /// The sentence that the caller gets; at most 512 bytes of it.
     public var message: String
     /// Whether the same request may succeed later.
     public var canRetry: Bool

@@ -1,0 +1,223 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsDiscovery
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// The numbers that the documents state are those of the code.
+@Suite struct DocumentedNumbersTests {
+    /// A line of a document, and what must stand in it.
+    struct Statement: CustomTestStringConvertible {
+        let document: String
+        /// What only this line has.
+        let line: String
+        let numbers: [String]
+
+        init(_ document: String, _ line: String, _ numbers: String...) {
+            (self.document, self.line, self.numbers) = (document, line, numbers)
+        }
+
+        var testDescription: String { "\(self.document): \(self.line)" }
+    }
+
+    // MARK: As the documents write numbers
+
+    /// `10 000`
+    static func number(_ count: Int) -> String {
+        var digits = "\(count)"
+        var groups: [String] = []
+        while digits.count > 3 {
+            groups.insert(String(digits.suffix(3)), at: 0)
+            digits.removeLast(3)
+        }
+        return ([digits] + groups).joined(separator: " ")
+    }
+
+    /// `64 KiB`
+    static func bytes(_ count: Int) -> String {
+        if count >= 1 << 20, count.isMultiple(of: 1 << 20) { return "\(count >> 20) MiB" }
+        if count >= 1 << 10, count.isMultiple(of: 1 << 10) { return "\(count >> 10) KiB" }
+        return "\(Self.number(count)) bytes"
+    }
+
+    /// `15 s`
+    static func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
+
+    // MARK: The statements
+
+    static let configuration = RemoteSystemsConfiguration(applicationID: "test")
+    static let watching = RemoteSystemWatcher.Options()
+    static let hosting = RemoteSystemHost.Options()
+    static let memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, Int>.Limits()
+    static let connection = ConnectionLimits()
+    static let anonymous = ConnectionLimits().forAnonymous
+    typealias Watching = WatcherStateMachine<ContinuousClock.Instant>
+
+    static let security = "security-model.md"
+
+    static let messages: [Statement] = [
+        Statement(security, "| hello |", bytes(ConnectionLimits.helloBytes), seconds(configuration.helloTimeout)),
+        Statement(security, "| open connections of a host |", number(configuration.connectionLimit)),
+        Statement(
+            security,
+            "| message |",
+            "\(bytes(connection.messageBytes)) unless set",
+            bytes(ConnectionLimits.minMessageBytes),
+            bytes(ConnectionLimits.maxMessageBytes)
+        ),
+        Statement(security, "| nesting of a message |", "\(ValueSetLimits.defaults.depth) levels"),
+        Statement(security, "| keys of one dictionary |", number(ValueSetLimits.defaults.keysPerDictionary)),
+        Statement(security, "| elements of arrays", number(ValueSetLimits.defaults.items)),
+        Statement(security, "| text of a refusal", bytes(WireFailure.maxTextBytes)),
+        Statement(
+            security,
+            "| requests in flight",
+            "\(configuration.requestWindow) unless set",
+            bytes(connection.windowBytes)
+        ),
+        Statement(
+            security,
+            "| attributes of an application |",
+            "\(SystemDescription.maxAttributes)",
+            bytes(SystemDescription.maxTextBytes)
+        ),
+        Statement(
+            security,
+            "| what a process says of itself",
+            "\(SystemDescription.maxServices) services",
+            bytes(SystemDescription.maxTextBytes)
+        ),
+        Statement(security, "| key of a request", bytes(IdempotencyKey.maxBytes)),
+        Statement(
+            security,
+            "that a host remembers for requests with a key",
+            "\(number(memory.requests)) requests",
+            "\(bytes(memory.bytes)) in all",
+            "\(bytes(memory.bytesEach)) each",
+            "\(memory.time.components.seconds / 60) minutes",
+            "\(memory.inFlightEach) under way"
+        ),
+        Statement(
+            security,
+            "| silence of a peer |",
+            "\(seconds(configuration.deadPeerTime)) unless set (`deadPeerTime`)",
+            "\(seconds(watching.silenceTime)) unless set (`silenceTime`)"
+        ),
+    ]
+
+    static let launching: [Statement] = [
+        Statement(
+            security,
+            "| a connection token that is read |",
+            bytes(ConnectionToken.maxBytes),
+            "\(ConnectionToken.maxEndpoints) addresses"
+        ),
+        Statement(
+            security,
+            "| launched URI; its scheme |",
+            bytes(LaunchURI.maxBytes),
+            bytes(LaunchURI.maxSchemeBytes)
+        ),
+        Statement(security, "| input data of a launch |", bytes(RemoteLauncher.maxInputBytes)),
+        Statement(
+            security,
+            "| preferred applications of a launch |",
+            "\(Launch.maxApplications)",
+            bytes(Launch.maxApplicationIDBytes)
+        ),
+        Statement(security, "| launches under way |", "\(LaunchService.maxInFlight) in a host"),
+        Statement(
+            security,
+            "| applications being started |",
+            "\(ApplicationStarter.maxStarts) at the same time",
+            seconds(hosting.startTimeout)
+        ),
+        Statement(security, "| callers that wait for a start |", "\(ApplicationStarter.maxWaiting)"),
+        Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
+        Statement(
+            "host-daemon.md",
+            "It is started once, for however many callers",
+            "\(ApplicationStarter.maxStarts) starts",
+            "\(ApplicationStarter.maxWaiting) callers"
+        ),
+        Statement("host-daemon.md", "the SDK it does for", seconds(configuration.startTimeout)),
+        Statement("host-daemon.md", "| `port` |", "\(RemoteSystemHost.defaultPort)"),
+        Statement(
+            "host-daemon.md",
+            "| `startTimeout` |",
+            "| \(hosting.startTimeout.components.seconds) |",
+            "from 0.1 to 300"
+        ),
+        Statement("command-line.md", "where `serve` listens", "\(RemoteSystemHost.defaultPort)"),
+    ]
+
+    static let trust: [Statement] = [
+        Statement(
+            security,
+            "| connections of systems of other accounts",
+            "\(AnonymousConnections.maxConnections)",
+            "\(AnonymousConnections.maxPerSystem) of one system"
+        ),
+        Statement(
+            security,
+            "| it uses up the host |",
+            "\(AnonymousConnections.maxConnections) connections",
+            bytes(anonymous.messageBytes),
+            "\(anonymous.window) requests"
+        ),
+        Statement(
+            security,
+            "| it sends a watcher around",
+            "\(Watching.maxAnonymous) processes",
+            Watching.maxAnonymousAttempts == 3 ? "three attempts" : "?"
+        ),
+        Statement(security, "| invitation |", "\(Int(Invitation.life) / 60) minutes"),
+        Statement(
+            security,
+            "| certificate of a system |",
+            "\(Int(CertificateLife.system) / 86_400) days",
+            "\(Int(CertificateLife.renewalWindow) / 86_400) days"
+        ),
+        Statement(
+            security,
+            "; the list that names them",
+            number(RevocationList.maxSystems),
+            bytes(RevocationList.maxBytes)
+        ),
+        Statement(security, "that wait for the account's files |", "\(AccountQueue.maxWaiting)"),
+        Statement(
+            security,
+            "| announcements known to one browse |",
+            number(DiscoveryLimits.hints),
+            "\(DiscoveryLimits.endpoints) addresses"
+        ),
+        Statement(
+            security,
+            "| properties of an announcement |",
+            bytes(DiscoveryLimits.propertyBytes),
+            "\(DiscoveryLimits.properties) pairs"
+        ),
+    ]
+
+    @Test(arguments: messages + launching + trust)
+    func `a document states the number that the code has`(_ statement: Statement) throws {
+        let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let text = try String(contentsOf: root.appending(path: "Docs/\(statement.document)"), encoding: .utf8)
+        let lines = text.split(separator: "\n").filter { $0.contains(statement.line) }
+        #expect(lines.count == 1, "Docs/\(statement.document) has \(lines.count) lines with this")
+        for number in statement.numbers {
+            #expect(lines.first?.contains(number) == true, "'\(number)' is not in: \(lines.first ?? "")")
+        }
+    }
+
+    @Test func `numbers are written as in the documents`() {
+        #expect([7, 1024, 16_384, 1_000_000].map(Self.number) == ["7", "1 024", "16 384", "1 000 000"])
+        #expect([72, 1300, 8192, 16 << 20].map(Self.bytes) == ["72 bytes", "1 300 bytes", "8 KiB", "16 MiB"])
+    }
+}
