@@ -337,6 +337,26 @@ import Testing
         #expect(try reported([.localVisibility(.hideLocalApp)], kind: .hub).count == 1)
     }
 
+    @Test func `closures of an application's own choose, each narrows, and what no longer matches is removed (R-07)`()
+        throws
+    {
+        let hasPing = RemoteSystemFilter.matching { system in
+            system.applications.contains { $0.services.contains { $0.name == "com.example.ping" } }
+        }
+        let isRoom = RemoteSystemFilter.matching { $0.displayName.hasSuffix("room") }
+        var machine = try Self.machine(filters: [.kind(.desktop), hasPing, isRoom])
+        _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
+        _ = machine.connected("a", to: try #require(Self.speaker))
+        #expect(machine.described("a", Self.description("Attic")).texts.isEmpty)
+        #expect(machine.described("a", Self.description(services: [])).texts.isEmpty)
+        #expect(machine.excluded.count == 1)
+        #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
+        #expect(
+            machine.described("a", Self.description(services: [])).texts == ["removed Living room [com.example.player]"]
+        )
+        #expect(Set([hasPing, hasPing, isRoom]).count == 2)
+    }
+
     @Test(arguments: [("test", false), ("com.example.player", true)])
     func `this machine is hidden when only the watching application is on it (X-29)`(
         application: String,

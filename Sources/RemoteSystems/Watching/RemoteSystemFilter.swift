@@ -5,8 +5,8 @@ public import RemoteSystemsIdentity
 
 /// Which systems a watcher tells of.
 ///
-/// Filters of one sort widen each other (two kinds: either will do), filters of different sorts narrow each other. No
-/// filter means every system.
+/// Filters of one sort widen each other (two kinds: either will do), filters of different sorts narrow each other. Each
+/// ``matching(_:)`` is a sort of its own. No filter means every system.
 public struct RemoteSystemFilter: Sendable, Hashable {
     enum Rule: Sendable, Hashable {
         case kind(RemoteSystemKind)
@@ -19,22 +19,40 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         case remoteOnly
         case account(AccountID)
         case localVisibility(RemoteSystemLocalVisibilityKind)
+        case matching(Predicate)
 
-        /// Rules of one sort have one number.
-        var sort: Int {
+        /// Rules that widen each other are of one sort.
+        enum Sort: Hashable {
+            case kind, discoveryType, status, authorizationKind, platform, application, service, remoteOnly, account
+            case localVisibility
+            case matching(Predicate)
+        }
+
+        var sort: Sort {
             switch self {
-            case .kind: 0
-            case .discoveryType: 1
-            case .status: 2
-            case .authorizationKind: 3
-            case .platform: 4
-            case .application: 5
-            case .service: 6
-            case .remoteOnly: 7
-            case .account: 8
-            case .localVisibility: 9
+            case .kind: .kind
+            case .discoveryType: .discoveryType
+            case .status: .status
+            case .authorizationKind: .authorizationKind
+            case .platform: .platform
+            case .application: .application
+            case .service: .service
+            case .remoteOnly: .remoteOnly
+            case .account: .account
+            case .localVisibility: .localVisibility
+            case .matching(let predicate): .matching(predicate)
             }
         }
+    }
+
+    /// A closure, equal to itself alone.
+    final class Predicate: Sendable, Hashable {
+        let body: @Sendable (RemoteSystem) -> Bool
+
+        init(_ body: @escaping @Sendable (RemoteSystem) -> Bool) { self.body = body }
+
+        static func == (lhs: Predicate, rhs: Predicate) -> Bool { lhs === rhs }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
     }
 
     let rule: Rule
@@ -72,6 +90,19 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         .init(rule: .localVisibility(kind))
     }
 
+    /// Systems for which the closure returns true.
+    ///
+    /// ```swift
+    /// let filter = RemoteSystemFilter.matching { $0.applications.contains { $0.attributes["room"] == "kitchen" } }
+    /// ```
+    ///
+    /// The watcher calls it when a system is found and whenever something about a system changes; a listed system that no longer
+    /// matches is reported as removed. Return at once, without waiting for anything: the watcher waits for it. The same closure
+    /// must return the same for the same system. A filter made so is equal to copies of itself alone.
+    public static func matching(_ predicate: @escaping @Sendable (RemoteSystem) -> Bool) -> RemoteSystemFilter {
+        .init(rule: .matching(Predicate(predicate)))
+    }
+
     func matches(_ system: RemoteSystem) -> Bool {
         switch self.rule {
         case .kind(let kind): system.kind == kind
@@ -86,6 +117,7 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         case .localVisibility(let kind):
             kind != .hideLocalApp || !system.isLocal
                 || system.applications.contains { $0.id != system.origin.configuration.applicationID }
+        case .matching(let predicate): predicate.body(system)
         }
     }
 }
