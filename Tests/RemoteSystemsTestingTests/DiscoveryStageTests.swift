@@ -94,7 +94,9 @@ import Testing
         }
     }
 
-    @Test func `trouble of discovery is reported to watchers, also to those that start later`() async throws {
+    @Test func `trouble of discovery is reported to watchers with number 16, also to those that start later (X-32)`()
+        async throws
+    {
         try await DiscoveryStage.with { stage in
             try await stage.fails(with: .daemonUnavailable)
             let watcher = stage.watcher()
@@ -102,10 +104,14 @@ import Testing
             try await watcher.start()
             let error = try await recorder.error()
             #expect(error.code == .discoveryHampered)
+            #expect(error.code.rawValue == 16)
         }
     }
 
-    @Test func `an impostor that claims to be of the account is reported as an error, and is not added`() async throws {
+    @Test
+    func `an impostor that claims to be of the account is reported as an error with number 2, and not added (X-32)`()
+        async throws
+    {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             let recorder = stage.record(watcher)
@@ -117,6 +123,7 @@ import Testing
             try await stage.appears(stranger)
             let error = try await recorder.error()
             #expect(error.code == .authenticationError)
+            #expect(error.code.rawValue == 2)
             #expect(watcher.systems.isEmpty)
         }
     }

@@ -13,9 +13,11 @@ final class MemoryNetwork: Sendable {
     }
 
     /// A new site, with an address that only neighbours have (RFC 4193).
-    func makeSite() -> MemorySite {
+    ///
+    /// - Parameter isNearby: false for an address of the Internet (RFC 3849).
+    func makeSite(isNearby: Bool = true) -> MemorySite {
         self.sites.withLock { sites in
-            let address = "fd00:db8::\(String(sites.count + 1, radix: 16))"
+            let address = "\(isNearby ? "fd00:db8" : "2001:db8")::\(String(sites.count + 1, radix: 16))"
             let site = MemorySite(address: address, network: self)
             sites[address] = site
             return site

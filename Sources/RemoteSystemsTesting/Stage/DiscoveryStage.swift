@@ -172,13 +172,24 @@ public final class DiscoveryStage: Sendable {
         account: StagedAccount = .own,
         applications: [StagedApplication]
     ) throws -> StagedSystem {
+        try self.system(displayName, kind: kind, account: account, applications: applications, isNearby: true)
+    }
+
+    /// - Parameter isNearby: false for a system with an address of the Internet.
+    package func system(
+        _ displayName: String,
+        kind: RemoteSystemKind = .desktop,
+        account: StagedAccount = .own,
+        applications: [StagedApplication],
+        isNearby: Bool
+    ) throws -> StagedSystem {
         try StagedApplication.check(applications)
         let number = self.lastSystem.withLock { last in
             last += 1
             return last
         }
         let identity = try account.system(number)
-        let site = self.network.makeSite()
+        let site = self.network.makeSite(isNearby: isNearby)
         let facts = MachineFacts(displayName: displayName, kind: kind)
         let system = StagedSystem(
             displayName: displayName,

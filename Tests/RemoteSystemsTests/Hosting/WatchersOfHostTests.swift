@@ -9,7 +9,7 @@ import Testing
 
 /// What becomes of the connections of those who watch a host.
 @Suite struct WatchersOfHostTests {
-    @Test func `a host that ends closes them in order, and sends watchers nowhere else (X-10, X-34)`() async throws {
+    @Test func `a host that ends closes them in order, and sends watchers nowhere else (X-34)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let connections = Mutex<[Connection]>([])
             let local = AccountContext(loopbackSystem.configuration("test.watcher"))

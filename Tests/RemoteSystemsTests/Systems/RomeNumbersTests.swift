@@ -28,6 +28,13 @@ import Testing
         #expect([RemoteSystemAuthorizationKind.sameUser, .anonymous].map(\.rawValue) == [0, 1])
     }
 
+    @Test func `errors of watchers have Rome's numbers, ours begin at 16 (X-32)`() {
+        let codes: [RemoteSystemWatcherError.Code] = [
+            .unknown, .internetNotAvailable, .authenticationError, .discoveryHampered,
+        ]
+        #expect(codes.map(\.rawValue) == [0, 1, 2, 16])
+    }
+
     @Test func `a number that this version does not know is kept`() {
         #expect(RemoteSystemStatus(rawValue: 17).rawValue == 17)
         #expect(RemoteSystemKind(rawValue: "toaster").description == "toaster")
