@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Foundation
 import IntegrationSupport
+import RemoteSystems
+import Synchronization
 import Testing
 
 extension CommandTests {
@@ -29,6 +31,61 @@ extension CommandTests {
                         #expect(ping.lines.allSatisfy { !$0.contains("\u{1B}") })
                     }
                 }
+            }
+        }
+
+        @Test func `a ping says what it is, when it was made and whom it is for, under the guide's keys (R-38)`()
+            async throws
+        {
+            let requests = Mutex<[ValueSet]>([])
+            let service = AppService(AppService.pingName, schema: .full, responseSchema: .full) { request in
+                requests.withLock { $0.append(request.message) }
+                return request.message
+            }
+            try await Calling.with([service]) { sandbox, address in
+                let began = Date.now
+                let ping = try await sandbox.start(
+                    ["ping", address, "--loopback", "--count", "2", "--interval", "0", "--size", "3"]
+                ).finish()
+                #expect(ping.status == 0, "\(ping.errors)")
+                let messages = requests.withLock { $0 }
+                #expect(messages.count == 2)
+                for message in messages {
+                    #expect(Set(message.keys) == ["Type", "CreationDate", "TargetId", "Payload"])
+                    #expect(message["Type"] == "ping")
+                    #expect(message["TargetId"] == "test.player")
+                    #expect(message["Payload"]?.data?.count == 3)
+                    let created = try #require(message["CreationDate"]?.date)
+                    // On the wire a date has fractions of a second as a double has them.
+                    #expect(began - 1 < created && created < Date.now + 1)
+                }
+            }
+        }
+
+        @Test func `a caller whose process ends is a connection that has ended, and the service learns it (R-44)`()
+            async throws
+        {
+            struct Provider: AppServiceProvider {
+                let onClose: @Sendable (AppServiceClosedStatus) -> Void
+                func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
+                func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+                    self.onClose(status)
+                }
+            }
+            let closed = Mutex<[AppServiceClosedStatus]>([])
+            let provider = Provider { status in closed.withLock { $0.append(status) } }
+            let service = AppService(AppService.pingName, schema: .full, responseSchema: .full, provider: provider)
+            try await Calling.with([service]) { sandbox, address in
+                let ping = try sandbox.start(
+                    ["ping", address, "--loopback", "--json", "--count", "1000", "--interval", "60"]
+                )
+                _ = try await ping.event("reply")
+                #expect(closed.withLock { $0.isEmpty })
+                ping.process.send(SIGKILL)
+                let status = try await eventually("the end of the connection", within: .seconds(30)) {
+                    closed.withLock { $0.first }
+                }
+                #expect(status == .unknown)
             }
         }
 

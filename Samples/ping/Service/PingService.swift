@@ -25,7 +25,15 @@ struct PingService: AsyncParsableCommand {
             applicationID: "org.example.ping-service",
             network: self.loopback ? .loopback : .all
         )
-        let ping = AppService("org.example.ping", schema: .full, responseSchema: .full) { request in
+        // Published, and checked on both sides: whoever sends something else is told before it is sent.
+        let schema = AllowedValueSchema(
+            fields: [
+                .required("Type", .string), .required("CreationDate", .date), .required("TargetId", .string),
+                .optional("Payload", .data),
+            ],
+            basedOn: .full
+        )
+        let ping = AppService("org.example.ping", schema: schema, responseSchema: .full) { request in
             guard request.message["Type"] == "ping" else {
                 throw AppServiceFailure("This service answers messages of the type \"ping\" only.")
             }

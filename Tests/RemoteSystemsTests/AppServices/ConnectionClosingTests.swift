@@ -30,6 +30,32 @@ import Testing
         }
     }
 
+    @Test func `a connection that nobody holds any more is closed, and the service learns it (R-44)`() async throws {
+        let closed = Mutex<AppServiceClosedStatus?>(nil)
+        struct Provider: AppServiceProvider {
+            let onClose: @Sendable (AppServiceClosedStatus) -> Void
+            func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
+            func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+                self.onClose(status)
+            }
+        }
+        let service = AppService("test.echo", provider: Provider { status in closed.withLock { $0 = status } })
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([service]) { host in
+                func talk() async throws -> () -> AppServiceConnection? {
+                    let (connection, status) = try await Loopback.connect(loopbackSystem, host)
+                    #expect(status == .success)
+                    _ = try await connection.send([:])
+                    return { [weak connection] in connection }
+                }
+                let connection = try await talk()
+                try await until { connection() == nil }
+                try await until { closed.withLock { $0 } != nil }
+                #expect(closed.withLock { $0 } == .cancelled)
+            }
+        }
+    }
+
     @Test func `a listener that is cancelled is not reported, others are (R-43)`() async throws {
         let reported = Mutex<[String]>([])
         try await Loopback.talk(Loopback.echo) { connection in
