@@ -197,6 +197,33 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `what a launch starts gets the URI, the input data and the proved caller (R-17, X-34; activation)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                let program =
+                    #""\#(try builtProgram("installed-application"))", "test.player", "\#(daemon.record)", "test""#
+                try daemon.install("test.player", start: "{\"exec\": [\(program)]}")
+                try await daemon.whileRunning { _, _ in
+                    let system = try await daemon.system {
+                        $0.application("test.player") != nil && $0.application("remote-systems.host") != nil
+                    }
+                    #expect(system.application("test.player")?.isRunning == false)
+                    let result = try await RemoteLauncher().launchURI(
+                        "test:album/42",
+                        with: .system(system),
+                        inputData: ["position": 12.5]
+                    )
+                    #expect(result.status == .success, "\(result.error.debugDescription)")
+                    #expect(result.applicationID == "test.player")
+                    let given = daemon.starts.filter { !$0.hasPrefix("started ") }
+                    #expect(
+                        given == ["opened test:album/42", "given {\"position\":12.5} by test.watcher of \(system.id)"]
+                    )
+                }
+            }
+        }
+
         @Test func `a manifest whose program does not open its scheme is what the launcher hears of (X-20)`()
             async throws
         {

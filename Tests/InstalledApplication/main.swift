@@ -25,6 +25,9 @@ var options = RemoteSystemHost.Options()
 if arguments.count > 3, arguments[3] != "-" {
     options.launchURIProvider = LaunchURIHandler(schemes: [arguments[3]]) { request in
         record("opened \(request.uri)")
+        if let input = request.inputData.flatMap({ try? $0.json() }) {
+            record("given \(input) by \(request.caller.claimedApplicationID) of \(request.caller.systemID)")
+        }
         return .opened
     }
 }
