@@ -30,7 +30,7 @@ import Testing
                 let request = try local.security().identity.makeRenewalRequest()
 
                 let gate = DispatchSemaphore(value: 0)
-                let queue = host.local.accountQueue
+                let queue = host.accountContext.accountQueue
                 async let blocked: Void = queue.run { gate.wait() }
                 try await until { queue.count == 1 }
                 async let renewal = watcher.send(
