@@ -190,6 +190,11 @@ package final class SimulatedHost: Sendable {
         _ = try await daemon.exit()
     }
 
+    /// Has the daemon stand still, as one does that is busy with something else, or go on.
+    package func setDaemon(paused: Bool) {
+        daemon.withLock { $0 }?.send(paused ? SIGSTOP : SIGCONT)
+    }
+
     func stop() async {
         for child in children.withLock({ $0 }) { child.send(SIGTERM) }
         for child in children.withLock({ $0 }) { await child.stop() }

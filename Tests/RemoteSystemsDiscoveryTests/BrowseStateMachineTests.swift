@@ -200,7 +200,7 @@ import Testing
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         machine.lost(now: start)
-        machine.resumed(now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, now: start + .seconds(1))
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
         #expect(machine.tick(now: start + .seconds(1) + Machine.grace) == [.settled])
@@ -215,7 +215,7 @@ import Testing
             _ = machine.resolved(serviceInstance(name), found("10.0.0.1"))
         }
         machine.lost(now: start)
-        machine.resumed(now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, now: start + .seconds(1))
         _ = machine.seen(serviceInstance("a"))
         let end = start + .seconds(1) + Machine.grace
         #expect(machine.deadline == end)
@@ -321,12 +321,101 @@ import Testing
         #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
     }
 
-    @Test func `an answer about what a browser knows changes nothing`() {
+    @Test func `an answer about what a browser has seen is reported before it is resolved`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
-        #expect(machine.answered(serviceInstance("a"), found("10.0.0.9"), now: start) == nil)
+        let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
+        #expect(machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start) == appeared)
+        #expect(machine.needsResolver(serviceInstance("a")))
+        #expect(machine.enumerationCompleted(now: start) == [.settled])
+        let changed = DiscoveryEvent.changed(hint("a", [("10.0.0.1", 8)]))
+        #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 8), now: start) == .emit(changed))
+    }
+
+    @Test func `an answer about what a resolver has reported changes nothing`() {
+        var machine = machine()
+        _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), now: start)
+        #expect(machine.answered(serviceInstance("a"), found("10.0.0.9"), now: start) == nil)
         #expect(machine.hints == [hint("a", [("10.0.0.1", 7)])])
+    }
+
+    @Test func `an answer outweighs a resolver that finds nothing, for a while`() {
+        var machine = machine()
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
+        let end = start + Machine.trusting
+        #expect(machine.unresolved(serviceInstance("a"), now: end - .milliseconds(1)) == .nothing)
+        #expect(machine.unresolved(serviceInstance("a"), now: end) == .emit(.vanished("a")))
+    }
+
+    @Test func `an answer after a resolver has found nothing is reported`() {
+        var machine = machine()
+        _ = machine.seen(serviceInstance("a"))
+        #expect(machine.unresolved(serviceInstance("a")) == .nothing)
+        let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
+        #expect(machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start) == appeared)
+    }
+
+    @Test func `without a connection to Avahi nothing waits for a browser`() {
+        var machine = machine()
+        _ = machine.enumerationCompleted(now: start)
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
+        #expect(machine.deadline == nil)
+        machine.resumed(openResolvers: 100, now: start + .seconds(60))
+        #expect(machine.deadline == start + .seconds(60) + Machine.following)
+    }
+
+    // MARK: Instances that are not relevant
+
+    @Test func `what is not relevant is reported, and needs no resolver once it is known`() {
+        var machine = machine(openResolvers: 1)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        #expect(machine.needsResolver(serviceInstance("a")))
+        let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
+        let reported = machine.resolved(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
+        #expect(reported == .emit(appeared))
+        #expect(!machine.needsResolver(serviceInstance("a")))
+        #expect(machine.seen(serviceInstance("b")) == .resolve)
+        #expect(machine.gone(serviceInstance("a")).events == [.vanished("a")])
+    }
+
+    @Test func `what has answered and is not relevant is never resolved once a browser has seen it`() {
+        var machine = machine()
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
+        #expect(machine.seen(serviceInstance("a")) == .nothing)
+        #expect(!machine.needsResolver(serviceInstance("a")))
+        #expect(machine.unfollowed(now: start + .seconds(10)).isEmpty)
+    }
+
+    @Test func `a resolver that waits its turn is not needed any more when its instance answers and is not relevant`() {
+        var machine = machine(openResolvers: 1)
+        #expect(machine.seen(serviceInstance("a")) == .resolve)
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
+        #expect(!machine.needsResolver(serviceInstance("a")))
+        #expect(machine.seen(serviceInstance("b")) == .resolve)
+    }
+
+    @Test func `what no browser has seen and is not relevant is resolved once`() {
+        var machine = machine()
+        _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
+        let later = start + Machine.following
+        #expect(machine.unfollowed(now: later) == [serviceInstance("a"): .resolveOnce])
+        #expect(machine.needsResolver(serviceInstance("a")))
+        // Again and again, since nothing else would report its end.
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: later)
+        #expect(machine.unfollowed(now: later + Machine.retention) == [serviceInstance("a"): .resolveOnce])
+        #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
+    }
+
+    @Test func `what becomes relevant is resolved`() {
+        var machine = machine()
+        _ = machine.seen(serviceInstance("a"))
+        _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
+        #expect(machine.irrelevant.map(\.0) == [serviceInstance("a")])
+        #expect(machine.becameRelevant(serviceInstance("a")) == .resolve)
+        #expect(machine.becameRelevant(serviceInstance("a")) == .nothing)
+        #expect(machine.irrelevant.isEmpty)
     }
 
     @Test func `answers cannot fill more than there is room for`() {
@@ -347,5 +436,8 @@ import Testing
 extension AvahiBrowse.StateMachine {
     fileprivate mutating func resolved(_ serviceInstance: ServiceInstance, _ resolution: Resolution) -> OnResolved {
         resolved(serviceInstance, resolution, now: .now)
+    }
+    fileprivate mutating func unresolved(_ serviceInstance: ServiceInstance) -> OnResolved {
+        unresolved(serviceInstance, now: .now)
     }
 }

@@ -126,10 +126,12 @@ actor WatcherRun {
     // MARK: Discovery
 
     private func browse(_ source: any DiscoverySource) async {
-        for await event in source.browse() {
+        // Which Avahi it is, and so its name, may become known in between.
+        let name = source.name
+        for await event in self.events(of: source) {
             switch event {
             case .appeared(let hint), .changed(let hint):
-                self.strangers["\(source.name)/\(hint.id)"] = self.stranger(hint, from: source)
+                self.strangers["\(name)/\(hint.id)"] = self.stranger(hint, from: source)
                 var endpoints = hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) }
                 let isOurs = self.isOurs(hint, from: source)
                 if !isOurs {
@@ -139,14 +141,14 @@ actor WatcherRun {
                 }
                 self.perform(
                     self.machine.seen(
-                        "\(source.name)/\(hint.id)",
+                        "\(name)/\(hint.id)",
                         endpoints: endpoints,
                         by: source.isConfigured ? .cloud : .proximal,
                         isAnonymous: !isOurs
                     )
                 )
             case .vanished(let id):
-                let instance = "\(source.name)/\(id)"
+                let instance = "\(name)/\(id)"
                 self.strangers[instance] = nil
                 self.perform(self.machine.unseen(instance))
                 self.forgetIfGone(instance)
@@ -158,12 +160,18 @@ actor WatcherRun {
                     "\(trouble.message) \(trouble.advice)",
                     recoversByItself: trouble.recoversByItself
                 )
-                self.errors["\(source.name)/\(trouble.code)"] = error
+                self.errors["\(name)/\(trouble.code)"] = error
                 self.emit(.error(error))
             case .recovered(let code):
-                self.errors["\(source.name)/\(code)"] = nil
+                self.errors["\(name)/\(code)"] = nil
             }
         }
+    }
+
+    /// A network may be full of other accounts' systems: changes of them are followed only if the filters want them.
+    private func events(of source: any DiscoverySource) -> DiscoveryEvents {
+        guard let avahi = source as? AvahiDiscovery, !self.wantsAnonymous else { return source.browse() }
+        return avahi.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
     }
 
     private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
@@ -189,11 +197,14 @@ actor WatcherRun {
 
     /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
     private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
-        if source.isConfigured { return true }
+        source.isConfigured || Self.carriesTag(of: self.security.identity, hint)
+    }
+
+    private static func carriesTag(of identity: SystemIdentity, _ hint: DiscoveryHint) -> Bool {
         guard let version = hint.properties[Presence.versionProperty], version.elementsEqual(Presence.version.utf8),
             let tag = hint.properties[Presence.tagProperty]
         else { return false }
-        return self.security.identity.discoveryKey.matches(tag, instance: hint.instance)
+        return identity.discoveryKey.matches(tag, instance: hint.instance)
     }
 
     /// Whether a hint that is not ours is worth a connection: our owner wants to see systems of others, and its owner wants

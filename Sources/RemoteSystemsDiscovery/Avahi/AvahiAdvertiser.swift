@@ -11,10 +11,11 @@ final class AvahiAdvertiser {
     private let onRecovered: (DiscoveryProblem.Code) -> Void
     private var machine: StateMachine
     private var timer: QueueTimer?
-    private var connection: (any AvahiConnection)?
+    private var connection: AvahiLink?
     private var interfaces: [NetworkInterface] = []
     private var scopes: [Int32?] = []
     private var publishers: [Publication: AnyObject] = [:]
+    private var isRetrying = false
 
     init(
         _ advertisement: DiscoveryAdvertisement,
@@ -27,11 +28,14 @@ final class AvahiAdvertiser {
         self.onProblem = onProblem
         self.onRecovered = onRecovered
         machine = StateMachine(advertisement, host: DomainName.randomLabel())
-        timer = QueueTimer(queue: queue) { [unowned self] in reconcile() }
+        timer = QueueTimer(queue: queue) { [unowned self] in
+            isRetrying = false
+            reconcile()
+        }
     }
 
     /// Publishes on these interfaces; `scopes` says for which the service's own records are made, nil being all.
-    func publish(through connection: any AvahiConnection, on interfaces: [NetworkInterface], scopes: [Int32?]) {
+    func publish(through connection: AvahiLink, on interfaces: [NetworkInterface], scopes: [Int32?]) {
         self.connection = connection
         self.interfaces = interfaces
         self.scopes = scopes
@@ -40,6 +44,7 @@ final class AvahiAdvertiser {
 
     func disconnect() {
         timer?.unset()
+        isRetrying = false
         publishers = [:]
         connection = nil
     }
@@ -49,19 +54,17 @@ final class AvahiAdvertiser {
         guard let connection else { return }
         let wanted = machine.publications(on: interfaces, scopes: scopes)
         for publication in publishers.keys where !wanted.contains(publication) { publishers[publication] = nil }
-        do throws(AvahiError) {
-            for publication in wanted where publishers[publication] == nil {
-                publishers[publication] = try connection.publish(publication) { [unowned self] report in
-                    switch report {
-                    // With the service itself published, all is: its addresses go first.
-                    case .established: if !publication.records.isEmpty { established() }
-                    case .collision: refused(AvahiError.collision)
-                    case .failed(let error): refused(error)
-                    }
+        for publication in wanted where publishers[publication] == nil {
+            publishers[publication] = connection.publish(publication) { [unowned self] report in
+                switch report {
+                // With the service itself published, all is: its addresses go first.
+                case .established: if !publication.records.isEmpty { established() }
+                case .collision: refused(AvahiError.collision)
+                case .failed(let error):
+                    publishers[publication] = nil
+                    refused(error)
                 }
             }
-        } catch {
-            refused(error)
         }
     }
 
@@ -69,8 +72,10 @@ final class AvahiAdvertiser {
         for code in machine.established() { onRecovered(code) }
     }
 
-    /// Called by Avahi about a publisher that must not be freed at this moment: the rest is done on a later turn.
+    /// Several publications that are refused at the same time are retried together.
     private func refused(_ error: AvahiError) {
+        guard !isRetrying || error.isCollision else { return }
+        isRetrying = true
         let trouble = error.isCollision ? DiscoveryProblem.nameCollision : .advertiseRefused(error)
         let delay = error.isCollision ? machine.collided(newHost: DomainName.randomLabel()) : machine.refused()
         logger.debug("an announcement was refused", metadata: ["error": "\(error)", "retried-after": "\(delay)"])

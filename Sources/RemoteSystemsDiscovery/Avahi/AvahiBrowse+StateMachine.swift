@@ -25,6 +25,9 @@ extension AvahiBrowse {
         static let moving: Duration = .milliseconds(1200)
         /// How long after an answer to our own question the browser has to tell of the instance too, before it is resolved without that.
         static let following: Duration = .seconds(3)
+        /// How long an answer to our own question outweighs a resolver that finds nothing: a busy host does not
+        /// answer every question.
+        static let trusting: Duration = .seconds(15)
         /// Near the default cache of 4096 records for each interface and protocol; each of our services takes four.
         static let crowdedServices = 960
         static let uncrowdedServices = 900
@@ -54,6 +57,12 @@ extension AvahiBrowse {
             var isBrowsed = true
             /// The host that the present resolver told of first.
             var hostName: String?
+            /// Whether a listener follows changes of the instance. True until something is known of it.
+            var isRelevant = true
+            /// Whether a resolver is to be made, or is at work.
+            var isSought = false
+            /// When a host last said where the instance is, in an answer to our own question.
+            var answeredAt: Instant?
         }
 
         private struct Instance {
@@ -66,7 +75,7 @@ extension AvahiBrowse {
             let family: ServiceInstance.Family
         }
 
-        private let limits: Limits
+        private var limits: Limits
         private var instances: [String: Instance] = [:]
         private var openResolvers = 0
         private var pending = 0
@@ -77,6 +86,7 @@ extension AvahiBrowse {
 
         private(set) var settled = false
         private let start: Instant
+        private var isConnected = false
         /// When all is told but for what is still being resolved.
         private var enumerationCompletedAt: Instant?
         private var staleUntil: Instant?
@@ -92,7 +102,7 @@ extension AvahiBrowse {
 
         /// When ``tick(now:)`` is due.
         var deadline: Instant? {
-            var deadlines = Array(moved.values) + Array(answered.values)
+            var deadlines = Array(moved.values) + (isConnected ? Array(answered.values) : [])
             if let staleUntil { deadlines.append(staleUntil) }
             if !settled {
                 deadlines.append(start + Self.settling)
@@ -106,8 +116,13 @@ extension AvahiBrowse {
         /// What is known now, for a listener who comes later.
         var hints: [DiscoveryHint] { instances.values.compactMap(\.reported).sorted { $0.id < $1.id } }
 
-        func knows(_ serviceInstance: ServiceInstance) -> Bool {
-            instances[serviceInstance.instance]?.tracks[serviceInstance] != nil
+        func knows(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance] != nil }
+
+        /// Whether a resolver is to be made for the sighting, or is to go on.
+        func needsResolver(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance]?.isSought ?? false }
+
+        private subscript(serviceInstance: ServiceInstance) -> Track? {
+            instances[serviceInstance.instance]?.tracks[serviceInstance]
         }
 
         /// What has been seen on an interface.
@@ -119,10 +134,13 @@ extension AvahiBrowse {
 
         /// An instance was seen on an interface.
         mutating func seen(_ serviceInstance: ServiceInstance) -> OnSeen {
-            if let track = instances[serviceInstance.instance]?.tracks[serviceInstance] {
+            if let track = self[serviceInstance] {
                 instances[serviceInstance.instance]?.tracks[serviceInstance]?.isBrowsed = true
-                guard track.isStale || answered.removeValue(forKey: serviceInstance) != nil else { return .nothing }
+                let isAnswered = answered.removeValue(forKey: serviceInstance) != nil
+                guard track.isStale || isAnswered else { return .nothing }
                 instances[serviceInstance.instance]?.tracks[serviceInstance]?.isStale = false
+                // An instance that is known, and whose changes no listener follows, needs no resolver.
+                guard track.isRelevant || track.resolution == nil else { return .nothing }
                 return startResolving(serviceInstance)
             }
             guard hasCapacity(for: serviceInstance) else {
@@ -146,6 +164,7 @@ extension AvahiBrowse {
         }
 
         private mutating func startResolving(_ serviceInstance: ServiceInstance) -> OnSeen {
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.isSought = true
             guard openResolvers < limits.openResolvers else { return .resolveOnce }
             openResolvers += 1
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver = true
@@ -167,14 +186,53 @@ extension AvahiBrowse {
 
         // MARK: What is answered to our own question
 
-        /// A host has said where an instance is. A browser follows, or else ``unfollowed(now:)`` says when to make a resolver.
-        mutating func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution, now: Instant)
-            -> DiscoveryEvent?
-        {
-            guard !knows(serviceInstance), hasCapacity(for: serviceInstance) else { return nil }
-            track(serviceInstance, Track(resolution: resolution, isPending: false, isBrowsed: false))
-            answered[serviceInstance] = now + Self.following
+        /// A host has said where an instance is. It counts until a resolver tells more. Where no browser has told of
+        /// the instance, one follows, or else ``unfollowed(now:)`` says when to make a resolver.
+        ///
+        /// - Parameter isRelevant: Whether a listener follows changes of the instance.
+        mutating func answered(
+            _ serviceInstance: ServiceInstance,
+            _ resolution: Resolution,
+            isRelevant: Bool = true,
+            now: Instant
+        ) -> DiscoveryEvent? {
+            if let track = self[serviceInstance] {
+                guard track.resolution == nil else { return nil }
+            } else {
+                guard hasCapacity(for: serviceInstance) else { return nil }
+                track(serviceInstance, Track(isPending: false, isBrowsed: false))
+                answered[serviceInstance] = now + Self.following
+            }
+            settle(serviceInstance, resolution, isRelevant: isRelevant)
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.answeredAt = now
             return reemit(serviceInstance.instance)
+        }
+
+        /// Notes where an instance is. One whose changes no listener follows needs no resolver any more.
+        private mutating func settle(_ serviceInstance: ServiceInstance, _ resolution: Resolution?, isRelevant: Bool) {
+            guard let track = self[serviceInstance] else { return }
+            if track.isPending { pending -= 1 }
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.isPending = false
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.resolution = resolution
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.isRelevant = isRelevant
+            if !isRelevant { released(serviceInstance) }
+        }
+
+        /// The sightings whose changes no listener follows, and what is known of them.
+        var irrelevant: [(ServiceInstance, DiscoveryHint)] {
+            instances.values.flatMap { instance in
+                instance.tracks.compactMap { serviceInstance, track in
+                    guard !track.isRelevant, let resolution = track.resolution else { return nil }
+                    return (serviceInstance, resolution.hint(of: serviceInstance))
+                }
+            }
+        }
+
+        /// A listener follows changes of the instance from now on.
+        mutating func becameRelevant(_ serviceInstance: ServiceInstance) -> OnSeen {
+            guard let track = self[serviceInstance], !track.isRelevant else { return .nothing }
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.isRelevant = true
+            return track.isSought || !track.isBrowsed ? .nothing : startResolving(serviceInstance)
         }
 
         /// What no browser has told of in time, to be resolved now. If that fails, it is forgotten.
@@ -183,9 +241,17 @@ extension AvahiBrowse {
             return Dictionary(
                 uniqueKeysWithValues: due.map { serviceInstance in
                     answered[serviceInstance] = nil
-                    return (serviceInstance, startResolving(serviceInstance))
+                    let isRelevant = self[serviceInstance]?.isRelevant ?? false
+                    return (
+                        serviceInstance, isRelevant ? startResolving(serviceInstance) : resolveOnce(serviceInstance)
+                    )
                 }
             )
+        }
+
+        private mutating func resolveOnce(_ serviceInstance: ServiceInstance) -> OnSeen {
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.isSought = true
+            return .resolveOnce
         }
 
         // MARK: What resolvers tell
@@ -194,43 +260,42 @@ extension AvahiBrowse {
         ///
         /// Avahi's resolvers tell the port of a new host with the address of the old one, for ever if it comes to the
         /// worst: what one tells of a second host is not used, and ``movedOn(now:)`` says when to make another.
-        mutating func resolved(_ serviceInstance: ServiceInstance, _ resolution: Resolution, now: Instant) -> OnResolved
-        {
-            guard var track = instances[serviceInstance.instance]?.tracks[serviceInstance],
-                moved[serviceInstance] == nil
-            else {
-                return .nothing
-            }
+        ///
+        /// - Parameter isRelevant: Whether a listener follows changes of the instance.
+        mutating func resolved(
+            _ serviceInstance: ServiceInstance,
+            _ resolution: Resolution,
+            isRelevant: Bool = true,
+            now: Instant
+        ) -> OnResolved {
+            guard let track = self[serviceInstance], moved[serviceInstance] == nil else { return .nothing }
             guard track.hostName ?? resolution.hostName == resolution.hostName else {
                 moved[serviceInstance] = now + Self.moving
                 return .nothing
             }
-            track.hostName = resolution.hostName
-            if track.isPending { pending -= 1 }
-            track.isPending = false
-            track.resolution = resolution
-            instances[serviceInstance.instance]?.tracks[serviceInstance] = track
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.hostName = resolution.hostName
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.answeredAt = nil
+            settle(serviceInstance, resolution, isRelevant: isRelevant)
+            // No browser and no resolver would report its end.
+            if !isRelevant, !track.isBrowsed { answered[serviceInstance] = now + Self.retention }
             return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }
 
         /// A resolver found nothing in time. Kept open, it may still find something later.
-        mutating func unresolved(_ serviceInstance: ServiceInstance) -> OnResolved {
-            guard var track = instances[serviceInstance.instance]?.tracks[serviceInstance], !track.isStale else {
-                return .nothing
-            }
+        mutating func unresolved(_ serviceInstance: ServiceInstance, now: Instant) -> OnResolved {
+            guard let track = self[serviceInstance], !track.isStale else { return .nothing }
             guard track.isBrowsed else {
                 _ = forget(serviceInstance)
                 return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
             }
-            if track.isPending { pending -= 1 }
-            track.isPending = false
-            track.resolution = nil
-            instances[serviceInstance.instance]?.tracks[serviceInstance] = track
+            if let answeredAt = track.answeredAt, now < answeredAt + Self.trusting { return .nothing }
+            settle(serviceInstance, nil, isRelevant: track.isRelevant)
             return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }
 
         /// A resolver could not be made or was let go of: the sighting is kept without one.
         mutating func released(_ serviceInstance: ServiceInstance) {
+            instances[serviceInstance.instance]?.tracks[serviceInstance]?.isSought = false
             guard instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver == true else { return }
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver = false
             openResolvers -= 1
@@ -255,16 +320,21 @@ extension AvahiBrowse {
                     instances[name]?.tracks[serviceInstance]?.isStale = true
                     instances[name]?.tracks[serviceInstance]?.holdsResolver = false
                     instances[name]?.tracks[serviceInstance]?.hostName = nil
+                    instances[name]?.tracks[serviceInstance]?.isSought = false
                 }
             }
+            isConnected = false
             moved = [:]
             answered = [:]
             openResolvers = 0
             staleUntil = instances.isEmpty ? nil : now + Self.retention
         }
 
-        /// Browsing goes on.
-        mutating func resumed(now: Instant) {
+        /// Browsing begins or goes on, with so many resolvers that may be kept open.
+        mutating func resumed(openResolvers: Int, now: Instant) {
+            isConnected = true
+            limits.openResolvers = openResolvers
+            for serviceInstance in answered.keys { answered[serviceInstance] = now + Self.following }
             if staleUntil != nil { staleUntil = now + Self.grace }
         }
 
@@ -356,6 +426,18 @@ extension AvahiBrowse {
             settled = true
             return [.settled]
         }
+    }
+}
+
+extension Resolution {
+    /// What a listener receives if this is the only sighting of the instance.
+    func hint(of serviceInstance: ServiceInstance) -> DiscoveryHint {
+        DiscoveryHint(
+            id: serviceInstance.instance,
+            instance: serviceInstance.instance,
+            endpoints: [endpoint],
+            properties: properties
+        )
     }
 }
 

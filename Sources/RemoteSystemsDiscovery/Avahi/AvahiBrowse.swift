@@ -10,28 +10,43 @@ final class AvahiBrowse {
     private let onFailure: (AvahiError) -> Void
     private var machine: StateMachine
     private var timer: QueueTimer?
-    private var connection: (any AvahiConnection)?
-    private var listeners: [UInt64: DiscoveryEvents.Feed] = [:]
+    private var connection: AvahiLink?
+    private var listeners: [UInt64: Listener] = [:]
     private var browsers: [Int32: AnyObject] = [:]
     private var resolvers: [ServiceInstance: AnyObject] = [:]
+    /// Sightings whose resolvers are requested next. Each takes the daemon a while, in which others may become
+    /// unnecessary or urgent.
+    private var waiting: ArraySlice<ServiceInstance> = []
+    /// Those that are requested and have not started.
+    private var starting: Set<ServiceInstance> = []
+    private static let startingAtATime = 16
     /// Sightings that are resolved once, a few at a time: a daemon allows only so many objects.
     private var resolvedOnce: Set<ServiceInstance> = []
-    private var waiting: [ServiceInstance] = []
+    private var waitingForOnce: [ServiceInstance] = []
     private static let resolvedOnceAtATime = 64
     /// Browsers that have not yet told all they know from the start.
-    private var starting: Set<Int32> = []
+    private var unsettled: Set<Int32> = []
+    /// Whether there has been a connection to Avahi.
+    private(set) var wasConnected = false
+
+    private struct Listener {
+        let feed: DiscoveryEvents.Feed
+        let isRelevant: @Sendable (DiscoveryHint) -> Bool
+    }
 
     /// - Parameter onFailure: Called when a browser failed and the connection is best made anew.
-    init(queue: DispatchQueue, openResolvers: Int, logger: Logger, onFailure: @escaping (AvahiError) -> Void) {
+    init(queue: DispatchQueue, logger: Logger, onFailure: @escaping (AvahiError) -> Void) {
         self.logger = logger
         self.onFailure = onFailure
-        machine = StateMachine(limits: StateMachine.Limits(openResolvers: openResolvers), now: .now)
+        machine = StateMachine(limits: StateMachine.Limits(openResolvers: 0), now: .now)
         timer = QueueTimer(queue: queue) { [unowned self] in
             for serviceInstance in machine.movedOn(now: .now) where resolvers[serviceInstance] != nil {
                 resolvers[serviceInstance] = nil
                 resolve(serviceInstance)
             }
-            for (serviceInstance, action) in machine.unfollowed(now: .now) { perform(action, for: serviceInstance) }
+            if connection != nil {
+                for (serviceInstance, action) in machine.unfollowed(now: .now) { perform(action, for: serviceInstance) }
+            }
             emit(machine.tick(now: .now))
         }
         setTimer()
@@ -40,19 +55,33 @@ final class AvahiBrowse {
     var hasListeners: Bool { !listeners.isEmpty }
 
     /// Tells a new listener what is known already, then what comes.
-    func add(_ listener: DiscoveryEvents.Feed, id: UInt64) {
+    ///
+    /// - Parameter isRelevant: Whether the listener follows changes of an instance.
+    func add(
+        _ listener: DiscoveryEvents.Feed,
+        id: UInt64,
+        isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool
+    ) {
         for hint in machine.hints { listener.yield(.appeared(hint)) }
         if machine.settled { listener.yield(.settled) }
-        listeners[id] = listener
+        listeners[id] = Listener(feed: listener, isRelevant: isRelevant)
+        for (serviceInstance, hint) in machine.irrelevant where isRelevant(hint) {
+            perform(machine.becameRelevant(serviceInstance), for: serviceInstance)
+        }
     }
 
     func removeListener(_ id: UInt64) {
         listeners[id] = nil
     }
 
+    private func isRelevant(_ serviceInstance: ServiceInstance, _ resolution: Resolution) -> Bool {
+        let hint = resolution.hint(of: serviceInstance)
+        return listeners.values.contains { $0.isRelevant(hint) }
+    }
+
     func emit(_ events: [DiscoveryEvent]) {
         for event in events {
-            for listener in listeners.values { listener.yield(event) }
+            for listener in listeners.values { listener.feed.yield(event) }
         }
         setTimer()
     }
@@ -67,24 +96,20 @@ final class AvahiBrowse {
 
     // MARK: The connection
 
-    /// Browses on these interfaces and no others.
-    func browse(through connection: any AvahiConnection, on interfaces: [Int32]) {
-        if self.connection == nil { machine.resumed(now: .now) }
+    /// Browses on these interfaces and no others, with at most so many resolvers kept open.
+    func browse(through connection: AvahiLink, openResolvers: Int, on interfaces: [Int32]) {
+        if self.connection == nil { machine.resumed(openResolvers: openResolvers, now: .now) }
         self.connection = connection
+        wasConnected = true
         for interface in browsers.keys where !interfaces.contains(interface) {
             browsers[interface] = nil
-            starting.remove(interface)
+            unsettled.remove(interface)
             for serviceInstance in machine.serviceInstances(on: interface) { gone(serviceInstance) }
         }
         for interface in interfaces where browsers[interface] == nil {
-            starting.insert(interface)
-            do throws(AvahiError) {
-                browsers[interface] = try connection.browse(interface: interface) { [unowned self] report in
-                    received(report, from: interface)
-                }
-            } catch {
-                starting.remove(interface)
-                onFailure(error)
+            unsettled.insert(interface)
+            browsers[interface] = connection.browse(interface: interface) { [unowned self] report in
+                received(report, from: interface)
             }
         }
         setTimer()
@@ -94,9 +119,11 @@ final class AvahiBrowse {
         guard connection != nil else { return }
         browsers = [:]
         resolvers = [:]
-        resolvedOnce = []
         waiting = []
         starting = []
+        resolvedOnce = []
+        waitingForOnce = []
+        unsettled = []
         connection = nil
         machine.lost(now: .now)
         setTimer()
@@ -112,65 +139,90 @@ final class AvahiBrowse {
         case .gone(let serviceInstance):
             gone(serviceInstance)
         case .allForNow:
-            starting.remove(interface)
-            if starting.isEmpty { emit(machine.enumerationCompleted(now: .now)) }
+            unsettled.remove(interface)
+            if unsettled.isEmpty { emit(machine.enumerationCompleted(now: .now)) }
         case .failed(let error):
+            unsettled.remove(interface)
             onFailure(error)
         }
     }
 
     /// A host has answered a question of our own.
     func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution) {
-        guard connection != nil, let event = machine.answered(serviceInstance, resolution, now: .now) else { return }
-        emit([event])
+        let isRelevant = isRelevant(serviceInstance, resolution)
+        let event = machine.answered(serviceInstance, resolution, isRelevant: isRelevant, now: .now)
+        if !machine.needsResolver(serviceInstance) { stopResolving(serviceInstance) }
+        if let event { emit([event]) }
         if let event = machine.crowding() { emit([event]) }
     }
 
     private func gone(_ serviceInstance: ServiceInstance) {
         let gone = machine.gone(serviceInstance)
-        resolvers[serviceInstance] = nil
-        if resolvedOnce.remove(serviceInstance) != nil { resolveWaiting() }
+        stopResolving(serviceInstance)
         emit(gone.events)
         if let event = machine.crowding() { emit([event]) }
     }
 
+    // MARK: Resolvers
+
     private func resolve(_ serviceInstance: ServiceInstance) {
-        guard let connection else { return }
-        do throws(AvahiError) {
-            resolvers[serviceInstance] = try connection.resolve(serviceInstance) { [unowned self] report in
-                switch report {
-                case .found(let resolution): perform(machine.resolved(serviceInstance, resolution, now: .now))
-                case .failed: perform(machine.unresolved(serviceInstance))
-                }
-                if !machine.knows(serviceInstance) { resolvers[serviceInstance] = nil }
-                if resolvedOnce.remove(serviceInstance) != nil {
-                    resolvers[serviceInstance] = nil
-                    resolveWaiting()
-                }
-            }
-        } catch {
-            // A stranger's name that cannot be looked up, or too many objects: this instance stays unknown.
-            logger.debug("cannot resolve an instance", metadata: ["error": "\(error)"])
-            resolvedOnce.remove(serviceInstance)
-            machine.released(serviceInstance)
-            perform(machine.unresolved(serviceInstance))
+        waiting.append(serviceInstance)
+        startWaiting()
+    }
+
+    private func startWaiting() {
+        while starting.count < Self.startingAtATime, let serviceInstance = waiting.popFirst() {
+            guard resolvers[serviceInstance] == nil, machine.needsResolver(serviceInstance) else { continue }
+            startResolver(serviceInstance)
+        }
+        while resolvedOnce.count < Self.resolvedOnceAtATime, let serviceInstance = waitingForOnce.popLast() {
+            guard resolvers[serviceInstance] == nil, machine.needsResolver(serviceInstance) else { continue }
+            resolvedOnce.insert(serviceInstance)
+            startResolver(serviceInstance)
         }
     }
 
-    private func resolveWaiting() {
-        while resolvedOnce.count < Self.resolvedOnceAtATime, let serviceInstance = waiting.popLast() {
-            guard machine.knows(serviceInstance), resolvers[serviceInstance] == nil else { continue }
-            resolvedOnce.insert(serviceInstance)
-            resolve(serviceInstance)
+    private func startResolver(_ serviceInstance: ServiceInstance) {
+        guard let connection else { return }
+        starting.insert(serviceInstance)
+        resolvers[serviceInstance] = connection.resolve(serviceInstance) { [unowned self] report in
+            received(report, about: serviceInstance)
         }
+    }
+
+    private func received(_ report: ResolverReport, about serviceInstance: ServiceInstance) {
+        switch report {
+        case .started:
+            starting.remove(serviceInstance)
+            return startWaiting()
+        case .refused(let error):
+            // A stranger's name that cannot be looked up, or too many objects: this instance stays unknown.
+            logger.debug("cannot resolve an instance", metadata: ["error": "\(error)"])
+            machine.released(serviceInstance)
+            perform(machine.unresolved(serviceInstance, now: .now))
+        case .found(let resolution):
+            let isRelevant = isRelevant(serviceInstance, resolution)
+            perform(machine.resolved(serviceInstance, resolution, isRelevant: isRelevant, now: .now))
+        case .failed:
+            perform(machine.unresolved(serviceInstance, now: .now))
+        }
+        if resolvedOnce.contains(serviceInstance) { machine.released(serviceInstance) }
+        if !machine.needsResolver(serviceInstance) { stopResolving(serviceInstance) }
+    }
+
+    private func stopResolving(_ serviceInstance: ServiceInstance) {
+        guard resolvers.removeValue(forKey: serviceInstance) != nil else { return }
+        starting.remove(serviceInstance)
+        resolvedOnce.remove(serviceInstance)
+        startWaiting()
     }
 
     private func perform(_ action: StateMachine.OnSeen, for serviceInstance: ServiceInstance) {
         switch action {
         case .resolve: resolve(serviceInstance)
         case .resolveOnce:
-            waiting.append(serviceInstance)
-            resolveWaiting()
+            waitingForOnce.append(serviceInstance)
+            startWaiting()
         case .emit(let event): emit([event])
         case .nothing: break
         }

@@ -77,6 +77,10 @@ enum BrowserReport: Sendable {
 }
 
 enum ResolverReport: Sendable {
+    /// The resolver is at work.
+    case started
+    /// There can be no such resolver.
+    case refused(AvahiError)
     case found(Resolution)
     case failed(AvahiError)
 }

@@ -96,8 +96,18 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Starts to watch for systems. All browses of one source share what is known: a further one is told of it at once.
     public func browse() -> DiscoveryEvents {
+        browse { _ in true }
+    }
+
+    /// Starts to watch for systems, and follows changes of those that are relevant.
+    ///
+    /// An instance that is not relevant appears and vanishes like the others; changes of it are not reported. It costs
+    /// no resolver and, as a rule, no packet: a network may be full of such instances.
+    ///
+    /// - Parameter isRelevant: Decides by what an instance announces. Called often; must not wait.
+    package func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
-        session.addListener(feed)
+        session.addListener(feed, isRelevant: isRelevant)
         return events
     }
 

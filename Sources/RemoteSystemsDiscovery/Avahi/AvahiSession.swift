@@ -8,22 +8,23 @@ import Synchronization
 /// Everything one ``AvahiDiscovery`` does with Avahi: one connection, one browse, any number of announcements. It lives while
 /// there is something to do, and starts anew afterwards.
 ///
-/// The actor runs on the queue on which Avahi calls back, so no lock is needed and no object of Avahi's is touched elsewhere.
+/// Avahi itself works on another queue (``AvahiWorker``), for which nothing here waits: responses to our own question
+/// are read while it is busy.
 actor AvahiSession {
-    private nonisolated let executor = QueueExecutor(label: "remote-systems.discovery.avahi")
+    private nonisolated let executor = QueueExecutor(label: "remote-systems.discovery")
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
-    private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
-    private let mode: AvahiDiscovery.Mode
-    private let allowed: AvahiDiscovery.Interfaces
-    private let asksDirectly: Bool
-    private let logger: Logger
+    /// How long a host that ends waits at most for its announcement to be withdrawn.
+    private static let withdrawing: Duration = .milliseconds(500)
 
-    private var loop: AvahiEventLoop?
+    private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
+    private let options: AvahiWorker.Options
+    private let asksDirectly: Bool
+
     private var monitor: NetworkMonitor?
     private var retry: QueueTimer?
     private var backoff = Backoff(first: .milliseconds(50), longest: .seconds(5))
-    private var connection: (any AvahiConnection)?
+    private var connection: AvahiLink?
     private var isReady = false
     private var attempt: UInt64 = 0
 
@@ -34,16 +35,17 @@ actor AvahiSession {
     private var troubles: [DiscoveryProblem.Code: DiscoveryProblem] = [:]
     private var lastID: UInt64 = 0
 
+    private var allowed: AvahiDiscovery.Interfaces { options.interfaces }
+    private var logger: Logger { options.logger }
+
     init(mode: AvahiDiscovery.Mode, interfaces: AvahiDiscovery.Interfaces, asksDirectly: Bool = true, logger: Logger) {
-        self.mode = mode
-        self.allowed = interfaces
+        self.options = AvahiWorker.Options(mode: mode, interfaces: interfaces, logger: logger)
         self.asksDirectly = asksDirectly
-        self.logger = logger
     }
 
     /// A session of its own that hears only what is said to all.
     nonisolated func listening() -> AvahiSession {
-        AvahiSession(mode: mode, interfaces: allowed, asksDirectly: false, logger: logger)
+        AvahiSession(mode: options.mode, interfaces: options.interfaces, asksDirectly: false, logger: options.logger)
     }
 
     /// Which Avahi is used, once that is known.
@@ -52,10 +54,15 @@ actor AvahiSession {
     // MARK: What users of the source do
 
     /// Adds a listener without waiting. Steps onto the queue are in order, so its end cannot overtake its beginning.
-    nonisolated func addListener(_ listener: DiscoveryEvents.Feed) {
+    ///
+    /// - Parameter isRelevant: Whether the listener follows changes of an instance.
+    nonisolated func addListener(
+        _ listener: DiscoveryEvents.Feed,
+        isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool
+    ) {
         executor.queue.async {
             self.assumeIsolated { session in
-                let id = session.add(listener)
+                let id = session.add(listener, isRelevant)
                 listener.onEnd { [executor = session.executor] in
                     executor.queue.async { session.assumeIsolated { $0.removeListener(id) } }
                 }
@@ -63,12 +70,15 @@ actor AvahiSession {
         }
     }
 
-    private func add(_ listener: DiscoveryEvents.Feed) -> UInt64 {
+    private func add(
+        _ listener: DiscoveryEvents.Feed,
+        _ isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool
+    ) -> UInt64 {
         lastID += 1
         start()
         let browse = browse ?? makeBrowse()
         for trouble in troubles.values { listener.yield(.trouble(trouble)) }
-        browse.add(listener, id: lastID)
+        browse.add(listener, id: lastID, isRelevant: isRelevant)
         return lastID
     }
 
@@ -98,31 +108,45 @@ actor AvahiSession {
         return lastID
     }
 
-    /// Withdraws an announcement and returns when the goodbye is on its way.
+    /// Withdraws an announcement and returns when the goodbye is on its way, or has not got there in time.
     func endAdvertising(_ id: UInt64) async {
-        advertisers.removeValue(forKey: id)?.disconnect()
+        guard let advertiser = advertisers.removeValue(forKey: id) else { return }
+        let worker = isReady ? connection?.worker : nil
+        advertiser.disconnect()
         stopIfIdle()
-        guard connection is EmbeddedConnection else { return }
+        if let worker { await withdrawn(by: worker) }
+    }
+
+    /// Waits until what was requested so far is performed, for a bounded time.
+    private func withdrawn(by worker: AvahiWorker) async {
         // The embedded stack sends it on a later turn of its loop; the process may be about to end.
-        let queue = executor.queue
-        await withCheckedContinuation { continuation in
-            queue.asyncAfter(deadline: .now() + .milliseconds(20)) { continuation.resume() }
+        let isLater = selection?.backend == .embedded
+        let (over, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        worker.perform { worker in
+            if isLater {
+                worker.perform(after: .milliseconds(20)) { end.finish() }
+            } else {
+                end.finish()
+            }
         }
+        let limit = QueueTimer(queue: executor.queue) { end.finish() }
+        limit.set(after: Self.withdrawing)
+        for await _ in over {}
+        limit.unset()
     }
 
     /// Finds out which Avahi would be used now, for a diagnosis.
-    func select() -> AvahiDiscovery.Selection {
+    func select() async -> AvahiDiscovery.Selection {
         if connection != nil, let selection { return selection }
-        let loop = AvahiEventLoop(queue: executor.queue)
-        return choose(loop: loop)
+        let selection = await AvahiWorker(options) { _ in }.select()
+        chosen.withLock { $0 = selection }
+        return selection
     }
 
     // MARK: Life
 
     private func start() {
-        guard loop == nil else { return }
-        let loop = AvahiEventLoop(queue: executor.queue)
-        self.loop = loop
+        guard monitor == nil else { return }
         monitor = NetworkMonitor(queue: executor.queue) { _ in self.update() }
         retry = QueueTimer(queue: executor.queue) { self.connect() }
         connect()
@@ -134,7 +158,6 @@ actor AvahiSession {
         attempt += 1
         isReady = false
         connection = nil
-        loop = nil
         monitor = nil
         retry = nil
         troubles = [:]
@@ -142,13 +165,7 @@ actor AvahiSession {
     }
 
     private func makeBrowse() -> AvahiBrowse {
-        let isDaemon = connection is DaemonConnection
-        let browse = AvahiBrowse(
-            queue: executor.queue,
-            openResolvers: isDaemon ? DaemonConnection.openResolvers : 4 * DiscoveryLimits.hints,
-            logger: logger,
-            onFailure: { self.browseFailed($0) }
-        )
+        let browse = AvahiBrowse(queue: executor.queue, logger: logger, onFailure: { self.browseFailed($0) })
         self.browse = browse
         updateBrowse()
         return browse
@@ -156,74 +173,32 @@ actor AvahiSession {
 
     // MARK: The connection
 
-    private func choose(loop: AvahiEventLoop) -> AvahiDiscovery.Selection {
-        let selection: AvahiDiscovery.Selection
-        switch mode.value {
-        case .daemon:
-            selection = .init(backend: .daemon, reason: "the daemon was asked for")
-        case .embedded:
-            selection = .init(backend: .embedded, reason: "the embedded stack was asked for")
-        case .automatic where allowed.isLoopbackOnly:
-            selection = .init(
-                backend: .embedded,
-                reason: "only the loopback interface may be used, which a daemon does not promise"
-            )
-        case .automatic:
-            do throws(AvahiError) {
-                let trial = try DaemonConnection(loop: loop, waitsForDaemon: false) { _ in }
-                try trial.start()
-                selection = .init(
-                    backend: .daemon,
-                    reason: "avahi-daemon answers on the system bus",
-                    version: trial.version
-                )
-            } catch {
-                selection = .init(backend: .embedded, reason: "no avahi-daemon answers on the system bus: \(error)")
-            }
-        }
-        chosen.withLock { $0 = selection }
-        return selection
-    }
-
     private func connect() {
-        guard let loop, connection == nil else { return }
+        guard monitor != nil, connection == nil else { return }
         attempt += 1
-        let attempt = attempt
+        let worker = AvahiWorker(options) { [weak self, attempt] report in
+            guard let self else { return }
+            self.executor.queue.async { self.assumeIsolated { $0.received(report, attempt: attempt) } }
+        }
+        let connection = AvahiLink(worker)
+        self.connection = connection
         // A daemon that was once chosen is waited for; a stack that failed is chosen anew.
-        var selection = selection ?? choose(loop: loop)
-        if selection.backend == .embedded { selection = choose(loop: loop) }
-        do throws(AvahiError) {
-            let connection: any AvahiConnection
-            switch selection.backend {
-            case .daemon:
-                connection = try DaemonConnection(loop: loop, waitsForDaemon: true) {
-                    self.received($0, attempt: attempt)
-                }
-            case .embedded:
-                connection = try embeddedConnection(loop) { self.received($0, attempt: attempt) }
-            }
-            self.connection = connection
-            try connection.start()
-        } catch {
-            lost(error, selection.backend)
+        connection.open(selection.flatMap { $0.backend == .daemon ? $0 : nil })
+    }
+
+    private func received(_ report: AvahiWorker.Report, attempt: UInt64) {
+        guard attempt == self.attempt else { return }
+        switch report {
+        case .selected(let selection):
+            chosen.withLock { $0 = selection }
+            // Perhaps not by the daemon whose settings were followed so far.
+            updateBrowse()
+        case .connection(let report): received(report)
+        case .browser, .resolver, .publisher: connection?.deliver(report)
         }
     }
 
-    private func embeddedConnection(
-        _ loop: AvahiEventLoop,
-        report: @escaping (ConnectionReport) -> Void
-    ) throws(AvahiError) -> EmbeddedConnection {
-        try EmbeddedConnection(
-            loop: loop,
-            interfaces: allowed.names,
-            usesIPv6: !allowed.isLoopbackOnly,
-            logger: logger,
-            report: report
-        )
-    }
-
-    private func received(_ report: ConnectionReport, attempt: UInt64) {
-        guard attempt == self.attempt else { return }
+    private func received(_ report: ConnectionReport) {
         switch report {
         case .ready:
             backoff.reset()
@@ -231,33 +206,25 @@ actor AvahiSession {
             end(.stackUnavailable)
             isReady = true
             update()
-        case .waiting:
-            begin(.daemonUnavailable)
-        case .lost(let error):
-            // Avahi forbids to free a connection while it calls back.
-            executor.queue.async {
-                self.assumeIsolated { session in
-                    if attempt == session.attempt { session.lost(error) }
-                }
-            }
+        case .waiting: begin(.daemonUnavailable)
+        case .lost(let error): lost(error)
         }
-    }
-
-    private func lost(_ error: AvahiError, _ backend: AvahiDiscovery.Selection.Backend) {
-        isReady = false
-        questions = [:]
-        browse?.disconnect()
-        for advertiser in advertisers.values { advertiser.disconnect() }
-        connection = nil
-        switch backend {
-        case .daemon: begin(error.missing.map(DiscoveryProblem.libraryMissing) ?? .daemonUnavailable)
-        case .embedded: begin(error.missing.map(DiscoveryProblem.libraryMissing) ?? .stackUnavailable(error))
-        }
-        retry?.set(after: backoff.next())
     }
 
     private func lost(_ error: AvahiError) {
-        lost(error, connection is EmbeddedConnection ? .embedded : .daemon)
+        // What was asked before there was a connection goes on.
+        if isReady { questions = [:] }
+        isReady = false
+        browse?.disconnect()
+        for advertiser in advertisers.values { advertiser.disconnect() }
+        connection = nil
+        attempt += 1
+        if selection?.backend == .embedded {
+            begin(error.missing.map(DiscoveryProblem.libraryMissing) ?? .stackUnavailable(error))
+        } else {
+            begin(error.missing.map(DiscoveryProblem.libraryMissing) ?? .daemonUnavailable)
+        }
+        retry?.set(after: backoff.next())
     }
 
     private func browseFailed(_ error: AvahiError) {
@@ -284,18 +251,30 @@ actor AvahiSession {
     }
 
     private func updateBrowse() {
-        guard let monitor, isReady, let connection, let browse else { return }
-        browse.browse(through: connection, on: scopes(usableInterfaces(monitor)) ?? [anyInterface])
-        if asksDirectly { ask(on: usableInterfaces(monitor), for: browse) }
+        guard let monitor, let browse else { return }
+        let usable = usableInterfaces(monitor)
+        // First, and without waiting for the connection, which takes seconds while a daemon is busy.
+        if asksDirectly { ask(on: usable, for: browse) }
+        guard isReady, let connection else { return }
+        let isDaemon = selection?.backend == .daemon
+        browse.browse(
+            through: connection,
+            openResolvers: isDaemon ? DaemonConnection.openResolvers : 4 * DiscoveryLimits.hints,
+            on: scopes(usable) ?? [anyInterface]
+        )
     }
 
     /// Asks on interfaces that are new, where a daemon would ask too.
     private func ask(on interfaces: [NetworkInterface], for browse: AvahiBrowse) {
-        var settings = AvahiDaemonSettings()
-        if connection is DaemonConnection { settings = .read() ?? settings }
-        if allowed.isLoopbackOnly { settings.usesIPv6 = false }
         questions = questions.filter { index, _ in interfaces.contains { $0.index == index } }
-        for interface in interfaces where questions[interface.index] == nil && settings.uses(interface.name) {
+        let new = interfaces.filter { questions[$0.index] == nil }
+        // After a loss of the connection, what is known is kept until there is one again.
+        guard !new.isEmpty, isReady || !browse.wasConnected else { return }
+        var settings = AvahiDaemonSettings()
+        let isEmbedded = selection.map { $0.backend == .embedded } ?? (options.mode == .embedded)
+        if !isEmbedded, !allowed.isLoopbackOnly { settings = .read() ?? settings }
+        if allowed.isLoopbackOnly { settings.usesIPv6 = false }
+        for interface in new where settings.uses(interface.name) {
             questions[interface.index] = OneShotQuery(
                 on: interface,
                 families: settings.families,
@@ -317,7 +296,7 @@ actor AvahiSession {
     /// The interfaces that must be named to Avahi one by one; nil when all are meant. The embedded stack keeps to the allowed ones
     /// by itself, the daemon must be told.
     private func scopes(_ usable: [NetworkInterface]) -> [Int32]? {
-        allowed.names != nil && connection is DaemonConnection ? usable.map(\.index) : nil
+        allowed.names != nil && selection?.backend == .daemon ? usable.map(\.index) : nil
     }
 
     // MARK: Trouble

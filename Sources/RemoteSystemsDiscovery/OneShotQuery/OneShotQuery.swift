@@ -18,6 +18,13 @@ final class OneShotQuery {
     private static let moments: [Duration] = [
         .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
     ]
+    /// Where so many instances answer, packets do pass, and every question costs the network a packet for each of
+    /// them at least (python-zeroconf answers to all hosts as well): it is not repeated before this long after the
+    /// first.
+    private static let crowd = 64
+    private static let crowdedInterval: Duration = .seconds(2)
+    /// Moments that passed while this process stood still make one question.
+    private static let minInterval: Duration = .milliseconds(100)
     private static let listening: Duration = .milliseconds(7500)
     /// How many packets are read before others get their turn.
     private static let burst = 64
@@ -44,7 +51,7 @@ final class OneShotQuery {
             }
         }
         for moment in Self.moments {
-            at(moment, on: queue) { question in for line in question.lines { line.ask() } }
+            at(moment, on: queue) { question in for line in question.lines { line.askIfDue() } }
         }
         at(Self.listening, on: queue) { $0.lines = [] }
     }
@@ -57,7 +64,9 @@ final class OneShotQuery {
 
     private func received(_ packet: [UInt8], through line: Line, from sender: NetworkAddress) {
         let scope = DiscoveryInterface(index: Int(interface.index), name: interface.name)
-        for answer in OneShotQueryMessage.answers(in: packet, to: line.id) {
+        let answers = OneShotQueryMessage.answers(in: packet, to: line.id)
+        line.answers += answers.count
+        for answer in answers {
             let known = answer.addresses.filter { $0.family == line.family }
             // The sender's address is known to work, but may be that of somebody who repeats what others say.
             let address = known.isEmpty || known.contains(sender) ? sender : known[0]
@@ -81,6 +90,9 @@ final class OneShotQuery {
         let family: ServiceInstance.Family
         /// What answers repeat.
         let id = UInt16.random(in: 1...UInt16.max)
+        /// How many instances were told of, one as often as it was.
+        var answers = 0
+        private var asked: ContinuousClock.Instant?
         private let descriptor: Int32
         private let source: any DispatchSourceRead
         private let group: SocketAddress
@@ -124,7 +136,11 @@ final class OneShotQuery {
 
         deinit { source.cancel() }
 
-        func ask() {
+        func askIfDue() {
+            let isCrowded = answers >= OneShotQuery.crowd
+            let interval = isCrowded ? OneShotQuery.crowdedInterval : OneShotQuery.minInterval
+            if let asked, .now < asked + interval { return }
+            asked = .now
             let question = OneShotQueryMessage.question(id: id)
             // What is not sent now is sent next time, or by Avahi.
             unsafe group.withPointer { address, size in

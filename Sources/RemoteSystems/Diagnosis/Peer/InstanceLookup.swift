@@ -14,7 +14,8 @@ enum InstanceLookup {
             // What the network's owner has configured is no announcement.
             for source in accountContext.sources where !source.isConfigured {
                 // The question is whether multicast passes.
-                let events = ((source as? AvahiDiscovery)?.hearingOnly ?? source).browse()
+                let avahi = (source as? AvahiDiscovery)?.hearingOnly
+                let events = avahi?.browse { instances.contains($0.instance) } ?? source.browse()
                 group.addTask {
                     for await event in events {
                         switch event {

@@ -1,0 +1,93 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// The session's end of a connection that an ``AvahiWorker`` runs. Confined to the session's queue; no call waits for
+/// Avahi.
+///
+/// What it returns keeps it alive, and is freed in Avahi when it is let go of. The connection is closed with the last
+/// of them.
+final class AvahiLink {
+    private enum Observer {
+        case browser((BrowserReport) -> Void)
+        case resolver((ResolverReport) -> Void)
+        case publisher((PublisherReport) -> Void)
+    }
+
+    let worker: AvahiWorker
+    private var observers: [UInt64: Observer] = [:]
+    private var lastID: UInt64 = 0
+
+    init(_ worker: AvahiWorker) {
+        self.worker = worker
+    }
+
+    deinit {
+        worker.perform { $0.close() }
+    }
+
+    /// Connects to the Avahi that is given, or to the one that is chosen now.
+    func open(_ selection: AvahiDiscovery.Selection?) {
+        worker.perform { $0.open(selection) }
+    }
+
+    /// Passes a report on to the observer of the object; a report about an object that was let go of is dropped.
+    func deliver(_ report: AvahiWorker.Report) {
+        switch report {
+        case .browser(let id, let report):
+            if case .browser(let observe) = observers[id] { observe(report) }
+        case .resolver(let id, let report):
+            if case .resolver(let observe) = observers[id] { observe(report) }
+        case .publisher(let id, let report):
+            if case .publisher(let observe) = observers[id] { observe(report) }
+        case .selected, .connection: break
+        }
+    }
+
+    // MARK: Objects
+
+    /// Browses for our service type until the result is let go of.
+    func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) -> AnyObject {
+        let id = add(.browser(report))
+        worker.perform { $0.browse(id, interface: interface) }
+        return Object(self, id)
+    }
+
+    /// Resolves a sighting, and again whenever it changes, until the result is let go of.
+    ///
+    /// - Parameter report: Called once with `started` or `refused`, and with what is found.
+    func resolve(_ serviceInstance: ServiceInstance, report: @escaping (ResolverReport) -> Void) -> AnyObject {
+        let id = add(.resolver(report))
+        worker.perform { $0.resolve(id, serviceInstance) }
+        return Object(self, id)
+    }
+
+    /// Publishes the records until the result is let go of, which withdraws them.
+    func publish(_ publication: Publication, report: @escaping (PublisherReport) -> Void) -> AnyObject {
+        let id = add(.publisher(report))
+        worker.perform { $0.publish(id, publication) }
+        return Object(self, id)
+    }
+
+    private func add(_ observer: Observer) -> UInt64 {
+        lastID += 1
+        observers[lastID] = observer
+        return lastID
+    }
+
+    private func free(_ id: UInt64) {
+        observers[id] = nil
+        worker.perform { $0.free(id) }
+    }
+
+    private final class Object {
+        private let link: AvahiLink
+        private let id: UInt64
+
+        init(_ link: AvahiLink, _ id: UInt64) {
+            self.link = link
+            self.id = id
+        }
+
+        deinit { link.free(id) }
+    }
+}
