@@ -16,3 +16,13 @@ for await event in watcher.events {
     if case .enumerationCompleted = event { print(watcher.systems.count, "systems") }
 }
 // snippet.end
+
+// The first system that offers a service.
+// snippet.first
+func first(_ service: String) async throws -> RemoteSystem? {
+    let watcher = RemoteSystemWatcher(filters: [.service(service)])
+    try await watcher.start()
+    for await case .added(let system) in watcher.events { return system }  // stops the watcher
+    return nil
+}
+// snippet.end

@@ -49,38 +49,4 @@ import Testing
             }
         }
     }
-
-    /// Deliberately not safe for two at once: only because listeners never run at once is a count right.
-    private final class Counter: @unchecked Sendable {
-        var added = 0
-        var isInside = false
-        var overlapped = false
-
-        func count() {
-            self.overlapped = self.overlapped || self.isInside
-            self.isInside = true
-            let before = self.added
-            for _ in 0..<1000 { _ = Int.random(in: 0...1) }
-            self.added = before + 1
-            self.isInside = false
-        }
-    }
-
-    @Test func `listeners run one after the other, so that a counter in them needs no lock (R-14)`() async throws {
-        let counter = Counter()
-        try await DiscoveryStage.with { stage in
-            let watcher = stage.watcher()
-            // Several of them, and for different events.
-            for _ in 0..<3 { watcher.onAdded { _ in counter.count() } }
-            watcher.onRemoved { _ in counter.count() }
-            try await watcher.start()
-            let systems = try (0..<20).map { try stage.system("System \($0)") }
-            for system in systems { try await stage.appears(system) }
-            try await stage.eventually("all are listed") { watcher.systems.count == 20 }
-            for system in systems.prefix(10) { try await stage.vanishes(system) }
-            try await stage.eventually("half are gone") { watcher.systems.count == 10 }
-        }
-        #expect(counter.added == 70)
-        #expect(!counter.overlapped)
-    }
 }

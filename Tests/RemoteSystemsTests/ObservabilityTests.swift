@@ -12,7 +12,7 @@ import Testing
 /// What operators see: logs without what is said, and figures of how much is.
 @Suite struct ObservabilityTests {
     /// The metrics of this process, of hosts that are made from now on.
-    private static let metrics: TestMetrics = {
+    static let metrics: TestMetrics = {
         let metrics = TestMetrics()
         MetricsSystem.bootstrap(metrics)
         return metrics

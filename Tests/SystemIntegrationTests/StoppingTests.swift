@@ -35,9 +35,11 @@ extension SystemTests {
             }
         }
 
-        @Test(arguments: Way.allCases)
-        func `nothing is sent after a watcher was stopped, though its program lives on (R-12)`(_ way: Way) async throws
-        {
+        @Test(arguments: Way.allCases, ["stop", "leave-loop"])
+        func `nothing is sent after a watcher was stopped, though its program lives on (R-12)`(
+            _ way: Way,
+            stop: String
+        ) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -51,7 +53,7 @@ extension SystemTests {
                 let address = try await b.host.output(of: ["cat", "/sys/class/net/eth0/address"])
                 let ethernet = address.trimmingCharacters(in: .whitespacesAndNewlines).replacing(":", with: "")
 
-                let probe = try b.host.start([try builtProgram("stopping-probe"), b.state], readsErrors: true)
+                let probe = try b.host.start([try builtProgram("stopping-probe"), b.state, stop], readsErrors: true)
                 try await probe.reported("added")
                 try await probe.reported("stopped")
                 let watching = Sent(capture.lines, from: ethernet)

@@ -128,6 +128,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         configuration.discovery = self.accountContext.sources
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = Self.discoveryTime
+        options.stopsWithLastSequence = false
         let watcher = RemoteSystemWatcher(configuration, options: options)
         let events = watcher.events
         guard (try? await watcher.start()) != nil else { return nil }

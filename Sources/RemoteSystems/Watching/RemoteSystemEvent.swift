@@ -85,36 +85,3 @@ extension RemoteSystemEvent: CoalescingEvent {
         }
     }
 }
-
-/// What a watcher tells, as a sequence.
-///
-/// Buffer policy: a reader that is slow misses what happened in between, never how it ended. A system that was added and
-/// changed before the reader asked is told as added, in its latest form; one that came and went is not told at all. So
-/// what waits is bounded by the number of systems. A sequence has one reader at a time; ask the watcher for another
-/// sequence for another reader.
-public struct RemoteSystemEvents: AsyncSequence, Sendable {
-    /// One event.
-    public typealias Element = RemoteSystemEvent
-    /// Trouble is an event; the sequence does not fail.
-    public typealias Failure = Never
-
-    let events: CoalescingEvents<RemoteSystemEvent>
-
-    /// The reader.
-    public func makeAsyncIterator() -> Iterator { Iterator(iterator: self.events.makeAsyncIterator()) }
-
-    /// Reads the events.
-    public struct Iterator: AsyncIteratorProtocol {
-        var iterator: CoalescingEvents<RemoteSystemEvent>.Iterator
-
-        /// The next event; `nil` when the watcher has been stopped or the task is cancelled.
-        public mutating func next() async -> RemoteSystemEvent? {
-            await self.iterator.next(isolation: nil)
-        }
-
-        /// The next event; `nil` when the watcher has been stopped or the task is cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> RemoteSystemEvent? {
-            await self.iterator.next(isolation: actor)
-        }
-    }
-}

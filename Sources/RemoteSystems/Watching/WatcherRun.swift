@@ -28,6 +28,7 @@ actor WatcherRun {
     private let limits: ConnectionLimits
     private let wantsAnonymous: Bool
     private let emit: @Sendable (RemoteSystemEvent) -> Void
+    private let metrics: WatcherMetrics
     private var machine: WatcherStateMachine<ContinuousClock.Instant>
     private var attempts: [String: (number: Int, connection: Connection?)] = [:]
     private var nextAttempt = 0
@@ -60,6 +61,7 @@ actor WatcherRun {
         security: TransportSecurity,
         filters: [RemoteSystemFilter],
         options: RemoteSystemWatcher.Options,
+        metrics: WatcherMetrics,
         emit: @escaping @Sendable (RemoteSystemEvent) -> Void
     ) {
         self.accountContext = accountContext
@@ -71,6 +73,7 @@ actor WatcherRun {
         self.wantsAnonymous = filters.wantAnonymous
         self.nextTurn = self.time.now
         self.emit = emit
+        self.metrics = metrics
         self.machine = WatcherStateMachine(
             filters: filters,
             ownSystem: security.systemID,
@@ -259,9 +262,12 @@ actor WatcherRun {
     private func keepPresence(_ instance: String, attempt: Int, endpoints: [Endpoint]) async {
         let connection: Connection
         do {
+            let started = self.time.now
             connection = try await self.connect(instance, attempt: attempt, endpoints: endpoints)
+            self.metrics.connected(after: self.time.now - started)
         } catch {
             guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
+            self.metrics.connectionFailed(error)
             self.report(error, isAnonymous: self.machine.isAnonymous(instance))
             let error = error as? TransportError
             self.perform(

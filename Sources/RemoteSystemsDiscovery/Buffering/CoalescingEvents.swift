@@ -55,6 +55,10 @@ package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable
         /// Ends the sequence after what waits has been told.
         package func finish() { storage.finish() }
 
+        /// Ends the sequence at once, as if its reader had gone: what waits is dropped, and the action of ``onEnd(_:)``
+        /// is called.
+        package func end() { storage.end() }
+
         /// Called once when nobody listens any more, or at once if that is so already.
         package func onEnd(_ action: @escaping @Sendable () -> Void) { storage.setOnEnd(action) }
     }

@@ -69,6 +69,7 @@ enum NetworkCompletion {
             ? .loopback : Self.value(of: "--interface", in: words).map { .interfaces([$0]) } ?? .all
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = .seconds(2)
+        options.stopsWithLastSequence = false
         let watcher = RemoteSystemWatcher(
             RemoteSystemsConfiguration(
                 applicationID: "remote-systems.command.completion",

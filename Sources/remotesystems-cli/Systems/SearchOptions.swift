@@ -49,6 +49,8 @@ struct SearchOptions: ParsableArguments {
     ) -> RemoteSystemWatcher {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = self.wait
+        // Subcommands look at what is listed after the loop over its events.
+        options.stopsWithLastSequence = false
         return RemoteSystemWatcher(configuration, filters: filters, options: options)
     }
 }

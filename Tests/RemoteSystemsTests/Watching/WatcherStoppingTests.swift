@@ -1,0 +1,173 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTesting
+import Testing
+
+@testable import RemoteSystems
+
+/// scanning goes on in the background until it is not needed; the end of the stream of events stops it, too.
+@Suite struct WatcherStoppingTests {
+    enum Ending: CaseIterable { case leavesLoop, returns, throwsError, isCancelled, iteratorGone }
+
+    private struct Enough: Error {}
+
+    /// Reads until a system is added, and ends in that way.
+    private static func read(_ events: RemoteSystemEvents, _ ending: Ending) async throws {
+        switch ending {
+        case .leavesLoop:
+            for await case .added in events { break }
+        case .returns:
+            for await case .added in events { return }
+        case .throwsError:
+            for await case .added in events { throw Enough() }
+        case .isCancelled:
+            let reader = Task {
+                for await case .added in events { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            }
+            await reader.value
+        case .iteratorGone:
+            var iterator = events.makeAsyncIterator()
+            while case .enumerationCompleted? = await iterator.next() {}
+        }
+    }
+
+    /// A running watcher on a stage with one system.
+    private static func with(
+        _ options: RemoteSystemWatcher.Options = RemoteSystemWatcher.Options(),
+        _ body: (DiscoveryStage, RemoteSystemWatcher) async throws -> Void
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            try await stage.appears(try stage.system("Box"))
+            let watcher = stage.watcher(options: options)
+            try await watcher.start()
+            try await stage.settle()
+            #expect(watcher.systems.count == 1)
+            try await body(stage, watcher)
+            await watcher.stop()
+        }
+    }
+
+    @Test(arguments: Ending.allCases) func `a watcher stops when its only sequence ends (R-12)`(_ ending: Ending)
+        async throws
+    {
+        try await Self.with { stage, watcher in
+            // Held, as most callers do: what counts is that nobody reads it any more.
+            let events = watcher.events
+            try? await Self.read(events, ending)
+            #expect(watcher.systems.isEmpty)
+            try await stage.eventually("it has stopped") { !watcher.isRunning }
+            withExtendedLifetime(events) {}
+        }
+    }
+
+    @Test func `a host has no connection of a watcher whose sequence has ended (R-12)`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([]) { host in
+                let watcher = loopbackSystem.watcher()
+                try await watcher.start()
+                for await case .added in watcher.events {
+                    #expect(host.openConnections == 1)
+                    break
+                }
+                try await until { host.openConnections == 0 }
+                #expect(watcher.systems.isEmpty)
+            }
+        }
+    }
+
+    @Test func `a watcher goes on while another sequence is read, or waits to be (R-12)`() async throws {
+        try await Self.with { stage, watcher in
+            let unread = watcher.events
+            try await Self.read(watcher.events, .leavesLoop)
+            try await stage.settle()
+            #expect(watcher.isRunning && watcher.systems.count == 1)
+            try await Self.read(unread, .leavesLoop)
+            try await stage.eventually("it has stopped") { !watcher.isRunning }
+        }
+        try await Self.with { stage, watcher in
+            var unread: RemoteSystemEvents? = watcher.events
+            try await Self.read(watcher.events, .leavesLoop)
+            try await stage.settle()
+            #expect(watcher.isRunning && unread != nil)
+            unread = nil
+            try await stage.eventually("it has stopped") { !watcher.isRunning }
+        }
+    }
+
+    @Test func `a watcher goes on while a listener is registered, and ends by stop alone then (R-12)`() async throws {
+        try await Self.with { stage, watcher in
+            let listener = watcher.onRemoved { _ in }
+            try await Self.read(watcher.events, .leavesLoop)
+            try await stage.settle()
+            #expect(watcher.isRunning && watcher.systems.count == 1)
+            listener.cancel()
+            try await stage.settle()
+            #expect(watcher.isRunning)
+        }
+    }
+
+    @Test func `a watcher whose events nobody has read is not stopped by a sequence that is let go (R-12)`()
+        async throws
+    {
+        try await Self.with { stage, watcher in
+            _ = watcher.events
+            try await stage.settle()
+            #expect(watcher.isRunning && watcher.systems.count == 1)
+        }
+    }
+
+    @Test func `a watcher goes on after its last sequence if it is reported to (R-12)`() async throws {
+        var options = RemoteSystemWatcher.Options()
+        options.stopsWithLastSequence = false
+        try await Self.with(options) { stage, watcher in
+            try await Self.read(watcher.events, .leavesLoop)
+            try await stage.settle()
+            #expect(watcher.isRunning && watcher.systems.count == 1)
+        }
+    }
+
+    @Test func `a watcher that is stopping by itself can be started at once, and reports everything again (R-12)`()
+        async throws
+    {
+        try await Self.with { _, watcher in
+            for _ in 0..<3 {
+                try await Self.read(watcher.events, .leavesLoop)
+                let events = watcher.events
+                try await watcher.start()
+                try await Self.read(events, .iteratorGone)
+                try await watcher.start()
+            }
+        }
+    }
+
+    @Test func `the end of a sequence of an earlier run does not stop a later one (R-12)`() async throws {
+        try await Self.with { stage, watcher in
+            var iterator: RemoteSystemEvents.Iterator? = watcher.events.makeAsyncIterator()
+            _ = await iterator?.next()
+            await watcher.stop()
+            try await watcher.start()
+            iterator = nil
+            try await stage.settle()
+            #expect(watcher.isRunning && watcher.systems.count == 1 && iterator == nil)
+        }
+    }
+
+    @Test func `a sequence is read once; a second iterator takes over from the first (R-12)`() async throws {
+        try await Self.with { stage, watcher in
+            let events = watcher.events
+            var first = events.makeAsyncIterator()
+            guard case .added? = await first.next() else {
+                _ = Issue.record("nothing was added")
+                return
+            }
+            var second = events.makeAsyncIterator()
+            guard case .enumerationCompleted? = await second.next() else {
+                _ = Issue.record("nothing was completed")
+                return
+            }
+            #expect(watcher.isRunning)
+            try await stage.settle()
+        }
+    }
+}
