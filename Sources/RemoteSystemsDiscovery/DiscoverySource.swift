@@ -26,9 +26,35 @@ public protocol DiscoverySource: Sendable {
     ///
     /// - Throws: ``DiscoveryError`` when the announcement can never be made as it is.
     func advertise(_ advertisement: DiscoveryAdvertisement) async throws
+
+    /// Announces a service as ``advertise(_:)`` does, and reports whether the announcement is in effect.
+    ///
+    /// A source that is not asked to report, or cannot tell, need not implement it: the announcement then counts as
+    /// being in effect for as long as ``advertise(_:)`` runs.
+    ///
+    /// - Parameters:
+    ///   - advertisement: what is announced.
+    ///   - report: called with `true` when the service can be found by others from now on, and with `false` when it no
+    ///     longer can: the stack refused it, or the daemon or the last interface is gone. Until the first call it is
+    ///     not in effect. It is called on any thread, in order, and must not block. What it was called with last stops
+    ///     to count when this method ends.
+    /// - Throws: ``DiscoveryError`` when the announcement can never be made as it is.
+    func advertise(
+        _ advertisement: DiscoveryAdvertisement,
+        reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void
+    ) async throws
 }
 
 extension DiscoverySource {
     /// False.
     public var isConfigured: Bool { false }
+
+    /// Announces, and reports the announcement as being in effect at once.
+    public func advertise(
+        _ advertisement: DiscoveryAdvertisement,
+        reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void
+    ) async throws {
+        report(true)
+        try await self.advertise(advertisement)
+    }
 }

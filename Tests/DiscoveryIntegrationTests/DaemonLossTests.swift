@@ -73,6 +73,35 @@ struct DaemonLossTests {
         }
     }
 
+    @Test func `an advertisement is in effect while the daemon has it, and says so (X-38)`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let advertised = try await a.advertise("from-a", port: 4000, "mode=daemon")
+            #expect(!advertised.printed("in-effect"))
+            try await a.startDaemon()
+            try await advertised.event("in-effect")
+            for signal in [SIGTERM, SIGKILL] {
+                let reported = advertised.events.count
+                try await a.stopDaemon(signal)
+                try await advertised.event("not-in-effect", from: reported)
+                let lost = advertised.events.count
+                try await a.startDaemon()
+                try await advertised.event("in-effect", from: lost)
+            }
+        }
+    }
+
+    @Test func `a daemon that publishes for nobody has the advertisement not in effect (X-38)`() async throws {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            try await a.startDaemon(options: ["[publish]", "disable-user-service-publishing=yes"])
+            let advertised = try await a.advertise("from-a")
+            // Three times as long as an announcement needs that is published.
+            try await Task.sleep(for: .seconds(3))
+            #expect(!advertised.printed("in-effect"))
+        }
+    }
+
     @Test func `a bus that is killed and comes back with its daemon is followed`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")

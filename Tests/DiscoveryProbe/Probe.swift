@@ -64,7 +64,9 @@ struct Probe {
                 )
                 group.addTask {
                     do {
-                        try await discovery.advertise(advertisement)
+                        try await discovery.advertise(advertisement) { isInEffect in
+                            Output.line(["event": isInEffect ? "in-effect" : "not-in-effect"])
+                        }
                     } catch {
                         Output.line(["event": "error", "message": "\(error)"])
                     }

@@ -76,6 +76,22 @@ import Testing
         #expect(machine.established().isEmpty)
     }
 
+    @Test func `an advertisement is in effect while the service is published on any interface (X-38)`() {
+        var machine = machine()
+        let services = machine.publications(on: [loopback, ethernet], scopes: [1, 2]).filter { !$0.records.isEmpty }
+        #expect(services.count == 2)
+        #expect(machine.published(services[0]) == true)
+        #expect(machine.published(services[1]) == nil)
+        #expect(machine.published(services[1]) == nil)
+        #expect(machine.unpublished(services[0]) == nil)
+        #expect(machine.kept(services) == nil)
+        #expect(machine.unpublished(services[1]) == false)
+        #expect(machine.unpublished(services[1]) == nil)
+        #expect(machine.published(services[0]) == true)
+        #expect(machine.kept([]) == false)
+        #expect(machine.kept([]) == nil)
+    }
+
     @Test func `the other name of a long one is still a good name`() throws {
         var machine = machine(instance: String(repeating: "é", count: 31))
         _ = machine.collided(newHost: "abcdefgh")

@@ -57,8 +57,11 @@ extension RemoteSystemHost {
             let advertisement = try self.advertisement(instance, port: port)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
+                    let registering = self.registering
+                    let id = registering.beginAnnouncement()
+                    defer { registering.endAnnouncement(id) }
                     do {
-                        try await source.advertise(advertisement)
+                        try await source.advertise(advertisement) { registering.advertisement(id, isInEffect: $0) }
                     } catch let error as DiscoveryError {
                         throw RemoteSystemError(.discovery, error.message, side: .local, cause: error)
                     }

@@ -78,7 +78,7 @@ public final class RemoteSystemHost: Service {
     let advertising: ObservableValue<Advertising>
     let advertised = AdvertisedInstances()
     private let hasRun = Mutex(false)
-    private let isReachable = Mutex(false)
+    let registering: HostRegistration
 
     /// A host with the default configuration.
     ///
@@ -100,6 +100,7 @@ public final class RemoteSystemHost: Service {
         self.running = running
         self.launching = launching
         self.advertising = ObservableValue(Advertising(isWanted: options.isDiscoverable))
+        self.registering = HostRegistration { try? accountContext.security().identity }
         self.core = HostCore(
             accountContext: accountContext,
             services: services,
@@ -129,15 +130,6 @@ public final class RemoteSystemHost: Service {
 
     /// How many connections others have with it.
     var openConnections: Int { self.core.connections.all.count }
-
-    /// Whether others of the account can reach this host now. ``RemoteSystemsDiagnosis`` says what to do about a state
-    /// other than ``RemoteSystemRegistrationState/registered``.
-    public var registration: RemoteSystemRegistrationState {
-        guard self.isReachable.withLock({ $0 }), let security = try? self.accountContext.security() else {
-            return .unregistered
-        }
-        return RemoteSystemRegistrationState(of: security.identity, at: Date())
-    }
 
     /// Changes what the application says of itself. Watchers are told at once.
     ///
@@ -229,8 +221,8 @@ public final class RemoteSystemHost: Service {
         _ = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
         self.advertising.change { $0.port = listener.port }
         await self.takeInstalled()
-        self.isReachable.withLock { $0 = true }
-        defer { self.isReachable.withLock { $0 = false } }
+        self.registering.listens(true)
+        defer { self.registering.end() }
         self.core.port.succeed(listener.port)
         self.accountContext.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
@@ -343,6 +335,7 @@ public final class RemoteSystemHost: Service {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.advertiseWhenWanted() }
             group.addTask { await self.sendWatchersOn() }
+            group.addTask { try await self.followCertificate() }
             group.addTask {
                 await self.accountContext.observeAccount {
                     // Not waited for: a watcher that does not answer must not keep the next change from being seen.

@@ -4,10 +4,10 @@
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 
-/// Whether others of the account can reach a host, and for how long.
+/// Whether other systems of the account can find and reach a host, and for how long.
 ///
-/// The numbers are Project Rome's, where a push service stood behind them; here it is the certificate by which the others
-/// recognise this system.
+/// The numbers are Project Rome's, where a push service stood behind them. Here they stand for the host's announcement
+/// and for the certificate by which other systems recognise this one.
 public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashable {
     /// The number.
     public var rawValue: Int
@@ -15,13 +15,16 @@ public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashabl
     /// A state with this number.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The host does not run, or this system's identity cannot be used.
+    /// The host does not run, its announcement is not in effect (not yet, switched off, or refused by the network's
+    /// discovery), or this system's identity cannot be used. A host that runs may still be reached by its address.
     public static let unregistered = RemoteSystemRegistrationState(rawValue: 0)
-    /// It runs, and its certificate is good for a while.
+    /// The host runs and is announced, and its certificate is good for a while.
     public static let registered = RemoteSystemRegistrationState(rawValue: 1)
-    /// It runs, and its certificate should have been renewed: no machine with the account's key has been met.
+    /// The host runs and is announced, and its certificate should have been renewed: no system with the account's key
+    /// was met.
     public static let expiring = RemoteSystemRegistrationState(rawValue: 2)
-    /// Its certificate has run out: nobody takes or opens a connection any more.
+    /// The host runs and is announced, and its certificate has expired: no system accepts or opens a connection any
+    /// more.
     public static let expired = RemoteSystemRegistrationState(rawValue: 3)
 }
 

@@ -13,6 +13,8 @@ extension AvahiAdvertiser {
         private var collisions = 0
         private var backoff = Backoff(first: .milliseconds(200), longest: .seconds(30))
         private var troubles: [DiscoveryProblem.Code] = []
+        /// What Avahi has published of the service itself.
+        private var inEffect: Set<Publication> = []
 
         /// - Parameter host: A random label for the host name that the service is said to be at.
         init(_ advertisement: DiscoveryAdvertisement, host: String) {
@@ -53,6 +55,34 @@ extension AvahiAdvertiser {
             defer { troubles = [] }
             return troubles
         }
+
+        // MARK: Whether the announcement is in effect
+
+        /// Avahi has published the service on an interface, or on all. Returns `true` when the announcement takes
+        /// effect by that.
+        mutating func published(_ publication: Publication) -> Bool? {
+            change { _ = $0.insert(publication) }
+        }
+
+        /// Avahi has withdrawn it, or would not publish it. Returns `false` when the announcement is no longer in
+        /// effect.
+        mutating func unpublished(_ publication: Publication) -> Bool? {
+            change { _ = $0.remove(publication) }
+        }
+
+        /// Only these are left. Returns `false` when the announcement is no longer in effect.
+        mutating func kept(_ publications: some Sequence<Publication>) -> Bool? {
+            change { $0.formIntersection(publications) }
+        }
+
+        private mutating func change(_ change: (inout Set<Publication>) -> Void) -> Bool? {
+            let before = !inEffect.isEmpty
+            change(&inEffect)
+            let now = !inEffect.isEmpty
+            return now != before ? now : nil
+        }
+
+        // MARK: Trouble
 
         /// A name is taken. Returns how long to wait before it is announced under another: longer each time, since somebody may
         /// be taking each of them on purpose.

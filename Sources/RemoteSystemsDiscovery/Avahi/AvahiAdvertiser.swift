@@ -9,6 +9,7 @@ final class AvahiAdvertiser {
     private let logger: Logger
     private let onProblem: (DiscoveryProblem) -> Void
     private let onRecovered: (DiscoveryProblem.Code) -> Void
+    private let onEffect: (Bool) -> Void
     private var machine: StateMachine
     private var timer: QueueTimer?
     private var connection: AvahiLink?
@@ -22,11 +23,13 @@ final class AvahiAdvertiser {
         queue: DispatchQueue,
         logger: Logger,
         onProblem: @escaping (DiscoveryProblem) -> Void,
-        onRecovered: @escaping (DiscoveryProblem.Code) -> Void
+        onRecovered: @escaping (DiscoveryProblem.Code) -> Void,
+        onEffect: @escaping (Bool) -> Void = { _ in }
     ) {
         self.logger = logger
         self.onProblem = onProblem
         self.onRecovered = onRecovered
+        self.onEffect = onEffect
         machine = StateMachine(advertisement, host: DomainName.randomLabel())
         timer = QueueTimer(queue: queue) { [unowned self] in
             isRetrying = false
@@ -47,6 +50,7 @@ final class AvahiAdvertiser {
         isRetrying = false
         publishers = [:]
         connection = nil
+        report(machine.kept(publishers.keys))
     }
 
     /// Withdraws what is no longer right and publishes what is missing.
@@ -54,22 +58,34 @@ final class AvahiAdvertiser {
         guard let connection else { return }
         let wanted = machine.publications(on: interfaces, scopes: scopes)
         for publication in publishers.keys where !wanted.contains(publication) { publishers[publication] = nil }
+        report(machine.kept(publishers.keys))
         for publication in wanted where publishers[publication] == nil {
             publishers[publication] = connection.publish(publication) { [unowned self] report in
                 switch report {
                 // With the service itself published, all is: its addresses go first.
-                case .established: if !publication.records.isEmpty { established() }
-                case .collision: refused(AvahiError.collision)
+                case .established: if !publication.records.isEmpty { established(publication) }
+                case .collision: refused(AvahiError.collision, publication)
                 case .failed(let error):
                     publishers[publication] = nil
-                    refused(error)
+                    refused(error, publication)
                 }
             }
         }
     }
 
-    private func established() {
+    private func established(_ publication: Publication) {
         for code in machine.established() { onRecovered(code) }
+        report(machine.published(publication))
+    }
+
+    /// Called by Avahi about one publisher.
+    private func refused(_ error: AvahiError, _ publication: Publication) {
+        report(machine.unpublished(publication))
+        refused(error)
+    }
+
+    private func report(_ change: Bool?) {
+        if let change { onEffect(change) }
     }
 
     /// Several publications that are refused at the same time are retried together.

@@ -115,8 +115,20 @@ public struct AvahiDiscovery: DiscoverySource {
     ///
     /// - Throws: ``DiscoveryError`` when the announcement cannot be put on the wire as it is.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
+        try await advertise(advertisement) { _ in }
+    }
+
+    /// Announces until the surrounding task is cancelled, then says goodbye, and reports whether the announcement is in
+    /// effect: from when Avahi has made sure that the name is free, on at least one interface, which takes about a
+    /// second.
+    ///
+    /// - Throws: ``DiscoveryError`` when the announcement cannot be put on the wire as it is.
+    public func advertise(
+        _ advertisement: DiscoveryAdvertisement,
+        reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void
+    ) async throws {
         try advertisement.validate()
-        let id = await session.beginAdvertising(advertisement)
+        let id = await session.beginAdvertising(advertisement, reporting: report)
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(3600))
         }

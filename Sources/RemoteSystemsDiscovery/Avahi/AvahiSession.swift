@@ -93,7 +93,10 @@ actor AvahiSession {
     }
 
     /// Announces until ``endAdvertising(_:)`` is called with the result.
-    func beginAdvertising(_ advertisement: DiscoveryAdvertisement) -> UInt64 {
+    func beginAdvertising(
+        _ advertisement: DiscoveryAdvertisement,
+        reporting report: @escaping @Sendable (Bool) -> Void
+    ) -> UInt64 {
         lastID += 1
         start()
         let advertiser = AvahiAdvertiser(
@@ -101,7 +104,8 @@ actor AvahiSession {
             queue: executor.queue,
             logger: logger,
             onProblem: { self.begin($0) },
-            onRecovered: { self.end($0) }
+            onRecovered: { self.end($0) },
+            onEffect: report
         )
         advertisers[lastID] = advertiser
         update(advertiser)

@@ -64,6 +64,15 @@ public struct StaticPeers: DiscoverySource {
     }
 
     /// Announces nothing, for as long as the surrounding task is not cancelled.
+    public func advertise(
+        _ advertisement: DiscoveryAdvertisement,
+        reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void
+    ) async throws {
+        report(false)
+        try await self.advertise(advertisement)
+    }
+
+    /// Waits until the task is cancelled: a static list announces nothing.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         try advertisement.validate()
         while !Task.isCancelled {

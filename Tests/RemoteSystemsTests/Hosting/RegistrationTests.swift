@@ -2,22 +2,184 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystemsDiscovery
 import RemoteSystemsTesting
+import Synchronization
 import Testing
 
 @testable import RemoteSystems
 
 @Suite struct RegistrationTests {
-    @Test func `a host is registered while it runs (X-34, X-38)`() async throws {
+    /// A source whose announcements take effect when the test says so.
+    private final class HesitantDiscovery: DiscoverySource {
+        private let reports = Mutex<[@Sendable (Bool) -> Void]>([])
+
+        let name = "hesitant"
+
+        func browse() -> DiscoveryEvents { DiscoveryEvents.makeStream().0 }
+
+        func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+        }
+
+        func advertise(
+            _ advertisement: DiscoveryAdvertisement,
+            reporting report: @escaping @Sendable (Bool) -> Void
+        ) async throws {
+            self.reports.withLock { $0.append(report) }
+            try await self.advertise(advertisement)
+        }
+
+        /// Reports about every announcement that was ever made.
+        func report(_ isInEffect: Bool) {
+            for report in self.reports.withLock({ $0 }) { report(isInEffect) }
+        }
+
+        var advertisements: Int { self.reports.withLock { $0.count } }
+    }
+
+    /// Runs a host, and says which states its listener was told.
+    private static func whileRunning(
+        discovery: [any DiscoverySource]? = nil,
+        options: RemoteSystemHost.Options = RemoteSystemHost.Options(),
+        _ body: (RemoteSystemHost, ReportedEvent) async throws -> Void
+    ) async throws {
         try await LoopbackSystem.with { loopbackSystem in
-            let host = RemoteSystemHost(loopbackSystem.configuration("test.host"), services: [])
+            var configuration = loopbackSystem.configuration("test.host")
+            if let discovery { configuration.discovery = discovery }
+            let host = RemoteSystemHost(configuration, services: [], options: options)
             #expect(host.registration == .unregistered)
+            let reported = ReportedEvent()
+            host.onRegistrationChanged { state in reported.states.withLock { $0.append(state) } }
             let running = Task { try await host.run() }
-            _ = try await host.port
-            #expect(host.registration == .registered)
+            do {
+                _ = try await host.port
+                try await body(host, reported)
+            } catch {
+                running.cancel()
+                _ = await running.result
+                throw error
+            }
             running.cancel()
             try await running.value
             #expect(host.registration == .unregistered)
+            try await until { reported.last == .unregistered }
+        }
+    }
+
+    private final class ReportedEvent: Sendable {
+        let states = Mutex<[RemoteSystemRegistrationState]>([])
+        var last: RemoteSystemRegistrationState? { self.states.withLock { $0.last } }
+    }
+
+    @Test func `a host is registered while it runs and is advertised (X-34, X-38)`() async throws {
+        try await Self.whileRunning { host, reported in
+            try await until { host.registration == .registered }
+            try await until { reported.last == .registered }
+        }
+    }
+
+    @Test func `a host that is not advertised is not registered, though it runs (X-38)`() async throws {
+        var options = RemoteSystemHost.Options()
+        options.isDiscoverable = false
+        try await Self.whileRunning(options: options) { host, reported in
+            #expect(host.registration == .unregistered)
+            host.update(isDiscoverable: true)
+            try await until { reported.last == .registered }
+            host.update(isDiscoverable: false)
+            try await until { reported.last == .unregistered }
+            #expect(host.registration == .unregistered)
+        }
+    }
+
+    @Test func `a host is registered from when its advertisement takes effect until it no longer is in effect (X-38)`()
+        async throws
+    {
+        let discovery = HesitantDiscovery()
+        try await Self.whileRunning(discovery: [discovery]) { host, reported in
+            try await until { discovery.advertisements == 1 }
+            #expect(host.registration == .unregistered)
+            for state in [true, false, true] {
+                discovery.report(state)
+                let expected: RemoteSystemRegistrationState = state ? .registered : .unregistered
+                #expect(host.registration == expected)
+                try await until { reported.last == expected }
+            }
+            // At another port it is announced anew, and a late report about the announcement before is not believed.
+            try await host.update(port: 0)
+            host.update(isDiscoverable: false)
+            try await until { host.registration == .unregistered }
+            discovery.report(true)
+            #expect(host.registration == .unregistered)
+        }
+    }
+
+    @Test func `one of several sources is enough, and a static list is none (X-38)`() async throws {
+        let discovery = HesitantDiscovery()
+        let configuration = RemoteSystemsConfiguration(applicationID: "test")
+        let list = StaticPeers([], logger: configuration.logger)
+        try await Self.whileRunning(discovery: [list]) { host, _ in
+            #expect(host.registration == .unregistered)
+        }
+        try await Self.whileRunning(discovery: [list, discovery]) { host, _ in
+            try await until { discovery.advertisements == 1 }
+            #expect(host.registration == .unregistered)
+            discovery.report(true)
+            #expect(host.registration == .registered)
+        }
+    }
+
+    @Test func `the sequence of states begins with the present one and ends with the host (X-38)`() async throws {
+        let discovery = HesitantDiscovery()
+        let states = Mutex<(any AsyncSequence<RemoteSystemRegistrationState, Never> & Sendable)?>(nil)
+        try await Self.whileRunning(discovery: [discovery]) { host, _ in
+            try await until { discovery.advertisements == 1 }
+            var iterator = host.registrationStates.makeAsyncIterator()
+            #expect(await iterator.next(isolation: nil) == .unregistered)
+            discovery.report(true)
+            #expect(await iterator.next(isolation: nil) == .registered)
+            // Only the newest waits for a slow reader.
+            discovery.report(false)
+            discovery.report(true)
+            #expect(await iterator.next(isolation: nil) == .registered)
+            states.withLock { $0 = host.registrationStates }
+        }
+        var seen: [RemoteSystemRegistrationState] = []
+        if let rest = states.withLock({ $0 }) { for await state in rest { seen.append(state) } }
+        #expect(seen == [.unregistered])
+    }
+
+    @Test func `a certificate that runs out is reported by itself (X-38)`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let identity = try RemoteSystemsAccount(loopbackSystem.configuration("test.host")).identity()
+            let clock = Clock(identity.renewalDate - 30)
+            let registration = HostRegistration(identity: { identity }, now: { clock.now })
+            var states = registration.states.makeAsyncIterator()
+            #expect(await states.next() == .unregistered)
+            registration.listens(true)
+            registration.advertisement(registration.beginAnnouncement(), isInEffect: true)
+            #expect(await states.next() == .registered)
+            // When the next look is due, at the latest.
+            #expect(registration.timeToRefresh <= .seconds(30) && registration.timeToRefresh > .seconds(29))
+            clock.now += 30
+            registration.refresh()
+            #expect(await states.next() == .expiring)
+            #expect(registration.timeToRefresh == .seconds(60))
+            clock.now = identity.certificateValidity.upperBound
+            registration.refresh()
+            #expect(await states.next() == .expired)
+            registration.end()
+            #expect(await states.next() == .unregistered)
+            #expect(await states.next() == nil)
+        }
+    }
+
+    private final class Clock: Sendable {
+        private let time: Mutex<Date>
+        init(_ date: Date) { self.time = Mutex(date) }
+        var now: Date {
+            get { self.time.withLock { $0 } }
+            set { self.time.withLock { $0 = newValue } }
         }
     }
 

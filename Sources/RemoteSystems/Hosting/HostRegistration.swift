@@ -1,0 +1,148 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// Whether a host is registered: what its parts report, and the observers of the state that follows from it.
+final class HostRegistration: Sendable {
+    private struct State {
+        var isListening = false
+        /// Whether each announcement that is being made is in effect.
+        var advertisements: [UInt64: Bool] = [:]
+        var lastAnnouncement: UInt64 = 0
+        var reported = RemoteSystemRegistrationState.unregistered
+        var observers: [UInt64: AsyncStream<RemoteSystemRegistrationState>.Continuation] = [:]
+        var lastObserver: UInt64 = 0
+        var hasEnded = false
+    }
+
+    private let state = Mutex(State())
+    private let identity: @Sendable () -> SystemIdentity?
+    private let now: @Sendable () -> Date
+
+    /// - Parameters:
+    ///   - identity: this system's, if it can be used. Asked only while the host listens and is announced.
+    ///   - now: the time.
+    init(identity: @escaping @Sendable () -> SystemIdentity?, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.identity = identity
+        self.now = now
+    }
+
+    deinit {
+        for observer in self.state.withLock({ $0.observers }).values { observer.finish() }
+    }
+
+    /// The state at this moment.
+    var current: RemoteSystemRegistrationState {
+        self.state.withLock { self.evaluate($0) }
+    }
+
+    // MARK: What the host's parts report
+
+    func listens(_ isListening: Bool) {
+        self.change { $0.isListening = isListening }
+    }
+
+    /// An announcement is being made, and is not in effect yet.
+    ///
+    /// - Returns: names it among the host's announcements.
+    func beginAnnouncement() -> UInt64 {
+        self.state.withLock { state in
+            state.lastAnnouncement += 1
+            state.advertisements[state.lastAnnouncement] = false
+            return state.lastAnnouncement
+        }
+    }
+
+    /// Reports about one that has ended are ignored.
+    func advertisement(_ id: UInt64, isInEffect: Bool) {
+        self.change { state in
+            if state.advertisements[id] != nil { state.advertisements[id] = isInEffect }
+        }
+    }
+
+    func endAnnouncement(_ id: UInt64) {
+        self.change { $0.advertisements[id] = nil }
+    }
+
+    /// Looks at the certificate again, which is renewed by others and expires by itself.
+    func refresh() {
+        self.change { _ in }
+    }
+
+    /// How long to wait, at most, before ``refresh()`` may find another state.
+    var timeToRefresh: Duration {
+        guard let identity = self.identity() else { return Self.longestTime }
+        let now = self.now()
+        let next = [identity.renewalDate, identity.certificateValidity.upperBound].filter { $0 > now }.min()
+        guard let next else { return Self.longestTime }
+        return min(max(.seconds(next.timeIntervalSince(now)), .milliseconds(100)), Self.longestTime)
+    }
+
+    /// The certificate may be renewed by another process, and the clock may be set, at any time.
+    private static let longestTime = Duration.seconds(60)
+
+    /// The host has run and does not run again. Sequences end after the last state.
+    func end() {
+        self.change { state in
+            state.isListening = false
+            state.advertisements = [:]
+        }
+        let observers = self.state.withLock { state in
+            state.hasEnded = true
+            defer { state.observers = [:] }
+            return state.observers
+        }
+        for observer in observers.values { observer.finish() }
+    }
+
+    private func change(_ change: (inout State) -> Void) {
+        self.state.withLock { state in
+            change(&state)
+            let new = self.evaluate(state)
+            guard new != state.reported else { return }
+            state.reported = new
+            // In the lock, so that the states arrive in their order.
+            for observer in state.observers.values { observer.yield(new) }
+        }
+    }
+
+    private func evaluate(_ state: State) -> RemoteSystemRegistrationState {
+        guard state.isListening, state.advertisements.values.contains(true), let identity = self.identity() else {
+            return .unregistered
+        }
+        return RemoteSystemRegistrationState(of: identity, at: self.now())
+    }
+
+    // MARK: Observing
+
+    /// The present state, then each other one. Holds the newest state that has not been read.
+    var states: AsyncStream<RemoteSystemRegistrationState> { self.observe().states }
+
+    func observe() -> (states: AsyncStream<RemoteSystemRegistrationState>, id: UInt64) {
+        let (states, observer) = AsyncStream.makeStream(
+            of: RemoteSystemRegistrationState.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        let id = self.state.withLock { state -> UInt64 in
+            state.reported = self.evaluate(state)
+            observer.yield(state.reported)
+            guard !state.hasEnded else {
+                observer.finish()
+                return 0
+            }
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = observer
+            return state.lastObserver
+        }
+        observer.onTermination = { [weak self] _ in self?.remove(id) }
+        return (states, id)
+    }
+
+    func remove(_ id: UInt64) {
+        let observer = self.state.withLock { $0.observers.removeValue(forKey: id) }
+        observer?.finish()
+    }
+}
