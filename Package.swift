@@ -179,7 +179,7 @@ if !isFetched {
         ),
         .testTarget(
             name: "RemoteSystemsDesktopTests",
-            dependencies: ["RemoteSystemsDesktop", "RemoteSystems", "IntegrationSupport"],
+            dependencies: ["RemoteSystemsDesktop", "RemoteSystems", "CRemoteSystemsGIO", "IntegrationSupport"],
             swiftSettings: settings
         ),
         // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.

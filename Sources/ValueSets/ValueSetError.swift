@@ -86,13 +86,13 @@ public struct ValueSetError: Error, Sendable, Hashable {
         self.allowed = allowed
     }
 
-    func inside(key: String) -> ValueSetError {
+    package func inside(key: String) -> ValueSetError {
         var error = self
         error.keyPath = KeyPathText.prepend(key: key, to: keyPath)
         return error
     }
 
-    func inside(index: Int) -> ValueSetError {
+    package func inside(index: Int) -> ValueSetError {
         var error = self
         error.keyPath = KeyPathText.prepend(index: index, to: keyPath)
         return error

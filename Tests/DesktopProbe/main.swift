@@ -4,14 +4,19 @@
 import Glibc
 
 // Plays the parts of a desktop in tests: `host` opens URIs for others, `record` is what they are opened with, `application` is
-// started by a bus.
+// started by a bus, `values` takes and gives dictionaries over a bus.
 let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "host": try await ProbeHost.run()
 case "record" where arguments.count >= 2: Record.write(Array(arguments.dropFirst(2)), to: arguments[2])
 case "application" where arguments.count == 4:
     ProbeApplication.run(busName: arguments[2], file: arguments[3], behaviour: arguments[4])
+case "values" where arguments.count == 2:
+    ProbeValues.run(busName: arguments[2])
 default:
-    print("usage: desktop-probe host | record FILE [ARGUMENT…] | application BUS-NAME FILE (open|refuse|vanish)")
+    print(
+        "usage: desktop-probe values BUS-NAME | host | record FILE [ARGUMENT…]",
+        "| application BUS-NAME FILE (open|refuse|vanish)"
+    )
     exit(64)
 }
