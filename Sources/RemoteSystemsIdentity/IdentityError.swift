@@ -32,7 +32,7 @@ extension IdentityError {
         private enum Kind: String {
             case noStateDirectory, permissions, wrongOwner, notAPlainFile, damaged, unsupportedFormat
             case notAllowed, diskFull, inputOutput, busy, wrongClock, cryptography
-            case notAuthority, accountInUse, rejectedCertificate, tooManySystems
+            case notAuthority, accountInUse, rejectedCertificate, tooManySystems, rootKeyWouldBeLost, accountLeft
             case invitationMalformed, invitationExpired, invitationUsed, wrongSecret, wrongAccount, joinFailed
             case weakPassphrase, wrongPassphrase, recoveryDamaged, fileExists, fileMissing
         }
@@ -74,6 +74,10 @@ extension IdentityError {
         public static let rejectedCertificate = Code(kind: .rejectedCertificate)
         /// The account has as many systems as it can hold.
         public static let tooManySystems = Code(kind: .tooManySystems)
+        /// The operation would delete the account's root key. Nothing was changed.
+        public static let rootKeyWouldBeLost = Code(kind: .rootKeyWouldBeLost)
+        /// This system left its account while the process was using it.
+        public static let accountLeft = Code(kind: .accountLeft)
         /// The text is not an invitation.
         public static let invitationMalformed = Code(kind: .invitationMalformed)
         /// The invitation's time is over.

@@ -30,6 +30,8 @@ final class AccountContext: Sendable {
         var revocations: RevocationList?
         /// What the store held when it was last read; `nil` for an identity that is in no store.
         var version: AccountStore.Version?
+        /// Whether this system has left the account. It stays so for as long as the process uses this object.
+        var hasLeft = false
     }
 
     /// What is read of an account.
@@ -53,7 +55,10 @@ final class AccountContext: Sendable {
     func security() throws(RemoteSystemError) -> TransportSecurity {
         do {
             return try self.loaded.withLock { loaded in
-                if let loaded { return loaded.security }
+                if let loaded {
+                    guard !loaded.hasLeft else { throw Self.left(loaded.security.identity.accountID) }
+                    return loaded.security
+                }
                 try self.configuration.validate()
                 try FileDescriptorBudget.check()
                 let account = try self.readAccount()
@@ -69,11 +74,22 @@ final class AccountContext: Sendable {
         }
     }
 
+    /// Reads the account, and makes one if there is none.
     private func readAccount() throws -> Account {
         if let identity = self.environment.identity { return Account(identity: try identity()) }
         let store = try self.store()
-        let identity = try store.identity()
-        return Account(identity: identity, version: store.version(), revocations: try store.revocations())
+        return try self.account(store.identity(), in: store)
+    }
+
+    /// Reads the account; `nil` if there is none.
+    private func readStoredAccount() throws -> Account? {
+        if let identity = self.environment.identity { return Account(identity: try identity()) }
+        let store = try self.store()
+        return try store.storedIdentity(now: Date()).map { try self.account($0, in: store) }
+    }
+
+    private func account(_ identity: SystemIdentity, in store: AccountStore) throws -> Account {
+        Account(identity: identity, version: store.version(), revocations: try store.revocations())
     }
 
     /// The newest revocation list that is in use; `nil` if nobody ever was revoked, as far as is known here.
@@ -110,12 +126,18 @@ final class AccountContext: Sendable {
         try? await self.accountQueue.run { self.reloadIdentity() }
     }
 
-    /// - Returns: whether other systems are revoked now.
+    /// - Returns: whether other systems are revoked now, or this one has left.
     private func reload() throws -> Bool {
         _ = try self.security()
         // Others who want to know what is in use do not wait for files.
         guard let present = self.loaded.withLock({ $0 }) else { return false }
-        let account = try self.readAccount()
+        guard try !self.noticeLeaving(present) else { return true }
+        guard let account = try self.readStoredAccount() else {
+            guard try !self.noticeLeaving(present) else { return true }
+            // It was removed by hand. What is in memory stays in use until the program ends.
+            self.loaded.withLock { $0?.version = try? self.store().version() }
+            return false
+        }
         var new = present
         new.version = account.version
         defer { self.loaded.withLock { [new] in $0 = new } }
@@ -133,6 +155,39 @@ final class AccountContext: Sendable {
         self.logger.debug("What changed in the account is in use")
         return account.revocations != present.revocations
     }
+
+    // MARK: Leaving
+
+    /// Whether this system has left the account.
+    var hasLeft: Bool { self.loaded.withLock { $0?.hasLeft ?? false } }
+
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when this system has left the account.
+    func checkMembership() throws(RemoteSystemError) {
+        if self.hasLeft { _ = try self.security() }
+    }
+
+    /// Ends every connection under the account if this system has left it.
+    private func noticeLeaving(_ present: Loaded) throws -> Bool {
+        guard self.environment.identity == nil, try self.store().hasLeft(present.security.systemID) else {
+            return false
+        }
+        self.loaded.withLock { $0?.hasLeft = true }
+        present.security.end()
+        self.logger.notice("This system has left its account")
+        return true
+    }
+
+    private static func left(_ account: AccountID) -> IdentityError {
+        IdentityError(
+            .accountLeft,
+            """
+            This system has left account \(account.short). Start this program again: it then runs under the account \
+            that is there, or makes a new one.
+            """
+        )
+    }
+
+    // MARK: Revoked systems
 
     /// Takes a revocation list that another system passed on, for this process at once and for others of this
     /// machine within a second or two. Does nothing about one that says nothing new.
@@ -165,15 +220,18 @@ final class AccountContext: Sendable {
 
     // MARK: Following
 
-    /// Until cancelled, takes into use what other processes change in the account, and calls back when there are revoked
-    /// systems to tell others of.
+    /// Until cancelled, or until this system has left the account (``hasLeft``), takes into use what other processes
+    /// change in the account, and calls back when there are revoked systems to tell others of.
     func observeAccount(_ revoked: () async -> Void) async {
         // One that is kept in memory alone is changed by nobody.
         guard self.environment.identity == nil else { return }
         let (change, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let holder = self.follower.hold(listener) { await self.lookAtAccountInBackground() }
         defer { self.follower.release(holder) }
-        for await _ in change { await revoked() }
+        for await _ in change {
+            guard !self.hasLeft else { return }
+            await revoked()
+        }
     }
 
     /// The same while a connection is open, so that it ends when its system is revoked.
@@ -192,7 +250,7 @@ final class AccountContext: Sendable {
     }
 
     private var isAccountChanged: Bool {
-        guard let store = try? self.store() else { return false }
+        guard !self.hasLeft, let store = try? self.store() else { return false }
         return self.loaded.withLock { $0?.version } != store.version()
     }
 

@@ -185,7 +185,7 @@ public final class RemoteSystemHost: Service {
     /// A graceful shutdown finishes requests under way first, for at most the configuration's `drainTimeout`; cancelling,
     /// also in the middle of a graceful shutdown, waits for nothing. It returns normally after either.
     ///
-    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used,
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used or this system left it,
     ///   ``RemoteSystemError/Code/applicationAlreadyRunning`` when another process of this system runs as the same application,
     ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
     ///   the announcement can never be made, ``RemoteSystemError/Code/invalidArgument`` when a number of the configuration, the
@@ -343,6 +343,7 @@ public final class RemoteSystemHost: Service {
                         await self.core.notifyWatchers()
                     }
                 }
+                try self.accountContext.checkMembership()
             }
             if let installed = self.options.installedApplications {
                 group.addTask {

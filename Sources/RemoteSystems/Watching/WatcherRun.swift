@@ -86,7 +86,7 @@ actor WatcherRun {
         (self.jobs, self.addJob) = AsyncStream.makeStream()
     }
 
-    /// Until cancelled.
+    /// Until cancelled, or until this system has left its account.
     func run() async {
         for source in self.accountContext.sources { self.addJob.yield(.browse(source)) }
         self.addJob.yield(.observeAccount)
@@ -116,6 +116,7 @@ actor WatcherRun {
             connection.abort()
         case .observeAccount:
             await self.accountContext.observeAccount { self.announceRevocations() }
+            self.endIfLeft()
         case .exchangeRevocations(let connection):
             await self.exchangeRevocations(over: connection)
         case .renew:
@@ -374,6 +375,17 @@ actor WatcherRun {
         let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
         self.errors["authentication"] = reported
         self.emit(.error(reported))
+    }
+
+    // MARK: Leaving the account
+
+    private func endIfLeft() {
+        do {
+            try self.accountContext.checkMembership()
+        } catch {
+            self.emit(.error(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)))
+            self.addJob.finish()
+        }
     }
 
     // MARK: Revoked systems

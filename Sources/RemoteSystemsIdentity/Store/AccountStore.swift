@@ -15,6 +15,7 @@ public struct AccountStore: Sendable {
     static let accountName = "account"
     private static let incomingName = "incoming"
     static let temporaryPrefix = ".new-"
+    static let setAsidePrefix = "previous-"
 
     /// A store in `directory`, which is made on first use.
     public init(directory: String) {
@@ -69,7 +70,19 @@ public struct AccountStore: Sendable {
     }
 
     package func identity(now: Date) throws(IdentityError) -> SystemIdentity {
-        let identity = try self.loadOrCreate(now: now)
+        try self.renewing(try self.loadOrCreate(now: now), now: now)
+    }
+
+    /// The same, without making an account: `nil` when there is none.
+    package func storedIdentity(now: Date) throws(IdentityError) -> SystemIdentity? {
+        guard let state = try SecretDirectory.open(path: self.directory) else { return nil }
+        if let stored = try Self.load(from: state) { return try self.renewing(stored.identity, now: now) }
+        // Another process may be about to put it in its place.
+        let settled = try state.withLock { () throws(IdentityError) in try Self.loadSettled(from: state)?.identity }
+        return if let settled { try self.renewing(settled, now: now) } else { nil }
+    }
+
+    private func renewing(_ identity: SystemIdentity, now: Date) throws(IdentityError) -> SystemIdentity {
         guard identity.isAuthority, identity.isRenewalDue(at: now) else { return identity }
         do {
             return try self.renewIfDue(now: now)
@@ -230,6 +243,7 @@ extension AccountStore {
     /// had moved the old account away already and only the last step is missing.
     private static func settle(_ state: borrowing SecretDirectory) throws(IdentityError) {
         let names = state.names()
+        try Self.finishLeaving(state)
         for name in names where name.hasPrefix(Self.temporaryPrefix) {
             state.removeSubdirectory(name)
         }
@@ -258,7 +272,7 @@ extension AccountStore {
         }
         // Three renames, each of which leaves what `settle` can finish or undo: an old account is never lost.
         let date = now.formatted(.iso8601.timeSeparator(.omitted))
-        let aside = "previous-\(date)-\(SecretDirectory.uniqueSuffix().prefix(4))"
+        let aside = "\(Self.setAsidePrefix)\(date)-\(SecretDirectory.uniqueSuffix().prefix(4))"
         try state.rename(temporary, to: Self.incomingName)
         try state.rename(Self.accountName, to: aside)
         try state.rename(Self.incomingName, to: Self.accountName)

@@ -203,6 +203,27 @@ struct SecretDirectory: ~Copyable {
         try? FileManager.default.removeItem(atPath: self.path(of: name))
     }
 
+    /// Deletes the directory `name` and the plain files in it: those in `first`, then the others.
+    ///
+    /// - Throws: ``IdentityError`` naming the first file that could not be deleted, after all others have been.
+    func deleteSubdirectory(_ name: String, first: [String]) throws(IdentityError) {
+        do {
+            guard let directory = try self.subdirectory(name) else { return }
+            var failure: IdentityError?
+            for file in first + directory.names().filter({ !first.contains($0) }).sorted() {
+                if unsafe unlinkat(directory.descriptor, file, 0) == 0 || errno == ENOENT { continue }
+                let cause = SystemCallError("unlink")
+                failure = failure ?? .failed(cause, to: "be deleted", path: directory.path(of: file))
+            }
+            try directory.sync()
+            if let failure { throw failure }
+        }
+        guard unsafe unlinkat(self.descriptor, name, AT_REMOVEDIR) == 0 || errno == ENOENT else {
+            throw .failed(SystemCallError("rmdir"), to: "be deleted", path: self.path(of: name))
+        }
+        try self.sync()
+    }
+
     /// The names in this directory.
     func names() -> [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []

@@ -23,6 +23,8 @@ package final class TransportSecurity: Sendable {
         var server: NIOSSLContext
         /// Every open connection, whoever opened it.
         var connections: [ObjectIdentifier: Connection] = [:]
+        /// Whether this system's identity is used no more.
+        var hasEnded = false
     }
 
     private let state: Mutex<State>
@@ -52,9 +54,10 @@ package final class TransportSecurity: Sendable {
     /// - Parameter revoked: `nil` leaves the list as it is, so that renewing lets nobody back in.
     package func update(identity: SystemIdentity, revoked: Set<SystemID>? = nil) throws {
         let (policy, connections) = try self.state.withLock { state in
-            let connections = state.connections
+            let (connections, hasEnded) = (state.connections, state.hasEnded)
             state = try Self.makeState(identity, revoked: revoked ?? state.policy.revoked)
             state.connections = connections
+            state.hasEnded = hasEnded
             return (state.policy, connections.values)
         }
         for connection in connections {
@@ -64,15 +67,28 @@ package final class TransportSecurity: Sendable {
         }
     }
 
+    /// Ends the use of this identity: closes every connection at once, and each further one when it opens. Peers take
+    /// it for a goodbye.
+    package func end() {
+        let connections = self.state.withLock { state in
+            state.hasEnded = true
+            return state.connections.values
+        }
+        for connection in connections {
+            connection.channel.eventLoop.execute { connection.abort(.completed) }
+        }
+    }
+
     /// Keeps an eye on a connection that has just opened. The trust may have changed since its handshake.
     func watch(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
-        let objection = self.state.withLock { state in
+        let (objection, hasEnded) = self.state.withLock { state in
             state.connections[id] = connection
-            return state.policy.objection(to: connection.peer)
+            return (state.policy.objection(to: connection.peer), state.hasEnded)
         }
         connection.onClose { [weak self] _ in self?.state.withLock { $0.connections[id] = nil } }
         if let objection { connection.refuseFurther(objection) }
+        if hasEnded { connection.abort(.completed) }
     }
 
     /// Whether this peer may talk to us, now.

@@ -8,10 +8,10 @@ struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
         abstract:
-            "Show the account of this user on this machine, let other machines in and put them out, keep it safe.",
+            "Show the account of this user on this machine, let other machines in, put them out, leave, keep it safe.",
         subcommands: [
             AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountRevokeCommand.self,
-            AccountExportCommand.self, AccountImportCommand.self,
+            AccountLeaveCommand.self, AccountExportCommand.self, AccountImportCommand.self,
         ]
     )
 }

@@ -1,0 +1,108 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// A system leaves its account in this order, so that a crash at any point leaves either the whole account or none:
+///
+/// 1. The directory `account` is renamed to `.left-` and the system's id. From here on there is no account.
+/// 2. The id is added to the file `left-systems`, by which running processes know that their own account was left, even
+///    if another account has taken its place already.
+/// 3. The files are deleted, private keys first, and then the directory.
+///
+/// What a process that died left undone of the last two steps is done before the store is changed again.
+extension AccountStore {
+    /// Deletes this system's identity: the account's files, all keys among them.
+    ///
+    /// - Parameter evenWithRootKey: whether to delete the account's root key, too, if it is here.
+    /// - Throws: ``IdentityError/Code/rootKeyWouldBeLost`` when the root key is here and may not be deleted;
+    ///   ``IdentityError/Code/fileMissing`` when there is no account. Nothing is changed then. After any other error
+    ///   the account has been left, unless it is still there, and the file that the error names may remain.
+    package func leave(evenWithRootKey: Bool) throws(IdentityError) -> AccountDeparture {
+        guard try SecretDirectory.open(path: self.directory) != nil else { throw .noAccount(in: self.directory) }
+        return try self.withAccount { (account, stored) throws(IdentityError) in
+            let hasRootKey = try account.contains(StoredAccount.File.rootKey)
+            guard !hasRootKey || evenWithRootKey else {
+                throw .rootKeyWouldBeLost(joined: try Self.joinedSystems(in: account).count)
+            }
+            guard let state = try SecretDirectory.open(path: self.directory) else {
+                throw .noAccount(in: self.directory)
+            }
+            let system = stored.identity.systemID
+            try state.rename(Self.accountName, to: Self.leftPrefix + "\(system)")
+            let failure = try Self.finishLeaving(state)
+            if let failure { throw failure }
+            return AccountDeparture(
+                account: stored.identity.accountID,
+                system: system,
+                heldRootKey: hasRootKey,
+                setAside: state.names().filter { $0.hasPrefix(Self.setAsidePrefix) }.sorted()
+                    .map { state.path(of: $0) }
+            )
+        }
+    }
+
+    /// Whether this system left its account under that id. Ids are never used again.
+    package func hasLeft(_ system: SystemID) throws(IdentityError) -> Bool {
+        guard let state = try SecretDirectory.open(path: self.directory) else { return false }
+        return try Self.leftSystems(in: state).contains("\(system)")
+    }
+
+    static let leftPrefix = ".left-"
+    private static let leftSystemsName = "left-systems"
+    /// Processes run for a while after they were left, not for this many accounts.
+    private static let maxLeftSystems = 256
+
+    private static func leftSystems(in state: borrowing SecretDirectory) throws(IdentityError) -> [String] {
+        guard let bytes = try state.read(Self.leftSystemsName) else { return [] }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// Does what remains to be done about accounts that were left. Only under the lock.
+    ///
+    /// - Returns: why a file could not be deleted. That must not keep this system from having another account.
+    @discardableResult
+    static func finishLeaving(_ state: borrowing SecretDirectory) throws(IdentityError) -> IdentityError? {
+        var failure: IdentityError?
+        for name in state.names() where name.hasPrefix(Self.leftPrefix) {
+            let system = String(name.dropFirst(Self.leftPrefix.count))
+            var systems = try Self.leftSystems(in: state)
+            if !systems.contains(system) {
+                systems.append(system)
+                let text = systems.suffix(Self.maxLeftSystems).map { "\($0)\n" }.joined()
+                try state.replace(Self.leftSystemsName, Array(text.utf8))
+            }
+            do throws(IdentityError) {
+                try state.deleteSubdirectory(
+                    name,
+                    first: [StoredAccount.File.rootKey, StoredAccount.File.systemKey, StoredAccount.File.discoveryKey]
+                )
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        return failure
+    }
+}
+
+extension IdentityError {
+    static func noAccount(in directory: String) -> IdentityError {
+        IdentityError(.fileMissing, "\(directory) holds no account, so there is nothing to leave.", path: directory)
+    }
+
+    fileprivate static func rootKeyWouldBeLost(joined count: Int) -> IdentityError {
+        let others =
+            switch count {
+            case 0: "No other system has joined by an invitation from here."
+            case 1: "1 other system has joined by an invitation from here; it stops working within 90 days."
+            default: "\(count) other systems have joined by invitations from here; they stop working within 90 days."
+            }
+        return IdentityError(
+            .rootKeyWouldBeLost,
+            """
+            This system holds the account's root key. If it is the only one that does, the account ends: no system can \
+            join or be revoked any more, and no certificate is renewed. \(others) Nothing was changed. To keep the \
+            account, write its recovery file first ('remotesystems account export') and read it on another machine \
+            ('remotesystems account import'). To delete the key all the same, confirm that ('--force').
+            """
+        )
+    }
+}

@@ -1,0 +1,59 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// `remotesystems account leave`
+struct AccountLeaveCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "leave",
+        abstract: "Leave the account: delete this machine's keys and certificates of it.",
+        usage: "remotesystems account leave [<options>]",
+        discussion: """
+            Programs that are running under the account end their connections within two seconds. What starts next makes \
+            a new account of its own; 'remotesystems account join' joins another one. Other machines need not be \
+            reachable.
+
+            If a copy of the keys may exist, a backup for example, revoke this machine's id as well, on the machine that \
+            holds the account's key ('remotesystems account revoke').
+            """
+    )
+
+    @Flag(help: "Leave even if this machine holds the account's root key, which is deleted then.")
+    var force = false
+
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        let departure = try account.leave(evenWithRootKey: self.force)
+        try output.json(
+            LeftOutput(
+                accountID: departure.account,
+                systemID: departure.system,
+                heldRootKey: departure.heldRootKey,
+                setAside: departure.setAside
+            )
+        )
+        try output.line(
+            "This machine is no system of account \(departure.account.short) any more. Its keys were deleted."
+        )
+        if departure.heldRootKey { try output.line("The account's root key was among them.") }
+        for directory in departure.setAside {
+            try output.line("An account that was set aside earlier is still kept in \(directory.printable)")
+        }
+        return true
+    }
+}
+
+private struct LeftOutput: Encodable {
+    let event = "left"
+    let time = Date.now
+    var accountID: AccountID
+    var systemID: SystemID
+    var heldRootKey: Bool
+    var setAside: [String]
+}

@@ -1,0 +1,167 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// accounts are removed as well as added.
+@Suite struct AccountStoreLeavingTests {
+    let temporary: TemporaryDirectory
+    let store: AccountStore
+
+    init() throws {
+        self.temporary = try TemporaryDirectory()
+        self.store = self.temporary.store
+    }
+
+    /// Makes this system one of an account whose key is elsewhere.
+    private func join() throws -> SystemIdentity {
+        let authority = try AccountAuthority(creatingAt: noon)
+        let key = P256.Signing.PrivateKey()
+        let identity = try SystemIdentity(
+            rootCertificate: authority.rootCertificate,
+            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
+            systemKey: key,
+            discoveryKey: DiscoveryKey(),
+            isAuthority: false
+        )
+        _ = try self.store.adopt(identity, evenIfShared: true, now: noon)
+        return identity
+    }
+
+    /// Files with keys or certificates below the state directory.
+    private var secrets: [String] {
+        get throws { try self.temporary.contents().filter { $0.hasSuffix(".pem") } }
+    }
+
+    @Test func `leaving deletes every key and certificate, and the next start makes another identity (X-37)`() throws {
+        let joined = try self.join()
+        let departure = try self.store.leave(evenWithRootKey: false)
+        #expect(departure.account == joined.accountID)
+        #expect(departure.system == joined.systemID)
+        #expect(!departure.heldRootKey)
+        #expect(departure.setAside.isEmpty)
+        #expect(try self.secrets.isEmpty)
+        #expect(try self.temporary.contents() == ["state", "state/left-systems", "state/lock"])
+        #expect(try !self.store.holdsAccount())
+        #expect(try self.store.storedIdentity(now: noon) == nil)
+
+        let fresh = try self.store.identity(now: noon)
+        #expect(fresh.accountID != joined.accountID)
+        #expect(fresh.systemID != joined.systemID)
+        #expect(fresh.isAuthority)
+        #expect(try self.store.hasLeft(joined.systemID))
+        #expect(try !self.store.hasLeft(fresh.systemID))
+        #expect(try self.store.revocations() == nil)
+    }
+
+    @Test func `the root key is not deleted unless that is confirmed, and nothing is touched then (X-37)`() throws {
+        let founded = try self.store.identity(now: noon)
+        for joined in 0..<3 {
+            let before = try self.temporary.snapshot()
+            let error = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+            #expect(error?.code == .rootKeyWouldBeLost)
+            #expect(error?.message.contains("--force") == true)
+            #expect(error?.message.contains(joined == 0 ? "No other system" : "\(joined) other system") == true)
+            #expect(try self.temporary.snapshot() == before)
+            try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
+        }
+        let departure = try self.store.leave(evenWithRootKey: true)
+        #expect(departure.system == founded.systemID)
+        #expect(departure.heldRootKey)
+        #expect(try self.secrets.isEmpty)
+        #expect(try self.store.identity(now: noon).accountID != founded.accountID)
+    }
+
+    @Test func `who has no account has nothing to leave, and gets none by trying (X-37)`() throws {
+        #expect(code { () throws(IdentityError) in try self.store.leave(evenWithRootKey: true) } == .fileMissing)
+        #expect(try self.temporary.contents().isEmpty)
+        _ = try self.store.identity(now: noon)
+        _ = try self.store.leave(evenWithRootKey: true)
+        #expect(code { () throws(IdentityError) in try self.store.leave(evenWithRootKey: true) } == .fileMissing)
+        #expect(try !self.store.holdsAccount())
+    }
+
+    @Test func `accounts that were set aside are left alone, and named (X-37)`() throws {
+        let personal = try self.store.identity(now: noon)
+        _ = try self.join()
+        let departure = try self.store.leave(evenWithRootKey: false)
+        let aside = try #require(departure.setAside.first)
+        #expect(departure.setAside.count == 1)
+        try move(aside, to: self.store.directory + "/account")
+        #expect(try self.store.identity(now: noon).systemID == personal.systemID)
+    }
+
+    // MARK: Crashes
+
+    /// What may be left of a directory when the process died while it deleted it.
+    static let remains: [[String]] = [
+        ["account.json", "discovery-key.pem", "root-certificate.pem", "system-certificate.pem", "system-key.pem"],
+        ["account.json", "discovery-key.pem", "root-certificate.pem", "system-certificate.pem"],
+        ["account.json", "root-certificate.pem", "system-certificate.pem"], ["system-certificate.pem"], [],
+    ]
+
+    @Test(arguments: remains, [false, true])
+    func `what a crash has left of an account is deleted before there is another one (X-37)`(
+        files: [String],
+        isRecorded: Bool
+    ) throws {
+        let joined = try self.join()
+        let state = self.store.directory
+        try move("\(state)/account", to: "\(state)/.left-\(joined.systemID)")
+        for name in try FileManager.default.contentsOfDirectory(atPath: "\(state)/.left-\(joined.systemID)")
+        where !files.contains(name) {
+            try FileManager.default.removeItem(atPath: "\(state)/.left-\(joined.systemID)/\(name)")
+        }
+        if isRecorded {
+            #expect(
+                FileManager.default.createFile(
+                    atPath: "\(state)/left-systems",
+                    contents: Data("\(joined.systemID)\n".utf8)
+                )
+            )
+            _ = unsafe chmod("\(state)/left-systems", 0o600)
+        }
+        let fresh = try self.store.identity(now: noon)
+        #expect(fresh.systemID != joined.systemID)
+        #expect(try self.store.hasLeft(joined.systemID))
+        #expect(try !self.temporary.contents().contains { $0.contains(".left-") })
+        #expect(try self.secrets.allSatisfy { $0.hasPrefix("state/account/") })
+    }
+
+    @Test func `a file that cannot be deleted is named, and the account is left all the same (X-37)`() throws {
+        let joined = try self.join()
+        // Nothing that we put there: its removal takes another call.
+        try FileManager.default.createDirectory(
+            atPath: self.store.directory + "/account/directory",
+            withIntermediateDirectories: false
+        )
+        let error = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+        #expect(error?.message.contains("/directory") == true)
+        #expect(try self.secrets.isEmpty)
+        #expect(try self.store.hasLeft(joined.systemID))
+        #expect(try !self.store.holdsAccount())
+        // Nor does it keep this system from another account.
+        #expect(try self.store.identity(now: noon).accountID != joined.accountID)
+    }
+
+    @Test func `of very many systems that were left the newest are remembered`() throws {
+        var systems: [SystemID] = []
+        for _ in 0..<3 {
+            systems.append(try self.join().systemID)
+            _ = try self.store.leave(evenWithRootKey: false)
+        }
+        let ids = (0..<254).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let lines = ([systems[0], systems[1]] + ids).map { "\($0)\n" }.joined()
+        try Data(lines.utf8).write(to: URL(filePath: self.store.directory + "/left-systems"))
+        _ = unsafe chmod(self.store.directory + "/left-systems", 0o600)
+        let last = try self.join().systemID
+        _ = try self.store.leave(evenWithRootKey: false)
+        #expect(try !self.store.hasLeft(systems[0]))
+        for system in [systems[1], last] + ids.suffix(3) { #expect(try self.store.hasLeft(system)) }
+    }
+}
