@@ -65,3 +65,20 @@ func mute(_ player: RemoteSystemApplication) async throws -> Bool {
     return response.status == .success
 }
 // snippet.end
+
+// Calling a caller back.
+// snippet.callBack
+func remember(_ request: AppServiceRequest) throws -> String {
+    guard let token = request.caller.connectionToken else { throw AppServiceFailure("Say which application you are.") }
+    return token
+}
+
+func notify(_ token: String, _ configuration: RemoteSystemsConfiguration) async throws {
+    let request = try RemoteSystemConnectionRequest(connectionToken: token, configuration: configuration)
+    _ = try await AppServiceConnection.sendStateless(
+        ["Ready": true],
+        to: AppServiceDescription(name: "com.example.ready"),
+        request: request
+    )
+}
+// snippet.end

@@ -157,6 +157,7 @@ public final class AppServiceConnection: Sendable {
     }
 
     private func connect(_ request: RemoteSystemConnectionRequest, startTimeout: Duration) async throws {
+        let request = try await request.located()
         let route = try request.resolve(self.service)
         var connector = try request.origin.connector()
         connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil

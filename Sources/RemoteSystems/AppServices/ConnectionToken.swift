@@ -24,7 +24,36 @@ extension RemoteSystemApplication {
     }
 }
 
-/// What a connection token says.
+extension AppServiceCaller {
+    /// A text by which the caller can be called later:
+    /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects to the
+    /// services that its application offers, if it runs a ``RemoteSystemHost`` or can be started by its machine's host
+    /// daemon. `nil` when the caller does not say which application it is.
+    ///
+    /// ```swift
+    /// AppService("com.example.subscribe") { request in
+    ///     guard let token = request.caller.connectionToken else { throw AppServiceFailure("Which application are you?") }
+    ///     try await subscribers.add(token)  // A plain string, to keep for as long as you like.
+    ///     return [:]
+    /// }
+    /// ```
+    ///
+    /// It names the caller's system, which was proved, and its application, which was only said. It holds no secret, no
+    /// address, and no right: whoever uses it is checked as anyone else is. Because it holds no address it stays valid
+    /// when either side restarts or moves; the system is looked for when the token is used, for at most 5 s, and must
+    /// be one that a ``RemoteSystemWatcher`` with the same configuration would list.
+    public var connectionToken: String? {
+        guard (1...256).contains(self.claimedApplicationID.utf8.count) else { return nil }
+        return ConnectionToken(
+            systemID: self.systemID,
+            applicationID: self.claimedApplicationID,
+            endpoints: [],
+            isAnonymous: self.authorizationKind == .anonymous
+        ).text
+    }
+}
+
+/// What a connection token says. One without addresses is for a system that is looked for when the token is used.
 ///
 /// As text: `remote-systems-connection:`, the version, a colon, and the base64url form (RFC 4648 §5, without padding) of a
 /// dictionary in the wire's encoding of values.
@@ -78,7 +107,7 @@ struct ConnectionToken: Sendable, Hashable {
         }
         guard let systemID = message["System"]?.string.flatMap({ SystemID($0) }),
             let application = message["Application"]?.string, application.isName,
-            let addresses = message["Addresses"]?.array, (1...Self.maxEndpoints).contains(addresses.count)
+            let addresses = message["Addresses"]?.array, addresses.count <= Self.maxEndpoints
         else { throw Self.invalid("a part of it is missing") }
         var endpoints: [Endpoint] = []
         for address in addresses {

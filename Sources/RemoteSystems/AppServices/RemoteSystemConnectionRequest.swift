@@ -47,11 +47,15 @@ public struct RemoteSystemConnectionRequest: Sendable {
         self.origin = AccountContext(configuration)
     }
 
-    /// A connection to an application that was known before, without discovery: at the addresses at which it was to be
-    /// had when the token was made.
+    /// A connection to an application that was known before. The token of a ``RemoteSystemApplication`` leads to the
+    /// addresses that the application had when the token was made, without discovery. The token of an
+    /// ``AppServiceCaller`` has no addresses: opening looks for the caller's system, for at most 5 s, and ends in
+    /// ``AppServiceConnectionStatus/remoteSystemUnavailable`` when the system is not found, and in
+    /// ``AppServiceConnectionStatus/appNotInstalled`` when it is found without the application.
     ///
     /// - Parameters:
-    ///   - connectionToken: what ``RemoteSystemApplication/connectionToken`` gave, today or long ago.
+    ///   - connectionToken: what ``RemoteSystemApplication/connectionToken`` or ``AppServiceCaller/connectionToken``
+    ///     gave, today or long ago.
     ///   - allowsAnyoneNearby: whether one of a system of another account will do, as a watcher lists them that asks for
     ///     ``RemoteSystemAuthorizationKind/anonymous`` ones. Off unless set: whoever made the text up chooses whom we
     ///     talk to. It leads to the very system of which it was, at addresses nearby.

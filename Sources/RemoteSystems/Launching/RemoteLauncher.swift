@@ -75,7 +75,17 @@ public struct RemoteLauncher: Sendable {
         )
         let run = LaunchRun(origin: request.origin, timeout: timeout)
         let both = LaunchMessage(uri: uri, fallback: fallback, applications: preferred, input: inputData)
-        switch request.target {
+        let target: RemoteSystemConnectionRequest.Target
+        do {
+            target = try await request.located().target
+        } catch let unresolved as RemoteSystemConnectionRequest.Unresolved {
+            let isThere = unresolved.status != .remoteSystemUnavailable
+            return RemoteLaunchURIResult(
+                status: isThere ? .appUnavailable : .remoteSystemUnavailable,
+                error: unresolved.error
+            )
+        }
+        switch target {
         case .address(let endpoint, let systemID):
             return try await run.ask([endpoint], systemID, nil, both)
         case .application(let application):

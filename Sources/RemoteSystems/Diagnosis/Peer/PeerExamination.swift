@@ -23,7 +23,8 @@ struct PeerExamination: Sendable {
     private var time: TimeSource { self.accountContext.environment.time }
 
     func facts() async -> PeerFacts {
-        let target = self.request.diagnosisTarget
+        // One that is not found has no address, which is what the finding says then.
+        let target = ((try? await self.request.located()) ?? self.request).diagnosisTarget
         guard case .usable = IdentityFacts.read(self.accountContext) else {
             return PeerFacts(name: target.name, way: .noAccount)
         }

@@ -1,0 +1,66 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+extension RemoteSystemConnectionRequest {
+    /// How long a system is looked for of which no address is known.
+    static let locatingTime = Duration.seconds(5)
+
+    /// The request itself if it has an address to connect to, else one for the application where a watcher finds it.
+    ///
+    /// - Throws: ``Unresolved`` when it is not found within ``locatingTime``; ``RemoteSystemError`` when this system's
+    ///   own identity cannot be used; `CancellationError`.
+    func located() async throws -> RemoteSystemConnectionRequest {
+        guard case .token(let token) = self.target, token.endpoints.isEmpty else { return self }
+        let watcher = RemoteSystemWatcher(
+            self.origin,
+            filters: token.isAnonymous ? [.authorizationKind(.anonymous)] : []
+        )
+        let events = watcher.events
+        try await watcher.start()
+        let limit = Task(executorPreference: self.origin.environment.taskExecutor) {
+            try await self.origin.environment.time.sleep(for: Self.locatingTime)
+            await watcher.stop()
+        }
+        defer { limit.cancel() }
+        var isThere = false
+        search: for await event in events {
+            switch event {
+            case .added(let system) where system.id == token.systemID,
+                .updated(let system) where system.id == token.systemID:
+                isThere = true
+                guard let application = system.application(token.applicationID) else { continue search }
+                await watcher.stop()
+                return RemoteSystemConnectionRequest(application: application)
+            case .removed(let system) where system.id == token.systemID:
+                isThere = false
+            default:
+                break
+            }
+        }
+        try Task.checkCancellation()
+        guard !isThere else {
+            throw Unresolved(
+                .appNotInstalled,
+                """
+                System \(token.systemID.short) is there, without the application \(token.applicationID) that the \
+                connection token names. Start it there: it can be called only while it runs a host, or when the host \
+                daemon of its machine can start it.
+                """
+            )
+        }
+        var unresolved = Unresolved(.remoteSystemUnavailable, "")
+        unresolved.error = RemoteSystemError(
+            .unreachable,
+            """
+            System \(token.systemID.short), which the connection token names, was not found within 5 s. It must run a \
+            host and be announced on a network that this system uses. 'remotesystems doctor' looks for causes here.
+            """,
+            side: .network,
+            canRetry: true
+        )
+        throw unresolved
+    }
+}
