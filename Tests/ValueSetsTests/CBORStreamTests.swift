@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "c249010000000000000000", "f7", "f0", "f818", "d9d9f7a0", "fb3ff0000000000000", "a10102", "3bffffffffffffffff",
+        "c249010000000000000000", "f7", "f0", "f820", "d9d9f7a0", "fb3ff0000000000000", "a10102", "3bffffffffffffffff",
     ])
     func `items of the future can be skipped`(_ hex: String) throws {
         try CBORReader.read(ByteBuffer(bytes: bytes(hex))) { reader throws(ValueSetError) in
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["9fff", "5fff", "1c", "8201", "62", "fb00", "a1", "ff"])
+    @Test(arguments: ["9fff", "5fff", "1c", "8201", "62", "fb00", "a1", "ff", "f8", "f800", "f818", "f81f"])
     func `a malformed item is not skipped`(_ hex: String) {
         #expect(throws: ValueSetError.self) {
             try CBORReader.read(ByteBuffer(bytes: bytes(hex))) { reader throws(ValueSetError) in try reader.skipItem() }
@@ -140,6 +140,34 @@ import Testing
             try CBORReader.read(buffer) { reader throws(ValueSetError) in try reader.skipItem() }
         }
         #expect(error?.code == .limitExceeded)
+    }
+
+    @Test(arguments: [(32, true), (33, false)])
+    func `what is skipped has at most 32 levels, each array, dictionary and tag being one`(depth: Int, isTaken: Bool) {
+        for level in ["81", "a100", "c1"] {
+            let buffer = ByteBuffer(bytes: bytes(String(repeating: level, count: depth) + "00"))
+            let read = Result {
+                try CBORReader.read(buffer) { reader throws(ValueSetError) in
+                    try reader.skipItem()
+                    try reader.finish()
+                }
+            }
+            #expect(((try? read.get()) != nil) == isTaken, "\(level)")
+        }
+    }
+
+    @Test(arguments: [(32, true), (33, false)])
+    func `a message has at most 32 levels, of which a set is one and the tags of dates, URLs and UUIDs are none`(
+        depth: Int,
+        isTaken: Bool
+    ) {
+        let scalars = ["00", "c100", "d82062613a", "d82550" + String(repeating: "00", count: 16)]
+        for level in ["81", "a16161", "d9010281"] {
+            for scalar in scalars {
+                let value = bytes("a16161" + String(repeating: level, count: depth - 1) + scalar)
+                #expect(((try? ValueSet(encoded: value)) != nil) == isTaken, "\(level) around \(scalar)")
+            }
+        }
     }
 
     @Test func `an item of another kind is refused with its place`() {

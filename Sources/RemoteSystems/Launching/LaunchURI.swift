@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ValueSets
+
 /// A URI that may be given to programs: absolute, and in the narrow form of RFC 3986.
 ///
 /// Whoever gets one can rely on it: it begins with a scheme, and so with a letter; it holds no white space, no control
@@ -48,7 +50,7 @@ public struct LaunchURI: Sendable, Hashable, CustomStringConvertible {
 
 extension LaunchURI {
     enum Flaw: Error {
-        case tooLong, noScheme, character, percent, nul, brackets, hashes
+        case tooLong, noScheme, character, percent, nul, brackets, hashes, authority
 
         var sentence: String {
             switch self {
@@ -61,6 +63,7 @@ extension LaunchURI {
             case .nul: "The URI holds an encoded NUL (%00), which programs cannot be given (RFC 3986, section 7.3)."
             case .brackets: "The URI holds square brackets elsewhere than around an IPv6 address (RFC 3986)."
             case .hashes: "The URI holds more than one '#' (RFC 3986)."
+            case .authority: "The URI's host, port or user is malformed (RFC 3986, section 3.2)."
             }
         }
     }
@@ -75,6 +78,8 @@ extension LaunchURI {
         try self.checkCharacters(rest)
         try self.checkBrackets(rest)
         guard rest.count(where: { $0 == UInt8(ascii: "#") }) <= 1 else { throw .hashes }
+        // Whatever the checks above, which say more, leave over.
+        guard URIGrammar.isURI(String(decoding: bytes, as: UTF8.self)) else { throw .authority }
         return scheme.lowercased()
     }
 

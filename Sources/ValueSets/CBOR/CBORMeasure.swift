@@ -141,7 +141,7 @@ extension URL {
 
     /// A URL from text that is a URI (RFC 3986, so with a scheme) and that parsing leaves unchanged.
     init?(sent text: String) {
-        guard let url = URL(string: text, encodingInvalidCharacters: false), url.scheme != nil,
+        guard URIGrammar.isURI(text), let url = URL(string: text, encodingInvalidCharacters: false),
             url.absoluteString.hasSameUTF8(as: text)
         else { return nil }
         self = url

@@ -130,7 +130,9 @@ package struct CBORReader: ~Copyable {
         case CBORMajor.simple:
             switch initial & 0x1f {
             case 0..<24: break
-            case 24: _ = unsafe take(try requireRemaining(1))
+            case 24:
+                // Below 32 such a value is not well-formed (RFC 8949, section 3.3).
+                guard try read(UInt8.self) >= 32 else { throw .unsupportedSimple(initial, at: offset - 2) }
             case 25: _ = unsafe take(try requireRemaining(2))
             case 26: _ = unsafe take(try requireRemaining(4))
             case 27: _ = unsafe take(try requireRemaining(8))
