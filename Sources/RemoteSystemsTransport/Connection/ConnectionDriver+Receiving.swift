@@ -40,6 +40,8 @@ extension ConnectionDriver {
     private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
+            // A failure explains a status other than success; with success it means nothing.
+            let failure = status == .success ? nil : failure
             try self.answered(id)?.succeed(Response(status: status, message: message, failure: failure))
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
@@ -94,6 +96,15 @@ extension ConnectionDriver {
     }
 
     private func receivedClose(_ status: CloseStatus, _ failure: WireFailure?) {
+        guard status == .completed else { return self.abortedByPeer(status, failure) }
+        let unsent = self.machine.receivedClose(status, until: self.eventLoopEnvironment.now + self.limits.drainTime)
+        for call in unsent {
+            call.fail(TransportError.closed(status, cause: nil))
+        }
+    }
+
+    /// The peer ends the connection at once, and so does this side; the same status is its last word.
+    private func abortedByPeer(_ status: CloseStatus, _ failure: WireFailure?) {
         if let failure {
             self.logger.notice("The other system closes the connection", metadata: ["reason": "\(failure.text)"])
             self.peerReason = TransportError(
@@ -104,10 +115,9 @@ extension ConnectionDriver {
                 failureCode: failure.code
             )
         }
-        let unsent = self.machine.receivedClose(status, until: self.eventLoopEnvironment.now + self.limits.drainTime)
-        for call in unsent {
-            call.fail(TransportError.closed(status, cause: nil))
-        }
+        self.write(.close(status, nil))
+        self.flush()
+        self.end(status, cause: self.peerReason)
     }
 
     func writabilityChanged() {
@@ -132,7 +142,8 @@ extension ConnectionDriver {
         self.end(.unknown, cause: self.peerReason ?? wentAway)
     }
 
-    func channelFailed(_ error: any Error) {
+    /// - Parameter mode: after the peer's TCP has ended without its TLS, only the output is left to close.
+    func channelFailed(_ error: any Error, closing mode: CloseMode = .all) {
         let failed = TransportError(
             .connectionLost,
             "The connection failed.",
@@ -140,7 +151,7 @@ extension ConnectionDriver {
             canRetry: true,
             cause: error
         )
-        self.end(.unknown, cause: self.peerReason ?? failed)
+        self.end(.unknown, cause: self.peerReason ?? failed, closing: mode)
     }
 
     // MARK: Handling requests

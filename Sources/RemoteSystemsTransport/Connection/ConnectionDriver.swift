@@ -316,7 +316,7 @@ final class ConnectionDriver {
     }
 
     /// Ends the connection, whoever asked for it; what is still under way is failed exactly once.
-    func end(_ status: CloseStatus, cause: TransportError?) {
+    func end(_ status: CloseStatus, cause: TransportError?, closing mode: CloseMode = .all) {
         guard self.ending == nil else { return }
         let lost = self.machine.lost(status)
         self.ending = (lost.status, cause)
@@ -330,7 +330,8 @@ final class ConnectionDriver {
         }
         for task in self.handlerTasks.values { task.cancel() }
         self.handlerTasks.removeAll()
-        self.channel.close(promise: nil)
+        self.channel.outlivesPeersHalf(false)
+        self.channel.close(mode: mode, promise: nil)
         let listeners = self.closeListeners
         self.closeListeners = []
         for listener in listeners { listener(lost.status) }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import NIOCore
+internal import NIOSSL
 
 /// Tells a ``ConnectionDriver`` what happens to its channel. Decides nothing.
 final class WireHandler: ChannelInboundHandler {
@@ -33,7 +34,15 @@ final class WireHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // The peer has ended its half of the connection; there is no other half to go on with.
+        if case .inputClosed? = event as? ChannelEvent { self.driver.channelInactive() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.driver.channelFailed(error)
+        var mode = CloseMode.all
+        if case .uncleanShutdown? = error as? NIOSSLError { mode = .output }
+        self.driver.channelFailed(error, closing: mode)
     }
 }

@@ -72,7 +72,8 @@ struct CallerHandshake {
                     text,
                     side: .remote,
                     canRetry: failure.canRetry,
-                    openStatus: status,
+                    // Success is nothing to refuse with.
+                    openStatus: status == .success ? .unknown : status,
                     redirect: failure.port,
                     peer: self.peer?.systemID,
                     failureCode: failure.code

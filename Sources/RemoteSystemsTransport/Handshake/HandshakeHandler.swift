@@ -79,6 +79,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        context.channel.outlivesPeersHalf(true)
         if context.channel.isActive { self.startTimer(context: context) }
     }
 
@@ -131,6 +132,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.secured(alpn: alpn, context: context)
         }
         context.fireUserInboundEventTriggered(event)
+        if case .inputClosed? = event as? ChannelEvent { self.fail(.closedDuringHandshake(), context: context) }
     }
 
     private func secured(alpn: String?, context: ChannelHandlerContext) {
@@ -317,8 +319,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         try? self.write(.refuse(refusal.status, refusal.failure), context: context)
         context.close(promise: nil)
     }
+        context.channel.outlivesPeersHalf(false)
 
-    private func fail(_ error: TransportError, context: ChannelHandlerContext) {
+    private func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
         switch self.role {
         case .caller(_, _, let promise): promise.fail(error)
@@ -328,7 +331,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
         }
         self.finish()
-        context.close(promise: nil)
+        context.channel.outlivesPeersHalf(false)
+        context.close(mode: mode, promise: nil)
     }
 
     private func finish() {
@@ -372,10 +376,12 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Of a host that has proved who it is, and whose process ends, TLS hears no goodbye.
-        var isEnd = error is IOError
-        if case .uncleanShutdown? = error as? NIOSSLError { isEnd = true }
+        var isUnclean = false
+        if case .uncleanShutdown? = error as? NIOSSLError { isUnclean = true }
+        let isEnd = isUnclean || error is IOError
         self.fail(
             self.isSecured && isEnd ? .closedDuringHandshake(error) : .tlsHandshakeFailed(error),
+            closing: isUnclean ? .output : .all,
             context: context
         )
     }

@@ -1,0 +1,123 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RemoteSystemsIdentity
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// How a connection ends, byte for byte (`Docs/wire-protocol.md`, section 8).
+@Suite(.timeLimit(.minutes(1))) struct EndingTests {
+    @Test func `a failure with a graceful close is passed over`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            try peer.send(.close(.completed, WireFailure("Everything is fine.", code: .busy)))
+            #expect(try await peer.remainingFrames() == [.close(.completed, nil)])
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == .completed)
+            #expect(!host.log.all.contains { $0.contains("Everything is fine.") })
+        }
+    }
+
+    @Test func `a failure with a response that succeeded is passed over`() async throws {
+        try await LoopbackHost.with { _, connection in
+            let response = try? await connection.send([:], timeout: .seconds(20))
+            return Response(message: [
+                "hasFailure": .bool(response?.failure != nil), "status": Value(response?.status.rawValue ?? 9),
+            ])
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(.request(id: 1, timeoutMilliseconds: 20_000, message: [:]))
+            guard case .request(let id, _, _, _)? = try await peer.nextFrame() else {
+                Issue.record("the host asked nothing")
+                return
+            }
+            try peer.send(.response(id: id, status: .success, message: [:], failure: WireFailure("Fine.")))
+            guard case .response(1, .success, let message, nil)? = try await peer.nextFrame() else {
+                Issue.record("no response")
+                return
+            }
+            #expect(message == ["hasFailure": false, "status": 0])
+        }
+    }
+
+    @Test func `a close with another status than 0 ends the connection at once, whatever is under way`() async throws {
+        let endOfTest = Gate()
+        defer { endOfTest.open() }
+        try await LoopbackHost.with { _, _ in
+            await endOfTest.wait()
+            return Response()
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(.request(id: 1, timeoutMilliseconds: 20_000, message: [:]))
+            let hosts = try await host.connections.first()
+            try await eventually("the request") { try await hosts.hasRequestsIn }
+            // The peer stays: it waits for the host to end the connection.
+            try peer.send(.close(CloseStatus(rawValue: 77), WireFailure("Enough.")))
+            #expect(try await peer.remainingFrames() == [.close(CloseStatus(rawValue: 77), nil)])
+            #expect(await hosts.waitUntilClosed().rawValue == 77)
+            endOfTest.open()
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a peer that ends its half first still gets close_notify`(saysGoodbye: Bool) async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await HalfPeer.connect(to: host)
+            if saysGoodbye { try peer.send(.close(.completed, nil)) }
+            // TCP's end of data, without close_notify.
+            try await peer.shutDownOutput()
+            #expect(try await peer.endedWithCloseNotify())
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == (saysGoodbye ? .completed : .unknown))
+        }
+    }
+
+    @Test func `a refusal with the status of success counts as one without a known reason`() {
+        let limits = PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
+        var handshake = CallerHandshake(
+            hello: Hello(service: "s", targetApplication: nil, application: "a", limits: limits),
+            expecting: nil
+        )
+        let peer = PeerIdentity(accountID: .example, systemID: .example(1), expiry: .distantFuture)
+        _ = handshake.secured(alpn: "remote-systems/1", peer: .success(peer))
+        guard case .fail(let error) = handshake.received(.refuse(.success, WireFailure("No."))) else {
+            Issue.record("it went on")
+            return
+        }
+        #expect(error.openStatus == .unknown)
+    }
+}
+
+/// A client that ends its half of the TCP connection and goes on reading.
+private final class HalfPeer: Sendable {
+    private let raw: RawPeer
+
+    private init(_ raw: RawPeer) { self.raw = raw }
+
+    static func connect(to host: LoopbackHost) async throws -> HalfPeer {
+        HalfPeer(try await host.openRaw())
+    }
+
+    func send(_ frames: Frame...) throws { for frame in frames { try self.raw.send(frame) } }
+
+    /// Below TLS, which would send close_notify first.
+    func shutDownOutput() async throws {
+        let channel = self.raw.channel
+        try await channel.eventLoop.submit {
+            let tls = try channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
+            tls.close(mode: .output, promise: nil)
+        }.get()
+    }
+
+    /// Whether TLS said that nothing more would come, before TCP did.
+    func endedWithCloseNotify() async throws -> Bool {
+        try await self.raw.waitUntilClosed()
+        return self.raw.error == nil
+    }
+}
