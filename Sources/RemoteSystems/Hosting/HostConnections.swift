@@ -98,11 +98,24 @@ extension EstablishedConnection {
     ) -> EstablishedConnection {
         var accepted = self
         accepted.opened = { [opened = self.opened] connection in
-            if let status = enter(connection) { return connection.abort(status) }
+            if let status = enter(connection) {
+                return connection.abort(status, reason: status == .resourceLimitsExceeded ? .tooManyConnections : nil)
+            }
             opened(connection)
             let id = ObjectIdentifier(connection)
             connection.onClose { _ in leave(id) }
         }
         return accepted
     }
+}
+
+extension TransportError {
+    /// Several connections were accepted at the same time, and there is room for fewer.
+    fileprivate static let tooManyConnections = TransportError(
+        .localResources,
+        "This system has as many connections as it takes. Try again later.",
+        side: .remote,
+        canRetry: true,
+        failureCode: FailureCode.tooManyConnections.rawValue
+    )
 }

@@ -245,8 +245,7 @@ actor HostCore {
 
     /// Tells a system of another account once what is offered to it, and nothing else.
     private func anonymousPresence() -> EstablishedConnection {
-        var limits = self.accountContext.limits.forAnonymous
-        limits.window = 1
+        let limits = self.accountContext.limits.forAnonymous
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
             limits: limits,

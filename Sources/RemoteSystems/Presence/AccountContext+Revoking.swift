@@ -35,7 +35,14 @@ extension AccountContext {
 
     /// The host's side: answers with its own list unless the watcher has shown the very same.
     func exchangeRevocations(_ message: ValueSet, with peer: PeerIdentity) async -> Response {
-        let theirs = message["List"]?.data.map { Array($0) }
+        let list = message["List"]
+        guard list == nil || list?.data != nil else {
+            return Response(
+                status: .failure,
+                failure: WireFailure("The revocation list is no data.", code: .requestInvalid)
+            )
+        }
+        let theirs = list?.data.map { Array($0) }
         if let theirs {
             do {
                 try await self.take(revocations: theirs)

@@ -125,7 +125,7 @@ extension Hello {
         self.init(
             version: version,
             service: service,
-            targetApplication: try map.name("target"),
+            targetApplication: try map.name("target").flatMap { $0.isEmpty ? nil : $0 },
             application: try map.name("application") ?? "",
             limits: try PeerLimits(map)
         )

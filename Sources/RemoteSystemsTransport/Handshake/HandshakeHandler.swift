@@ -107,7 +107,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 "The other side did not finish opening the connection in time. Is that a RemoteSystems host, and does it run? Try again; "
                     + "restart it if that does not help.",
                 side: .network,
-                canRetry: true
+                canRetry: true,
+                cause: ChannelError.connectTimeout(.zero)
             ),
             context: context
         )

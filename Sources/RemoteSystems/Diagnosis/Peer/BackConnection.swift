@@ -28,6 +28,7 @@ enum BackConnection: String, Sendable, Hashable {
         // Only the system that is meant could refuse us so.
         case .refused: self = .reached
         case .unreachable: self = Self.reason(error.cause)
+        case .outOfReach: self = .unreachable
         default: self = .other
         }
     }
@@ -37,12 +38,19 @@ enum BackConnection: String, Sendable, Hashable {
         case let failure as NIOConnectionError:
             guard let first = failure.connectionErrors.first?.error else { return .unreachable }
             return Self.reason(first)
-        case let error as IOError where error.errnoCode == ECONNREFUSED: return .refused
-        case let error as IOError where error.errnoCode == ETIMEDOUT: return .silent
+        case let error as IOError:
+            switch error.errnoCode {
+            case ECONNREFUSED: return .refused
+            case ETIMEDOUT: return .silent
+            case EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EACCES, EPERM: return .unreachable
+            default: return .other
+            }
         case let error as ChannelError:
+            // TCP's, TLS's or the hello's: nothing came in time.
             if case .connectTimeout = error { return .silent }
             return .other
-        default: return .unreachable
+        // Something answered, and ended the connection or is no host.
+        default: return .other
         }
     }
 }

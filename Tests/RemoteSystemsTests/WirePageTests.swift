@@ -1,0 +1,252 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOPosix
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// What `Docs/wire-protocol.md` and the documents beside it say of hosts, as a caller without the SDK's services sees it.
+@Suite(.timeLimit(.minutes(1))) struct WirePageTests {
+    /// An open connection to a service of a host, without anything of the SDK above it.
+    private static func connect(
+        _ configuration: RemoteSystemsConfiguration,
+        port: Int,
+        service: String,
+        targetApplication: String? = nil,
+        acceptsAnonymous: Bool = false
+    ) async throws -> Connection {
+        let local = AccountContext(configuration)
+        var connector = try local.connector()
+        connector.acceptsAnonymous = acceptsAnonymous
+        return try await connector.connect(
+            to: [Endpoint(host: "127.0.0.1", port: port)],
+            expecting: nil,
+            hello: local.hello(service: service, targetApplication: targetApplication, limits: connector.limits)
+        ) { _, _ in Response() }
+    }
+
+    // MARK: Hello
+
+    @Test func `an empty package means no application in particular`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([.ping]) { host in
+                let connection = try await Self.connect(
+                    loopbackSystem.configuration("test.caller"),
+                    port: try await host.port,
+                    service: AppService.pingName,
+                    targetApplication: ""
+                )
+                #expect(try await connection.send(["Type": "ping"], timeout: .seconds(20)).message == ["Type": "pong"])
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `an anonymous caller's connection to the presence service has the window of its others`() async throws {
+        try await AnyoneNearbyTests.with { neighbours, host in
+            let connection = try await Self.connect(
+                neighbours.configuration("test.stranger", of: neighbours.strangers),
+                port: try await host.port,
+                service: Presence.service,
+                acceptsAnonymous: true
+            )
+            #expect(connection.remote.limits.window == 8)
+            #expect(connection.remote.limits.messageBytes == 65_536)
+            #expect(connection.remote.limits.windowBytes == 131_072)
+            connection.abort()
+        }
+    }
+
+    // MARK: Presence
+
+    @Test(arguments: ["a text", 7, .null, [1]] as [Value])
+    func `a revocation list that is no data is a failure, and not passed over`(list: Value) async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([]) { host in
+                let connection = try await Self.connect(
+                    loopbackSystem.configuration("test.caller"),
+                    port: try await host.port,
+                    service: Presence.service
+                )
+                let message: ValueSet = ["Type": .string(AccountContext.revokedType), "List": list]
+                let response = try await connection.send(message, timeout: .seconds(20))
+                #expect(response.status == .failure)
+                #expect(response.failure?.code == FailureCode.requestInvalid.rawValue)
+                #expect(response.failure?.canRetry == false)
+                connection.abort()
+            }
+        }
+    }
+
+    @Test func `a renewal without its request, and a request that nobody knows, say so in their codes`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([]) { host in
+                let connection = try await Self.connect(
+                    loopbackSystem.configuration("test.caller"),
+                    port: try await host.port,
+                    service: Presence.service
+                )
+                let codes: [(ValueSet, FailureCode)] = [
+                    (["Type": "renew"], .requestInvalid), (["Type": "renew", "Request": "x"], .requestInvalid),
+                    (["Type": "describe"], .requestUnknown), ([:], .requestUnknown), (["Type": 1], .requestUnknown),
+                ]
+                for (message, code) in codes {
+                    let response = try await connection.send(message, timeout: .seconds(20))
+                    #expect(response.status == .failure && response.failure?.code == code.rawValue, "\(message)")
+                }
+                connection.abort()
+            }
+        }
+    }
+
+    @Test func `a host that is asked what it is may take longer to response the hello than to be reached`() async throws
+    {
+        try await LoopbackSystem.with { loopbackSystem in
+            var caller = loopbackSystem.configuration("test.caller")
+            caller.connectTimeout = .seconds(2)
+            let local = AccountContext(loopbackSystem.configuration("test.host"))
+            let listener = try await Listener.start(
+                host: "127.0.0.1",
+                port: 0,
+                security: try local.security(),
+                limits: local.limits,
+                logger: local.logger
+            ) { hello, _ in
+                // As one does that has to start the application first.
+                try? await Task.sleep(for: .seconds(4))
+                return .refuse(Refusal(.appServiceUnavailable, "After all, there is no service \(hello.service) here."))
+            }
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await RemoteSystem.find(host: "127.0.0.1", port: listener.port, configuration: caller)
+            }
+            await listener.stop()
+            #expect(error?.code == .refused)
+            #expect(error?.message.contains("After all") == true)
+        }
+    }
+
+    // MARK: Launching
+
+    @Test(arguments: [
+        "http://[1]/", "http://[zz]/", "http://[::1%25lo]/", "http://a@b@c/", "http://a:b/", "http://a:1:2/",
+    ])
+    func `a URI whose host or port is none is not launched`(text: String) {
+        let error = #expect(throws: RemoteSystemError.self) { try LaunchURI(text) }
+        #expect(error?.code == .misuse)
+    }
+
+    // MARK: Diagnosis
+
+    @Test(
+        arguments: [
+            (errno: ECONNREFUSED, .refused), (ETIMEDOUT, .silent), (EHOSTUNREACH, .unreachable),
+            (ENETUNREACH, .unreachable), (EHOSTDOWN, .unreachable), (ENETDOWN, .unreachable), (EACCES, .unreachable),
+            (EPERM, .unreachable), (ECONNRESET, .other), (EPIPE, .other),
+        ] as [(errno: Int32, BackConnection)]
+    )
+    func `what the system says of connecting back is reported in the page's words`(
+        errno: Int32,
+        outcome: BackConnection
+    ) {
+        let cause = IOError(errnoCode: errno, reason: "connect")
+        #expect(BackConnection(TransportError(.unreachable, "", side: .network, cause: cause)) == outcome)
+    }
+
+    @Test(arguments: [
+        (Stranger.Manner.silent, "silent"), (.closing, "other"), (.resetting, "other"), (.garbage, "other"),
+        (.none, "refused"),
+    ])
+    func `what responses there and is not the caller is reported as the page says`(
+        manner: Stranger.Manner,
+        outcome: String
+    )
+        async throws
+    {
+        let stranger = try await Stranger.start(manner)
+        try await DiagnosisServiceTests.withPeer { machines, port in
+            try await DiagnosisServiceTests.ask(port, machines.configuration("second")) { connection in
+                let response = try await connection.send(
+                    ["Type": "connect", "Port": .integer(Int64(stranger.port))],
+                    timeout: .seconds(20)
+                )
+                #expect(response.message == ["Outcome": .string(outcome)])
+            }
+        }
+        await stranger.stop()
+    }
+}
+
+/// A TCP server that is no RemoteSystems host.
+final class Stranger: Sendable {
+    enum Manner: Sendable, CaseIterable {
+        /// Takes connections, and says nothing.
+        case silent
+        /// Closes them at once.
+        case closing
+        /// Resets them as soon as something comes.
+        case resetting
+        /// Answers with something that is not TLS.
+        case garbage
+        /// Has gone: its port is free.
+        case none
+    }
+
+    let port: Int
+    private let listener: any Channel
+
+    private init(_ listener: any Channel) {
+        self.listener = listener
+        self.port = listener.localAddress?.port ?? 0
+    }
+
+    static func start(_ manner: Manner) async throws -> Stranger {
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(StrangerHandler(manner: manner))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let stranger = Stranger(listener)
+        if manner == .none { await stranger.stop() }
+        return stranger
+    }
+
+    func stop() async {
+        try? await self.listener.close().get()
+    }
+}
+
+private final class StrangerHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let manner: Stranger.Manner
+
+    init(manner: Stranger.Manner) { self.manner = manner }
+
+    func channelActive(context: ChannelHandlerContext) {
+        if self.manner == .closing { context.close(promise: nil) }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.manner {
+        case .resetting:
+            let channel = context.channel
+            _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+            context.close(promise: nil)
+        case .garbage:
+            context.writeAndFlush(
+                self.wrapOutboundOut(ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\n\r\n")),
+                promise: nil
+            )
+        case .silent, .closing, .none: break
+        }
+    }
+}
