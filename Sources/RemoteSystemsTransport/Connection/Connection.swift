@@ -90,6 +90,9 @@ package final class Connection: Sendable {
         driver.connection = self
     }
 
+    /// The features that both sides have.
+    package var features: Set<String> { self.remote.features.intersection(ProtocolFeature.known) }
+
     /// A moment of the event loop's time, as clocks tell it.
     package func instant(of deadline: NIODeadline) -> ContinuousClock.Instant {
         self.eventLoopEnvironment.instant + Duration(deadline - self.eventLoopEnvironment.now)

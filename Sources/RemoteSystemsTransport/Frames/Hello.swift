@@ -30,19 +30,27 @@ package struct Hello: Sendable, Hashable {
     /// The application that calls, as it says itself; only the system is verified.
     package var application: String
     package var limits: PeerLimits
+    /// The features that the caller has, by name.
+    package var features: Set<String>
+    /// The features without which the caller cannot use the connection. One that is no name counts as the empty one.
+    package var requires: Set<String>
 
     package init(
         version: ProtocolVersion = .current,
         service: String,
         targetApplication: String?,
         application: String,
-        limits: PeerLimits
+        limits: PeerLimits,
+        features: Set<String> = ProtocolFeature.known,
+        requires: Set<String> = []
     ) {
         self.version = version
         self.service = service
         self.targetApplication = targetApplication
         self.application = application
         self.limits = limits
+        self.features = features
+        self.requires = requires
     }
 }
 
@@ -54,12 +62,21 @@ package struct Acceptance: Sendable, Hashable {
     package var limits: PeerLimits
     /// What the service takes as messages, as a value set; `nil` when it did not say.
     package var schema: ValueSet?
+    /// The features that the host has, by name.
+    package var features: Set<String>
 
-    package init(version: ProtocolVersion = .current, application: String, limits: PeerLimits, schema: ValueSet?) {
+    package init(
+        version: ProtocolVersion = .current,
+        application: String,
+        limits: PeerLimits,
+        schema: ValueSet?,
+        features: Set<String> = ProtocolFeature.known
+    ) {
         self.version = version
         self.application = application
         self.limits = limits
         self.schema = schema
+        self.features = features
     }
 }
 
@@ -108,6 +125,8 @@ extension Hello {
             "application": .string(self.application),
         ]
         map["target"] = self.targetApplication.map { .string($0) }
+        map.write(features: self.features, under: "features")
+        map.write(features: self.requires, under: "requires")
         self.limits.write(into: &map)
         return map
     }
@@ -116,7 +135,14 @@ extension Hello {
         let version = try ProtocolVersion(map["version"])
         // What another major version means by the rest is not ours to judge: it is refused for its version.
         guard version.major == ProtocolVersion.current.major else {
-            self.init(version: version, service: "", targetApplication: nil, application: "", limits: .least)
+            self.init(
+                version: version,
+                service: "",
+                targetApplication: nil,
+                application: "",
+                limits: .least,
+                features: []
+            )
             return
         }
         guard let service = try map.name("service"), !service.isEmpty else {
@@ -127,7 +153,9 @@ extension Hello {
             service: service,
             targetApplication: try map.name("target").flatMap { $0.isEmpty ? nil : $0 },
             application: try map.name("application") ?? "",
-            limits: try PeerLimits(map)
+            limits: try PeerLimits(map),
+            features: try map.features("features"),
+            requires: try map.features("requires", orElse: "")
         )
     }
 }
@@ -136,6 +164,7 @@ extension Acceptance {
     package var valueSet: ValueSet {
         var map: ValueSet = ["version": self.version.value, "application": .string(self.application)]
         map["schema"] = self.schema.map { .dictionary($0) }
+        map.write(features: self.features, under: "features")
         self.limits.write(into: &map)
         return map
     }
@@ -143,7 +172,7 @@ extension Acceptance {
     package init(_ map: ValueSet) throws(ValueSetError) {
         let version = try ProtocolVersion(map["version"])
         guard version.major == ProtocolVersion.current.major else {
-            self.init(version: version, application: "", limits: .least, schema: nil)
+            self.init(version: version, application: "", limits: .least, schema: nil, features: [])
             return
         }
         let schema = map["schema"]
@@ -154,7 +183,8 @@ extension Acceptance {
             version: version,
             application: try map.name("application") ?? "",
             limits: try PeerLimits(map),
-            schema: schema?.dictionary
+            schema: schema?.dictionary,
+            features: try map.features("features")
         )
     }
 }
@@ -193,7 +223,7 @@ extension WireFailure {
     }
 
     /// Lower-case letters, digits, hyphens and dots of ASCII. It is compared and printed as it is.
-    private static func isCode(_ text: String) -> Bool {
+    static func isCode(_ text: String) -> Bool {
         (1...Self.maxCodeBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy {
                 switch $0 {

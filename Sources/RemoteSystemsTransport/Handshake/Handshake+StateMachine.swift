@@ -95,6 +95,12 @@ struct HostHandshake {
     }
 
     private var state = State.securing
+    private let features: Set<String>
+
+    /// - Parameter features: those that this side has.
+    init(features: Set<String> = ProtocolFeature.known) {
+        self.features = features
+    }
 
     enum OnSecured {
         case awaitHello
@@ -143,6 +149,11 @@ struct HostHandshake {
             self.state = .done
             return .refuse(.incompatible(what: "version \(hello.version)"))
         }
+        let missing = hello.requires.subtracting(self.features)
+        guard missing.isEmpty else {
+            self.state = .done
+            return .refuse(.lacking(missing))
+        }
         self.state = .deciding(peer, hello)
         return .decide(peer, hello)
     }
@@ -182,6 +193,16 @@ package struct Refusal: Error, Sendable, Hashable {
         code: .frameUnexpected,
         "The protocol was broken: one hello, and nothing else, comes first."
     )
+
+    /// The caller cannot do without features that this side does not have.
+    static func lacking(_ features: Set<String>) -> Refusal {
+        Refusal(
+            .unknown,
+            code: .featureUnknown,
+            "The caller needs what this side does not have: \(features.sorted().joined(separator: ", ")). Bring both to the "
+                + "same version of RemoteSystems."
+        )
+    }
 
     static func incompatible(what: String) -> Refusal {
         let error = TransportError.incompatible(what: what)

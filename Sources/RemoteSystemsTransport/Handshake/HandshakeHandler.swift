@@ -132,8 +132,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.isSecured = true
             self.secured(alpn: alpn, context: context)
         }
-        context.fireUserInboundEventTriggered(event)
         if case .inputClosed? = event as? ChannelEvent { self.fail(.closedDuringHandshake(), context: context) }
+        context.fireUserInboundEventTriggered(event)
     }
 
     private func secured(alpn: String?, context: ChannelHandlerContext) {
@@ -258,7 +258,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 version: hello.version,
                 application: hello.application,
                 limits: hello.limits,
-                schema: nil
+                schema: nil,
+                features: hello.features
             )
             do throws(TransportError) {
                 try self.write(accepted.acceptance, context: context)
@@ -318,9 +319,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.finish()
         // It always fits: its text is short.
         try? self.write(.refuse(refusal.status, refusal.failure), context: context)
+        context.channel.outlivesPeersHalf(false)
         context.close(promise: nil)
     }
-        context.channel.outlivesPeersHalf(false)
 
     private func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {
         guard !self.isDone else { return }

@@ -102,6 +102,38 @@ import ValueSets
         #expect(try Hello(map).service == "com.example.ping")
     }
 
+    @Test func `features are read back as they were written, and left out where there are none`() throws {
+        let hello = Hello(
+            service: "s",
+            targetApplication: nil,
+            application: "a",
+            limits: Self.limits,
+            features: ["b", "a.example"],
+            requires: ["b"]
+        )
+        #expect(hello.valueSet["features"] == ["a.example", "b"])
+        #expect(hello.valueSet["requires"] == ["b"])
+        #expect(try Hello(hello.valueSet) == hello)
+        let acceptance = Acceptance(application: "a", limits: Self.limits, schema: nil, features: ["b"])
+        #expect(try Acceptance(acceptance.valueSet) == acceptance)
+        let none = Hello(service: "s", targetApplication: nil, application: "a", limits: Self.limits, features: [])
+        #expect(none.valueSet["features"] == nil && none.valueSet["requires"] == nil)
+    }
+
+    @Test func `features that are no names are passed over, and required ones are none that anybody has`() throws {
+        let names: Value = ["b", "b", "B", "", 7, .null, "c d", .string(String(repeating: "x", count: 65))]
+        #expect(try Hello(Self.hello(with: "features", names)).features == ["b"])
+        #expect(try Hello(Self.hello(with: "requires", names)).requires == ["b", ""])
+        for key in ["features", "requires"] {
+            #expect(throws: ValueSetError.self) { try Hello(Self.hello(with: key, "b")) }
+        }
+    }
+
+    @Test func `an empty package or application counts as none`() throws {
+        #expect(try Hello(Self.hello(with: "target", "")).package == nil)
+        #expect(try Hello(Self.hello(with: "application", "")).application == "")
+    }
+
     @Test func `of another major version only the version is read`() throws {
         #expect(try Hello(["version": [2, 0], "service": 5]).version.major == 2)
         #expect(try Acceptance(["version": [2, 0]]).version.major == 2)

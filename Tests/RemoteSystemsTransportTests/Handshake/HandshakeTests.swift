@@ -184,6 +184,41 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         }
     }
 
+    @Test(
+        arguments: [
+            (has: [], requires: ["a"]), (["a"], ["a", "b"]), (["a"], [""]), (["a"], ["a\u{1B}"]),
+        ] as [(has: Set<String>, requires: Set<String>)]
+    )
+    func `a hello that requires a feature that this side does not have is refused`(
+        has: Set<String>,
+        requires: Set<String>
+    ) {
+        var handshake = HostHandshake(features: has)
+        _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
+        var demanding = hello
+        demanding.requires = requires
+        guard case .refuse(let refusal) = handshake.received(.hello(demanding)) else {
+            Issue.record("it is decided on")
+            return
+        }
+        #expect(refusal.status == .unknown)
+        #expect(refusal.failure.code == FailureCode.featureUnknown.rawValue)
+        #expect(!refusal.failure.canRetry)
+        #expect(handshake.accepted() == nil)
+    }
+
+    @Test func `a hello that requires what this side has, or lists what it does not have, is decided on`() {
+        var handshake = HostHandshake(features: ["a", "b"])
+        _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
+        var demanding = hello
+        demanding.requires = ["a"]
+        demanding.features = ["a", "unheard-of"]
+        guard case .decide = handshake.received(.hello(demanding)) else {
+            Issue.record("it is refused")
+            return
+        }
+    }
+
     @Test mutating func `a second hello is refused, and the first is not accepted any more`() {
         self.secure()
         _ = self.handshake.received(.hello(hello))
