@@ -10,7 +10,11 @@ extension Endpoint {
         var text = self.host.lowercased()
         if text.hasPrefix("::ffff:") { text.removeFirst(7) }
         guard !text.contains(":") else {
-            return text == "::1" || text.hasPrefix("fe80:") || text.hasPrefix("fc") || text.hasPrefix("fd")
+            guard text != "::1" else { return true }
+            let first = text.prefix { $0 != ":" }
+            guard let bits = UInt16(first, radix: 16) else { return false }
+            // fe80::/10 and fc00::/7.
+            return bits & 0xFFC0 == 0xFE80 || bits & 0xFE00 == 0xFC00
         }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
         guard parts.count == 4, let first = parts[0], let second = parts[1], parts[2] != nil, parts[3] != nil else {
