@@ -108,7 +108,7 @@ require_test_python() {
     local requirements=$ROOT/Scripts/lib/test-requirements.txt venv=$ROOT/.venv
     if [[ -n ${REMOTE_SYSTEMS_TEST_PYTHON:-} ]]; then
         has_test_modules "$REMOTE_SYSTEMS_TEST_PYTHON" || die "$EX_UNAVAILABLE" \
-            "REMOTE_SYSTEMS_TEST_PYTHON is $REMOTE_SYSTEMS_TEST_PYTHON, which lacks cbor2, cddl-verifier or zeroconf. Unset it, or run" \
+            "REMOTE_SYSTEMS_TEST_PYTHON is $REMOTE_SYSTEMS_TEST_PYTHON, which lacks cbor2, cddl-verifier, pycddl or zeroconf. Unset it, or run" \
             "$REMOTE_SYSTEMS_TEST_PYTHON -m pip install -r Scripts/lib/test-requirements.txt"
         export REMOTE_SYSTEMS_TEST_PYTHON
         return 0
@@ -143,5 +143,5 @@ require_test_python() {
 
 # has_test_modules PYTHON
 has_test_modules() {
-    "$1" -c 'import cbor2, cddl_verifier, zeroconf' >/dev/null 2>&1
+    "$1" -c 'import cbor2, cddl_verifier, pycddl, zeroconf' >/dev/null 2>&1
 }

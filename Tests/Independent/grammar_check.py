@@ -1,0 +1,65 @@
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+"""The grammar of the wire protocol as a second CDDL tool sees it: pycddl, the `cddl` crate in Python.
+
+grammar_check.py GRAMMAR VECTORS     the tool must take the file, and every frame and value that senders send
+
+Refusing is not asked of it: its version 0.6 takes some of what RFC 8610 excludes. Prints a line for each failure, or "all right".
+"""
+import json
+import sys
+
+import cbor2
+import pycddl
+
+LIMITS = {"version": [1, 0], "limit": 1024, "window": 1, "window-bytes": 1024}
+APPLICATION = {"Id": "a", "Attributes": {"key": "value"}, "Services": [{"Name": "s", "Schema": {"base": "full"}, "Remote": False}]}
+# What the vectors lack.
+EXAMPLES = [
+    ("frame", [0, {**LIMITS, "service": "s", "target": "", "features": ["a", "com.example.b"], "requires": []}]),
+    ("frame", [8, 2, {"text": "No.", "retry": False, "code": "frame-too-long"}]),
+    ("schema", {"base": "appService", "fields": {"a": {"type": "array", "of": {"type": "string"}, "required": True}}}),
+    ("join-message", [2, {"code": bytes(32)}]),
+    ("join-message", [4, {"reason": "expired"}]),
+    ("presence-description", {"Type": "description", "System": {"Platform": 4, "Revoked": 1}, "Application": APPLICATION}),
+    ("presence-renew", {"Type": "renew", "Request": b"0"}),
+    ("presence-revoked", {"Type": "revoked", "List": bytes(72)}),
+    ("diagnosis-request", {"Type": "look", "Instance": "abc"}),
+    ("diagnosis-response", {"Outcome": "silent"}),
+    ("launch-request", {"Type": "launch", "Uri": "a:b", "Input": {"a": 1}}),
+    ("launch-response", {"Status": 1, "Opened": "uri"}),
+    ("ping-request", {"Type": "ping", "CreationDate": cbor2.CBORTag(1, 0), "Other": [1]}),
+]
+
+
+def sent(vectors):
+    for kind, rule in (("frames", "frame"), ("values", "value")):
+        for vector in vectors[kind]:
+            if "refused" not in vector and vector.get("encodes", True):
+                data = bytes.fromhex(vector["hex"])
+                yield vector["name"], rule, data[4:] if kind == "frames" else data
+
+
+def main(grammar, vectors):
+    with open(grammar, encoding="utf-8") as file:
+        text = file.read()
+    with open(vectors, encoding="utf-8") as file:
+        cases = list(sent(json.load(file)))
+    cases += [(f"{rule} {example}", rule, cbor2.dumps(example, canonical=True)) for rule, example in EXAMPLES]
+    failed, schemas = False, {}
+    for name, rule, data in cases:
+        try:
+            if rule not in schemas:
+                # The tool begins with the first rule.
+                schemas[rule] = pycddl.Schema(f"first-rule = {rule}\n{text}")
+            schemas[rule].validate_cbor(data)
+        except (ValueError, pycddl.ValidationError) as error:
+            failed = True
+            print(f"{name}: {str(error).splitlines()[0][:200]}")
+    if not failed:
+        print("all right")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
