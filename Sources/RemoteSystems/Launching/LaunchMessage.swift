@@ -4,7 +4,7 @@
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// The built-in service by which a system asks another one to open a URI (`Docs/wire-protocol.md`, "Launching").
+/// The built-in service by which a system asks another one to open a URI (`Docs/wire/launching.md`).
 enum Launch {
     static let service = "remote-systems.launch"
     static let maxApplications = 16

@@ -106,7 +106,7 @@ struct LaunchRun {
 extension RemoteLaunchURIResult {
     init(_ response: Response) {
         guard response.status == .success else {
-            // Refused before anything was done with it (section 12): it could not be read.
+            // Refused before anything was done with it (`Docs/wire/launching.md`): it could not be read.
             self.init(
                 status: .unknown,
                 error: RemoteSystemError(

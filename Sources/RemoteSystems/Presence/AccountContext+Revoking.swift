@@ -9,7 +9,7 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// How two systems agree on who was revoked: each shows the other its list, and the newer one stays
-/// (`Docs/wire-protocol.md`, section 12). Who passes a list on does not matter, since the account's key signed it.
+/// (`Docs/wire/revocation.md`). Who passes a list on does not matter, since the account's key signed it.
 extension AccountContext {
     static let revokedType = "revoked"
 

@@ -6,7 +6,7 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// What an application's process tells of itself and its machine to systems of its account
-/// (`Docs/wire-protocol.md`, "Presence").
+/// (`Docs/wire/presence.md`).
 struct SystemDescription: Sendable, Hashable {
     var displayName: String
     var kind: RemoteSystemKind

@@ -4,7 +4,7 @@
 import Crypto
 
 /// Which systems were revoked from an account, in the account's own words: signed by its root key, so that it does not
-/// matter who passes it on (`Docs/wire-protocol.md`, section 12).
+/// matter who passes it on (`Docs/wire/revocation.md`).
 ///
 /// Lists only ever grow. A system that is invited again has a new key, and so another id.
 package struct RevocationList: Hashable, Sendable {

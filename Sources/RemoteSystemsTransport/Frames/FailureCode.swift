@@ -6,7 +6,7 @@ internal import RemoteSystemsIdentity
 /// Why something was refused, failed or closed, for programs: the `code` of a failure map (`Docs/wire/registry.md`).
 ///
 /// A code never changes its meaning, and none is removed. What the receiver of a request, a hello or a frame does with each is in
-/// `Docs/wire-protocol.md`, section 12. Codes with a dot belong to services; this registry will never hold one.
+/// `Docs/wire-protocol.md`, section 14. Codes with a dot belong to services; this registry will never hold one.
 package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     // MARK: Frames
 

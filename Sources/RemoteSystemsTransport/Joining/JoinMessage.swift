@@ -6,7 +6,7 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import ValueSets
 
-/// What is said while a system joins an account (`Docs/wire-protocol.md`, section 12). On the wire each is a frame with a
+/// What is said while a system joins an account (`Docs/wire/joining.md`). On the wire each is a frame with a
 /// CBOR array `[kind, map]`.
 enum JoinMessage: Sendable, Hashable {
     case hello(JoinHello)

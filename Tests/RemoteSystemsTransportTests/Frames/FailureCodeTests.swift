@@ -11,11 +11,11 @@ import ValueSets
     private static let page = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../Docs/wire-protocol.md")
 
-    /// The codes of the page's one table: rows that begin with a code and have its six columns.
+    /// The codes of the page's one table: rows that begin with a code and have its five columns.
     private static func documented() throws -> [String] {
         try String(contentsOf: self.page, encoding: .utf8).split(separator: "\n")
             .map { $0.split(separator: "|", omittingEmptySubsequences: false) }
-            .filter { $0.count == 8 && $0[1].hasPrefix(" `") }
+            .filter { $0.count == 7 && $0[1].hasPrefix(" `") }
             .map { $0[1].trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
     }
 

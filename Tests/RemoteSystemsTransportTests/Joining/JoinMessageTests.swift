@@ -31,7 +31,7 @@ import ValueSets
         #expect(decoder.pendingBytes == 0)
     }
 
-    @Test func `a proof is these bytes (Docs, wire-protocol, section 12)`() throws {
+    @Test func `a proof is these bytes (Docs, wire, joining)`() throws {
         var buffer = ByteBuffer()
         try JoinMessage.proof(JoinProof(code: Self.bytes32)).write(to: &buffer)
         #expect(

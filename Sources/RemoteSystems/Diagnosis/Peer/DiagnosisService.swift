@@ -10,7 +10,7 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// Helps another system of the account to find out why the two do not meet (`Docs/wire-protocol.md`, section 12): tells this
+/// Helps another system of the account to find out why the two do not meet (`Docs/wire/diagnosis.md`): tells this
 /// system's clock and version, says whether it sees an announcement, and connects back.
 ///
 /// It connects to the caller's own address alone, one connection at a time and one a second, and tells little of what it found
