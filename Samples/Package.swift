@@ -27,6 +27,8 @@ let package = Package(
         .executable(name: "watch-and-print", targets: ["watch-and-print"]),
         .executable(name: "typed-service", targets: ["typed-service"]),
         .executable(name: "typed-client", targets: ["typed-client"]),
+        .executable(name: "thermometer", targets: ["thermometer"]),
+        .executable(name: "display", targets: ["display"]),
         .executable(name: "lifecycle-service", targets: ["lifecycle-service"]),
         .executable(name: "remote-player", targets: ["remote-player"]),
         .executable(name: "play-there", targets: ["play-there"]),
@@ -65,7 +67,6 @@ let package = Package(
         // What the typed service and its client say to each other.
         .target(
             name: "Messages",
-            dependencies: [remoteSystems],
             path: "typed-service/Messages",
             swiftSettings: settings
         ),
@@ -81,6 +82,26 @@ let package = Package(
             name: "typed-client",
             dependencies: ["Messages", remoteSystems],
             path: "typed-service/Client",
+            swiftSettings: settings
+        ),
+        // What the thermometer and the display say to each other.
+        .target(
+            name: "LiveMessages",
+            path: "live-updates/Messages",
+            swiftSettings: settings
+        ),
+        // Tells its callers what it measures.
+        .executableTarget(
+            name: "thermometer",
+            dependencies: ["LiveMessages", remoteSystems, lifecycle],
+            path: "live-updates/Service",
+            swiftSettings: settings
+        ),
+        // Shows what it is told.
+        .executableTarget(
+            name: "display",
+            dependencies: ["LiveMessages", remoteSystems],
+            path: "live-updates/Client",
             swiftSettings: settings
         ),
         // A host beside other services of a program, with metrics.

@@ -11,8 +11,7 @@ struct Volume: Codable {
 
 func turnDown(_ player: RemoteSystemApplication) async throws -> Double {
     try await player.withAppService("com.example.volume") { connection in
-        let response: Volume = try await connection.send(Volume(volume: 0.1))
-        return response.volume
+        try await connection.send(Volume(volume: 0.1), as: Volume.self).volume
     }
 }
 // snippet.end

@@ -101,11 +101,11 @@ extension RemoteSystemError {
 // MARK: - What the API's types are held to, at their first use
 
 extension RemoteSystemsConfiguration {
-    /// Checks every value of the configuration. What uses a configuration does the same, so this is for programs that want to
-    /// know earlier.
+    /// Checks every value of the configuration. What uses a configuration does the same, so this is for programs that
+    /// want to know earlier.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument``: a number is outside its range, or the
-    ///   application's id or the system's display name breaks its rule.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument``: a number is outside its range,
+    ///   or the application's id or the system's display name breaks its rule.
     public func validate() throws(RemoteSystemError) {
         try ArgumentCheck.check(name: self.applicationID, "The application id")
         try ArgumentCheck.check(text: self.systemDisplayName, "RemoteSystemsConfiguration.systemDisplayName")
@@ -172,9 +172,7 @@ extension RemoteSystemConnectionRequest {
         guard case .address(let endpoint, _) = self.target else { return }
         try ArgumentCheck.check("RemoteSystemConnectionRequest(host:port:…) port", endpoint.port, in: .ports)
         guard !endpoint.host.isEmpty else {
-            throw .invalidArgument(
-                "RemoteSystemConnectionRequest(host:port:…) host is empty. Give a name or an address."
-            )
+            throw .invalidArgument("The host of a RemoteSystemConnectionRequest is empty. Give a name or an address.")
         }
     }
 }

@@ -9,10 +9,9 @@ public struct RemoteSystemError: Error, Sendable {
     /// What kind of failure it is.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
-            case misuse, invalidArgument, identity, unreachable, notTrusted, refused, incompatibleVersion,
-                protocolViolation
+            case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
             case invalidMessage, messageTooLarge, connectionClosed, connectionLost, deadlineExceeded
-            case invalidConnectionToken, applicationAlreadyRunning
+            case invalidArgument, invalidConnectionToken, applicationAlreadyRunning
             case serviceFailed, cannotListen, discovery, localResources
         }
 

@@ -20,7 +20,7 @@ extension CommandTests {
 
         static let volume = AppService(
             "test.volume",
-            schema: schema,
+            requestSchema: schema,
             responseSchema: AllowedValueSchema(fields: [.required("Was", .number)], allowsFurtherKeys: true),
             options: .init(version: "2.1", summary: "Sets the volume.")
         ) { request in
@@ -32,7 +32,7 @@ extension CommandTests {
 
         static let services = [
             volume,
-            AppService("test.free", schema: .full, responseSchema: .full) { $0.message },
+            AppService("test.free", requestSchema: .full, responseSchema: .full) { $0.message },
             AppService("test.friends", options: .init(callers: .applications(["test.friend"]))) { $0.message },
         ]
 
@@ -206,7 +206,7 @@ extension CommandTests {
                 #expect(service["name"] as? String == "test.volume")
                 #expect(service["version"] as? String == "2.1")
                 #expect(service["application"] as? String == "test.player")
-                #expect((service["schema"] as? JSONLine)?["fields"] != nil)
+                #expect((service["requestSchema"] as? JSONLine)?["fields"] != nil)
             }
         }
 

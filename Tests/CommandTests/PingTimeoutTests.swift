@@ -6,7 +6,7 @@ import Testing
 
 extension CommandTests.Calling {
     /// A service that takes longer for an answer than anybody waits.
-    static let slow = AppService("test.slow", schema: .full, responseSchema: .full) { request in
+    static let slow = AppService("test.slow", requestSchema: .full, responseSchema: .full) { request in
         try await Task.sleep(for: .seconds(60))
         return request.message
     }

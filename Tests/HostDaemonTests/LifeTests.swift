@@ -109,7 +109,7 @@ extension HostDaemonTests {
                 for (id, field) in [("test.one", "Level"), ("test.two", "Rooms")] {
                     try """
                     {"id": "\(id)", "start": {"exec": ["/bin/false"]}, "services": [
-                      {"name": "test.set", "supportsRemote": true, "schema":
+                      {"name": "test.set", "supportsRemote": true, "requestSchema":
                         {"fields": {"\(field)": {"type": "string"}, "Name": {"type": "string"},
                                     "a b": {"type": "string"}}}},
                       {"name": "test.\(field)", "supportsRemote": true}]}

@@ -39,9 +39,9 @@ import Testing
         let schema = AllowedValueSchema.appService.valueSet
         let json = try schema.json()
         let manifest = try self.manifest(
-            #"{"id":"com.example.player","services":[{"name":"a.b","schema":\#(json)}],"start":{"dbus":"com.example.P"}}"#
+            #"{"id":"com.example.player","services":[{"name":"a.b","requestSchema":\#(json)}],"start":{"dbus":"com.example.P"}}"#
         )
-        #expect(manifest.application.services.first?.schema == .appService)
+        #expect(manifest.application.services.first?.requestSchema == .appService)
     }
 
     @Test(arguments: [
@@ -89,15 +89,15 @@ import Testing
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not JSON"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not JSON"),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"responses\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"responseSchema\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
             3, "'type' is one of any, array"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\": {\"fields\": {\"x\": {\"required\": 1}}}}]}",
-            2, "'schema' is no schema: 'fields.x.required' is an integer and must be a bool."
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": {\"x\": {\"required\": 1}}}}]}",
+            2, "'requestSchema' is no schema: 'fields.x.required' is an integer and must be a bool."
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"schema\": {\"fields\": [1]}}]}",
+            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": [1]}}]}",
             2, "'fields' is an array and must be a dictionary."
         ),
         ("", 1, "not JSON"),

@@ -119,7 +119,7 @@ ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 5), RESP
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
 KEYS = {
     HELLO: {"version": list, "service": str, "target": str, "application": str, **LIMITS},
-    ACCEPT: {"version": list, "application": str, "schema": dict, **LIMITS},
+    ACCEPT: {"version": list, "application": str, "request-schema": dict, "response-schema": dict, **LIMITS},
 }
 FAILURE = {"text": str, "retry": bool}
 

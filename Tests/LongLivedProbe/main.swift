@@ -36,7 +36,7 @@ await watcher.stop()
 guard let found else { fatalError("the watcher ended") }
 
 let connection = LongLivedConnection(
-    to: AppServiceDescription(name: AppService.pingName, schema: .full),
+    to: AppServiceDescription(name: AppService.pingName, requestSchema: .full, responseSchema: .full),
     RemoteSystemConnectionRequest(system: found),
     policy: policy
 )

@@ -187,7 +187,11 @@ import Testing
             let (system, watcher) = try await neighbours.listed()
             let application = try #require(system.applications.first)
             let connection = AppServiceConnection(
-                to: AppServiceDescription(name: "remote-systems.presence", schema: .full),
+                to: AppServiceDescription(
+                    name: "remote-systems.presence",
+                    requestSchema: .full,
+                    pushRequestSchema: .full
+                ),
                 onRequest: { _ in [:] }
             )
             let status = try await connection.open(RemoteSystemConnectionRequest(application: application))

@@ -85,7 +85,7 @@ import Testing
             }
             self.expect(lasting, text)
             let launching = await #expect(throws: RemoteSystemError.self) {
-                _ = try await RemoteLauncher.launchURI("test:x", with: request)
+                _ = try await RemoteLauncher().launchURI("test:x", with: request)
             }
             self.expect(launching, text)
             let finding = await #expect(throws: RemoteSystemError.self) {
@@ -133,10 +133,8 @@ import Testing
             }
             self.expect(await failure([AppService("remote-systems.mine") { _ in [:] }]), "remote-systems.mine is taken")
             let callers = AppService.Options(callers: .applications(["ok", "\u{7}"]))
-            self.expect(
-                await failure([AppService("test.x", options: callers) { _ in [:] }]),
-                "application id of a caller"
-            )
+            let calling = AppService("test.x", options: callers) { _ in [:] }
+            self.expect(await failure([calling]), "application id of a caller")
 
             var options = RemoteSystemWatcher.Options()
             options.silenceTime = .milliseconds(10)
@@ -149,17 +147,17 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("firstDelay is 0 s", { @Sendable (policy: inout ReconnectionPolicy) in policy.firstDelay = .zero }),
+    private static let policies: [(String, @Sendable (inout ReconnectionPolicy) -> Void)] = [
+        ("firstDelay is 0 s", { $0.firstDelay = .zero }),
         ("factor is inf", { $0.factor = .infinity }), ("factor is nan", { $0.factor = .nan }),
         ("longestDelay is 1 ms. Valid range: 250 ms to 86400 s", { $0.longestDelay = .milliseconds(1) }),
         ("jitter is 7.0", { $0.jitter = 7 }), ("attempts is 0", { $0.attempts = 0 }),
         ("longestOutage is 0 s", { $0.longestOutage = .zero }), ("waitingRequests is -1", { $0.waitingRequests = -1 }),
-    ])
-    func `a policy with a value that is not valid does not start a connection`(
-        text: String,
-        change: @Sendable (inout ReconnectionPolicy) -> Void
-    ) async throws {
+    ]
+
+    @Test(arguments: ArgumentCheckTests.policies.indices)
+    func `a policy with a value that is not valid does not start a connection`(index: Int) async throws {
+        let (text, change) = Self.policies[index]
         try await DiscoveryStage.with { stage in
             var policy = ReconnectionPolicy()
             change(&policy)

@@ -52,7 +52,7 @@ import Testing
             let response: Dim = try await connection.send(Dim(level: 0.5))
             #expect(response == Dim(level: 0.5))
             let error = await #expect(throws: RemoteSystemError.self) {
-                _ = try await connection.send(Dim(level: 1), expecting: [String: String].self, retry: .idempotent)
+                _ = try await connection.send(Dim(level: 1), as: [String: String].self, retry: .idempotent)
             }
             #expect(error?.code == .protocolViolation)
         }

@@ -21,24 +21,26 @@ import Testing
     private struct Unexpected: Error, CustomStringConvertible { var description: String }
 
     private static func description(_ name: String) -> AppServiceDescription {
-        AppServiceDescription(name: name, schema: .full)
+        AppServiceDescription(name: name, requestSchema: .full, responseSchema: .full)
     }
 
     // MARK: Logs
 
     /// Services that do with a message what can go wrong with one.
     private static let services: [AppService] = [
-        AppService("test.echo", schema: .full, responseSchema: .full) { $0.message },
-        AppService("test.refusing", schema: .full) { request in
+        AppService("test.echo", requestSchema: .full, responseSchema: .full) { $0.message },
+        AppService("test.refusing", requestSchema: .full) { request in
             throw AppServiceFailure("Not \(request.message["text"]?.string ?? "")")
         },
-        AppService("test.failing", schema: .full) { request in
+        AppService("test.failing", requestSchema: .full) { request in
             throw Unexpected(description: "\(request.message["text"]?.string ?? "")")
         },
-        AppService("test.strict", schema: AllowedValueSchema(fields: [.required("text", .integer)])) { $0.message },
+        AppService("test.strict", requestSchema: AllowedValueSchema(fields: [.required("text", .integer)])) {
+            $0.message
+        },
         AppService(
             "test.breaking-its-word",
-            schema: .full,
+            requestSchema: .full,
             responseSchema: AllowedValueSchema(fields: [.required("text", .integer)])
         ) { $0.message },
     ]
@@ -101,7 +103,7 @@ import Testing
     @Test func `a host counts and times what it responses, by service and outcome (R-14)`() async throws {
         let metrics = Self.metrics
         let name = "test.counted-\(UUID())"
-        let service = AppService(name, schema: .full) { request in
+        let service = AppService(name, requestSchema: .full) { request in
             guard request.message["ok"] == true else { throw AppServiceFailure("It is not.") }
             try await Task.sleep(for: .milliseconds(20))
             return [:]

@@ -42,7 +42,7 @@ import Testing
                 id: application,
                 displayName: application,
                 attributes: [:],
-                services: services.map { RemoteSystemApplication.Service(name: $0, schema: nil) }
+                services: services.map { RemoteSystemApplication.Service(name: $0) }
             )
         )
     }

@@ -115,7 +115,7 @@ struct PingClient: AsyncParsableCommand {
     }
 
     private func ping(_ name: String, _ request: RemoteSystemConnectionRequest) async throws -> Statistics {
-        let service = AppServiceDescription(name: "org.example.ping", schema: .full)
+        let service = AppServiceDescription(name: "org.example.ping", requestSchema: .full, responseSchema: .full)
         let payload = Data(repeating: 0x61, count: self.size)
         return try await AppServiceConnection.with(service, request) { connection in
             let target = connection.info

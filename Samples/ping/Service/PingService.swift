@@ -25,7 +25,7 @@ struct PingService: AsyncParsableCommand {
             applicationID: "org.example.ping-service",
             network: self.loopback ? .loopback : .all
         )
-        // Published, and checked on both sides: whoever sends something else is told before it is sent.
+        // Published, and checked on both sides: a caller that sends something else gets the error before anything is sent.
         let schema = AllowedValueSchema(
             fields: [
                 .required("Type", .string), .required("CreationDate", .date), .required("TargetId", .string),
@@ -33,7 +33,7 @@ struct PingService: AsyncParsableCommand {
             ],
             basedOn: .full
         )
-        let ping = AppService("org.example.ping", schema: schema, responseSchema: .full) { request in
+        let ping = AppService("org.example.ping", requestSchema: schema, responseSchema: .full) { request in
             guard request.message["Type"] == "ping" else {
                 throw AppServiceFailure("This service answers messages of the type \"ping\" only.")
             }
@@ -43,6 +43,8 @@ struct PingService: AsyncParsableCommand {
         }
         var options = RemoteSystemHost.Options()
         options.port = self.port
+        // One for the network and one for a trial on this machine answer alike, so that it does not matter which is called.
+        options.allowsSeveralProcesses = true
         let host = RemoteSystemHost(configuration, services: [ping], options: options)
         try await ServiceGroup(
             services: [host, Ready(host: host)],

@@ -21,12 +21,12 @@ struct TypedClient {
         try await AppServiceConnection.with(service, RemoteSystemConnectionRequest(system: system)) { connection in
             // Types on both ends.
             let order = Order(dish: "pancakes", portions: 3, notes: ["no sugar"], wanted: Date())
-            let receipt: Receipt = try await connection.send(order)
+            let receipt = try await connection.send(order, as: Receipt.self)
             print("Ordered:", receipt.summary)
 
             // Refused by the service, for a reason of its own.
             await self.explain("The service refuses:") {
-                let _: Receipt = try await connection.send(Order(dish: "soup", portions: 99, wanted: Date()))
+                _ = try await connection.send(Order(dish: "soup", portions: 99, wanted: Date()), as: Receipt.self)
             }
             // Not even sent: the published schema says that it cannot be right.
             await self.explain("The schema refuses:") {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RemoteSystems
 
 /// The service's name, as both programs use it.
 package let orderService = "org.example.orders"
 
-/// What the client sends.
+/// What the client sends. The service publishes what it looks like, for those who do not have this type: other
+/// programs, and other languages.
 package struct Order: Codable, Sendable {
     package var dish: String
     package var portions: Int
@@ -33,21 +33,4 @@ package struct Receipt: Codable, Sendable {
         self.summary = summary
         self.ready = ready
     }
-}
-
-// The schemas say the same to those who do not have these types: other programs, and other languages. The server
-// publishes them, and both sides check every message against them.
-extension AllowedValueSchema {
-    package static let order = AllowedValueSchema(fields: [
-        .required("dish", .string),
-        .required("portions", .integer),
-        .optional("notes", .array(of: .string)),
-        .required("wanted", .date),
-    ])
-
-    package static let receipt = AllowedValueSchema(fields: [
-        .required("number", .uuid),
-        .required("summary", .string),
-        .required("ready", .date),
-    ])
 }

@@ -15,19 +15,17 @@ struct TypedService {
             applicationID: "org.example.typed-service",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        // What does not fit the schema never gets here: the caller is told before it sends, or refused.
-        let orders = AppService(orderService, schema: .order, responseSchema: .receipt) { request in
-            let order = try ValueSetDecoder().decode(Order.self, from: request.message)
+        // The types' schemas are published. What does not fit them never gets here: the caller is told before it sends, or refused.
+        let orders = AppService(orderService) { (order: Order, request) -> Receipt in
             guard (1...12).contains(order.portions) else {
                 // The only text of a handler's that the caller gets to see.
                 throw AppServiceFailure("The kitchen makes 1 to 12 portions at a time.")
             }
-            let receipt = Receipt(
+            return Receipt(
                 number: UUID(),
                 summary: "\(order.portions) × \(order.dish), ordered by system \(request.caller.systemID.short)",
                 ready: max(order.wanted, Date() + 600)
             )
-            return try ValueSetEncoder().encode(receipt)
         }
         let host = RemoteSystemHost(configuration, services: [orders])
         try await ServiceGroup(

@@ -9,7 +9,7 @@ extension AppService {
     /// A request says `Type` `ping`; whatever else it holds (`CreationDate`, `TargetId`, a `Payload`) comes back as it was,
     /// with `Type` `pong` (`Docs/wire/ping.md`). Any message that can be said may be in it, so it
     /// serves to measure, too. `remotesystems ping` and `remotesystems serve` are its two ends.
-    public static let ping = AppService(AppService.pingName, schema: .full, responseSchema: .full) { request in
+    public static let ping = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full) { request in
         guard request.message["Type"] == "ping" else {
             throw AppServiceFailure("This service answers messages of the type \"ping\" only.")
         }

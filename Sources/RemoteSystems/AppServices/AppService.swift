@@ -45,26 +45,35 @@ public struct AppService: Sendable {
         /// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``. In code it is on unless set, since whoever gives a service to a
         /// ``RemoteSystemHost`` means it to be called from elsewhere (`Docs/decisions/0009`).
         public var supportsRemote: Bool
+        /// What requests of the service to its callers look like (``AppServiceRequest/connection``), if it sends any. Published;
+        /// ``AllowedValueSchema/appService`` holds unless set.
+        public var pushRequestSchema: AllowedValueSchema?
+        /// What the callers' responses to those must look like. Published; ``AllowedValueSchema/appService`` holds unless set.
+        public var pushResponseSchema: AllowedValueSchema?
 
         /// Options; every one may be left out.
         public init(
             version: String? = nil,
             summary: String? = nil,
             callers: AppServiceCallers = .account,
-            supportsRemote: Bool = true
+            supportsRemote: Bool = true,
+            pushRequestSchema: AllowedValueSchema? = nil,
+            pushResponseSchema: AllowedValueSchema? = nil
         ) {
             self.version = version
             self.summary = summary
             self.callers = callers
             self.supportsRemote = supportsRemote
+            self.pushRequestSchema = pushRequestSchema
+            self.pushResponseSchema = pushResponseSchema
         }
     }
 
     /// The service's name.
     public let name: String
-    /// What requests must look like; it is published, so that callers are told before they send.
-    public let schema: AllowedValueSchema
-    /// What answers must look like.
+    /// What requests must look like. It is published, so that callers are told before they send.
+    public let requestSchema: AllowedValueSchema
+    /// What responses must look like. It is published; a caller refuses any other response.
     public let responseSchema: AllowedValueSchema
     /// How many requests of one connection are handled at the same time; `nil` for as many as come, 1 for one after
     /// the other. Requests always start in the order in which they were sent. Valid range: 1–4096.
@@ -93,8 +102,8 @@ public struct AppService: Sendable {
     /// - Parameters:
     ///   - name: the service's name, in reverse-DNS form: 1 to 256 bytes of UTF-8 without control, invisible or line-breaking
     ///     characters. Names that start with `remote-systems.` are taken.
-    ///   - schema: what requests must look like. It is published, so that callers are told before they send.
-    ///   - responseSchema: what answers must look like.
+    ///   - requestSchema: what requests must look like. It is published, so that callers are told before they send.
+    ///   - responseSchema: what responses must look like. It is published; a caller refuses any other response.
     ///   - concurrentRequests: how many requests of one connection are handled at the same time; `nil` for as many as
     ///     come, 1 for one after the other. Valid range: 1–4096.
     ///   - execution: where the handler runs.
@@ -103,7 +112,7 @@ public struct AppService: Sendable {
     ///     is cancelled when the caller cancels, stops waiting, or goes away.
     public init(
         _ name: String,
-        schema: AllowedValueSchema = .appService,
+        requestSchema: AllowedValueSchema = .appService,
         responseSchema: AllowedValueSchema = .appService,
         concurrentRequests: Int? = nil,
         execution: Execution = .onEventLoop,
@@ -112,7 +121,7 @@ public struct AppService: Sendable {
     ) {
         self.init(
             name,
-            schema: schema,
+            requestSchema: requestSchema,
             responseSchema: responseSchema,
             concurrentRequests: concurrentRequests,
             execution: execution,
@@ -128,7 +137,7 @@ public struct AppService: Sendable {
     /// no task-local values. (It does where it needs one: on the thread pool, and with an idempotency key.)
     public init(
         _ name: String,
-        schema: AllowedValueSchema = .appService,
+        requestSchema: AllowedValueSchema = .appService,
         responseSchema: AllowedValueSchema = .appService,
         concurrentRequests: Int? = nil,
         execution: Execution = .onEventLoop,
@@ -137,7 +146,7 @@ public struct AppService: Sendable {
     ) {
         self.init(
             name,
-            schema: schema,
+            requestSchema: requestSchema,
             responseSchema: responseSchema,
             concurrentRequests: concurrentRequests,
             execution: execution,
@@ -150,7 +159,7 @@ public struct AppService: Sendable {
     /// A service answered by a type of your own.
     public init(
         _ name: String,
-        schema: AllowedValueSchema = .appService,
+        requestSchema: AllowedValueSchema = .appService,
         responseSchema: AllowedValueSchema = .appService,
         concurrentRequests: Int? = nil,
         execution: Execution = .onEventLoop,
@@ -159,7 +168,7 @@ public struct AppService: Sendable {
     ) {
         self.init(
             name,
-            schema: schema,
+            requestSchema: requestSchema,
             responseSchema: responseSchema,
             concurrentRequests: concurrentRequests,
             execution: execution,
@@ -171,7 +180,7 @@ public struct AppService: Sendable {
 
     private init(
         _ name: String,
-        schema: AllowedValueSchema,
+        requestSchema: AllowedValueSchema,
         responseSchema: AllowedValueSchema,
         concurrentRequests: Int?,
         execution: Execution,
@@ -180,7 +189,7 @@ public struct AppService: Sendable {
         provider: (any AppServiceProvider)?
     ) {
         self.name = name
-        self.schema = schema
+        self.requestSchema = requestSchema
         self.responseSchema = responseSchema
         self.concurrentRequests = concurrentRequests
         self.execution = execution
@@ -195,8 +204,10 @@ extension AppService {
     var published: RemoteSystemApplication.Service {
         RemoteSystemApplication.Service(
             name: self.name,
-            schema: self.schema,
+            requestSchema: self.requestSchema,
             responseSchema: self.responseSchema,
+            pushRequestSchema: self.options.pushRequestSchema,
+            pushResponseSchema: self.options.pushResponseSchema,
             version: self.options.version,
             summary: self.options.summary,
             supportsRemote: self.supportsRemote

@@ -4,64 +4,68 @@
 public import ValueSets
 
 extension AppServiceConnection {
-    /// Sends a message of your own type and waits for an answer of your own type.
+    /// Sends a message of your own type and waits for a response of your own type.
     ///
-    /// - Throws: ``RemoteSystemError`` when there is no answer, or the answer is of another form; `CancellationError`.
+    /// ```swift
+    /// let receipt = try await connection.send(order, as: Receipt.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - message: what to send. It must satisfy the service's request schema.
+    ///   - type: the type of the response; what the context says unless given.
+    ///   - timeout: see ``send(_:timeout:idempotencyKey:)``.
+    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:)``.
+    /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
+    ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
-        expecting response: Response.Type = Response.self,
+        as type: Response.Type = Response.self,
         timeout: Duration? = nil,
         idempotencyKey: IdempotencyKey? = nil
     ) async throws -> Response {
         let set = try ValueSet(sending: message)
-        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).get().response()
+        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).message(as: type)
+    }
+
+    /// Sends one message of your own type and waits for a response of your own type, without a connection of the
+    /// caller's own; see ``sendStateless(_:to:request:timeout:idempotencyKey:)``.
+    ///
+    /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
+    ///   `CancellationError`.
+    public static func sendStateless<Message: Encodable, Response: Decodable>(
+        _ message: Message,
+        to service: AppServiceDescription,
+        request: RemoteSystemConnectionRequest,
+        as type: Response.Type = Response.self,
+        timeout: Duration? = nil,
+        idempotencyKey: IdempotencyKey? = nil
+    ) async throws -> Response {
+        let response = try await Self.sendStateless(
+            ValueSet(sending: message),
+            to: service,
+            request: request,
+            timeout: timeout,
+            idempotencyKey: idempotencyKey
+        )
+        guard response.status == .success else { throw response.error ?? .serviceFailed("\(response.status)") }
+        return try response.message.response(as: type)
     }
 }
 
 extension LongLivedConnection {
-    /// Sends a message of your own type and waits for an answer of your own type, over whichever connection there is by
-    /// its deadline; see ``send(_:timeout:retry:)``.
+    /// Sends a message of your own type and waits for a response of your own type, over whichever connection there is
+    /// by its deadline; see ``send(_:timeout:retry:)``.
     ///
-    /// - Throws: ``RemoteSystemError`` when there is no answer, or the answer is of another form; `CancellationError`.
+    /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
+    ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
-        expecting response: Response.Type = Response.self,
+        as type: Response.Type = Response.self,
         timeout: Duration? = nil,
         retry: RequestRetry = .never
     ) async throws -> Response {
         let set = try ValueSet(sending: message)
-        return try await self.send(set, timeout: timeout, retry: retry).get().response()
-    }
-}
-
-extension ValueSet {
-    fileprivate init(sending message: some Encodable) throws(RemoteSystemError) {
-        do {
-            self = try ValueSetEncoder().encode(message)
-        } catch {
-            throw RemoteSystemError(
-                .invalidMessage,
-                "The message cannot be encoded.",
-                side: .local,
-                cause: error
-            )
-        }
-    }
-
-    fileprivate func response<Response: Decodable>(as type: Response.Type = Response.self) throws(RemoteSystemError)
-        -> Response
-    {
-        do {
-            return try ValueSetDecoder().decode(Response.self, from: self)
-        } catch {
-            throw RemoteSystemError(
-                .protocolViolation,
-                "The answer has another form than \(Response.self).",
-                side: .remote,
-                outcome: .unknown,
-                cause: error
-            )
-        }
+        return try await self.send(set, timeout: timeout, retry: retry).message(as: type)
     }
 }
 
@@ -71,16 +75,61 @@ extension RemoteSystemApplication {
     /// The body runs on the connection's event loop: requests cost no thread switch, and whatever blocks there delays
     /// them.
     ///
+    /// - Parameters:
+    ///   - service: the service's name.
+    ///   - requestSchema: what requests must look like, beside what the service publishes.
+    ///   - responseSchema: what responses must look like, beside what the service publishes.
+    ///   - onRequest: responds to requests that the service sends; without it they fail.
+    ///   - body: gets the open connection.
     /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
     public func withAppService<Result: Sendable>(
         _ service: String,
-        schema: AllowedValueSchema = .appService,
+        requestSchema: AllowedValueSchema? = nil,
+        responseSchema: AllowedValueSchema? = nil,
+        onRequest: AppServiceConnection.RequestHandler? = nil,
         _ body: @Sendable (AppServiceConnection) async throws -> Result
     ) async throws -> Result {
         try await AppServiceConnection.with(
-            AppServiceDescription(name: service, applicationID: self.id, schema: schema),
+            self.description(of: service, requestSchema, responseSchema),
+            RemoteSystemConnectionRequest(application: self),
+            onRequest: onRequest,
+            body
+        )
+    }
+
+    /// Opens a connection to one of the application's services, runs the body with it and with the requests that the
+    /// service sends, and closes it.
+    ///
+    /// - Parameters:
+    ///   - service: the service's name.
+    ///   - requestSchema: what requests must look like, beside what the service publishes.
+    ///   - responseSchema: what responses must look like, beside what the service publishes.
+    ///   - body: gets the open connection and the service's requests, from the first on. It runs on the connection's
+    ///     event loop.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    public func withAppService<Result: Sendable>(
+        _ service: String,
+        requestSchema: AllowedValueSchema? = nil,
+        responseSchema: AllowedValueSchema? = nil,
+        _ body: @Sendable (AppServiceConnection, AppServiceRequests) async throws -> Result
+    ) async throws -> Result {
+        try await AppServiceConnection.with(
+            self.description(of: service, requestSchema, responseSchema),
             RemoteSystemConnectionRequest(application: self),
             body
+        )
+    }
+
+    private func description(
+        of service: String,
+        _ requestSchema: AllowedValueSchema?,
+        _ responseSchema: AllowedValueSchema?
+    ) -> AppServiceDescription {
+        AppServiceDescription(
+            name: service,
+            applicationID: self.id,
+            requestSchema: requestSchema,
+            responseSchema: responseSchema
         )
     }
 }
@@ -88,19 +137,44 @@ extension RemoteSystemApplication {
 extension AppServiceConnection {
     /// Opens a connection, runs the body with it on its event loop, and closes it.
     ///
+    /// - Parameters:
+    ///   - service: the service to connect to.
+    ///   - request: where it is to be had.
+    ///   - onRequest: responds to requests that the service sends; without it they fail.
+    ///   - body: gets the open connection.
     /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
     public static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
+        onRequest: RequestHandler? = nil,
         _ body: @Sendable (AppServiceConnection) async throws -> Result
     ) async throws -> Result {
+        let connection = AppServiceConnection(to: service, onRequest: onRequest)
+        try await connection.openOrThrow(request)
+        return try await connection.use(body)
+    }
+
+    /// Opens a connection, runs the body on its event loop with it and with the requests that the service sends, from
+    /// the first on, and closes it.
+    ///
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    public static func with<Result: Sendable>(
+        _ service: AppServiceDescription,
+        _ request: RemoteSystemConnectionRequest,
+        _ body: @Sendable (AppServiceConnection, AppServiceRequests) async throws -> Result
+    ) async throws -> Result {
         let connection = AppServiceConnection(to: service)
-        let status = try await connection.open(request)
+        let requests = connection.requests
+        try await connection.openOrThrow(request)
+        return try await connection.use { try await body($0, requests) }
+    }
+
+    private func openOrThrow(_ request: RemoteSystemConnectionRequest) async throws {
+        let status = try await self.open(request)
         guard status == .success else {
-            throw connection.openError
+            throw self.openError
                 ?? RemoteSystemError(.refused, "The connection was not opened (\(status)).", side: .remote)
         }
-        return try await connection.use(body)
     }
 
     /// The same with a time in which the connection has to be open, an application's start over there included.

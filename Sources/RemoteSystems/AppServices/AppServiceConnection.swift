@@ -10,7 +10,7 @@ public import ValueSets
 /// A connection to an app service on another system: requests and answers both ways, any number at once.
 ///
 /// Its own TLS connection underneath. Use it from any task; code inside
-/// ``RemoteSystemApplication/withAppService(_:schema:_:)`` sends without a thread switch.
+/// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without a thread switch.
 public final class AppServiceConnection: Sendable {
     /// Answers requests that come from the other side.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
@@ -25,21 +25,25 @@ public final class AppServiceConnection: Sendable {
     /// What sending needs to know. Shared: handed from hand to hand for each message, a structure would be retained field by field.
     private final class Open: Sendable {
         let connection: Connection
-        let requestSchema: AllowedValueSchema
-        let responseSchema: AllowedValueSchema
+        /// What this side's requests must satisfy, and the responses to them.
+        let requestRule: MessageRule
+        let responseRule: MessageRule
+        /// What the service's requests to its caller must satisfy, at the caller's end.
+        let rules: MessageRules
         let requestTimeout: TimeAmount
         let info: RemoteSystemConnectionInfo
 
         init(
             connection: Connection,
-            requestSchema: AllowedValueSchema,
-            responseSchema: AllowedValueSchema,
+            rules: MessageRules,
+            isServing: Bool,
             requestTimeout: TimeAmount,
             info: RemoteSystemConnectionInfo
         ) {
             self.connection = connection
-            self.requestSchema = requestSchema
-            self.responseSchema = responseSchema
+            self.requestRule = isServing ? rules.pushRequest : rules.request
+            self.responseRule = isServing ? rules.pushResponse : rules.response
+            self.rules = rules
             self.requestTimeout = requestTimeout
             self.info = info
         }
@@ -54,7 +58,10 @@ public final class AppServiceConnection: Sendable {
 
     /// The service that it is, or is to be, connected to.
     public let service: AppServiceDescription
-    private let onRequest: RequestHandler?
+    /// What becomes of the service's requests.
+    let reception: RequestReception
+    /// Whether they are this connection's alone.
+    private let ownsReception: Bool
     private let guarded: Mutex<Guarded>
     /// Set when the connection is open, for requests that come along with the host's answer.
     private let isOpen = Promise<Void>()
@@ -72,21 +79,38 @@ public final class AppServiceConnection: Sendable {
     ///
     /// - Parameters:
     ///   - service: the service it will be connected to.
-    ///   - onRequest: answers requests that the service sends us; without it they fail.
+    ///   - onRequest: responds to requests that the service sends us. Without it they fail, unless ``requests`` are
+    ///     read. ``requestHandler(_:)`` makes one for types of your own.
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
-        self.onRequest = onRequest
+        self.reception = RequestReception(onRequest: onRequest)
+        self.ownsReception = true
+        self.guarded = Mutex(Guarded())
+    }
+
+    /// One of the connections of a long-lived one, to which requests belong.
+    init(to service: AppServiceDescription, reception: RequestReception) {
+        self.service = service
+        self.reception = reception
+        self.ownsReception = false
         self.guarded = Mutex(Guarded())
     }
 
     /// The host's end of a connection that a caller has opened.
-    init(serving service: AppService, connection: Connection, info: RemoteSystemConnectionInfo, timeout: TimeAmount) {
-        self.service = AppServiceDescription(name: service.name, schema: service.responseSchema)
-        self.onRequest = nil
+    init(
+        serving service: AppService,
+        rules: MessageRules,
+        connection: Connection,
+        info: RemoteSystemConnectionInfo,
+        timeout: TimeAmount
+    ) {
+        self.service = AppServiceDescription(name: service.name)
+        self.reception = .ofService
+        self.ownsReception = false
         let open = Open(
             connection: connection,
-            requestSchema: service.responseSchema,
-            responseSchema: service.schema,
+            rules: rules,
+            isServing: true,
             requestTimeout: timeout,
             info: info
         )
@@ -104,6 +128,17 @@ public final class AppServiceConnection: Sendable {
         self.guarded.withLock { guarded in
             guard case .open(let open) = guarded.state else { return nil }
             return open.connection.taskExecutor
+        }
+    }
+
+    /// How far it is, for requests that come over it.
+    var receptionState: ReceptionState {
+        self.guarded.withLock { guarded in
+            switch guarded.state {
+            case .idle, .opening: .opening
+            case .open(let open): .open(open.rules)
+            case .closed: .closed
+            }
         }
     }
 
@@ -173,18 +208,19 @@ public final class AppServiceConnection: Sendable {
             ),
             handler: self.handler(own: own)
         )
-        guard let schema = self.publishedSchema(of: connection, route) else {
+        guard let published = try? AppServiceSchemas(connection.remote.schemas) else {
             await connection.abortAndWait()
             throw TransportError(
                 .protocolViolation,
-                "The schema that the service publishes cannot be read.",
+                "A schema that the service publishes cannot be read.",
                 side: .remote
             )
         }
         let open = Open(
             connection: connection,
-            requestSchema: schema,
-            responseSchema: self.service.schema,
+            // The host's description of itself has what was too long for the opening.
+            rules: MessageRules(published: published.completed(by: route.schemas), declared: self.service.schemas),
+            isServing: false,
             requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
             info: RemoteSystemConnectionInfo(connection, own: own)
         )
@@ -198,16 +234,8 @@ public final class AppServiceConnection: Sendable {
             throw RemoteSystemError(.connectionClosed, "It was closed while it was being opened.", side: .local)
         }
         self.isOpen.succeed(())
+        self.reception.opened()
         connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
-    }
-
-    /// What the service says that it takes, or what its description says if it is silent; `nil` if it cannot be read.
-    private func publishedSchema(
-        of connection: Connection,
-        _ route: RemoteSystemConnectionRequest.Route
-    ) -> AllowedValueSchema? {
-        guard let published = connection.remote.schema else { return route.schema ?? self.service.schema }
-        return try? AllowedValueSchema(published)
     }
 
     private static func misuse(_ state: State) -> RemoteSystemError {
@@ -220,22 +248,15 @@ public final class AppServiceConnection: Sendable {
     }
 
     private func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
-        { [weak self, onRequest = self.onRequest, schema = self.service.schema] request, connection in
-            guard let self, let onRequest else {
-                return .requestsNotTaken
-            }
-            try? await self.isOpen.value
-            return await Response.from(
-                AppServiceRequest(
-                    request,
-                    over: connection,
-                    caller: AppServiceCaller(connection, own: own),
-                    connection: self
-                ),
-                checking: schema,
-                responseSchema: schema,
-                onRequest
+        { [weak self, reception = self.reception] request, connection in
+            guard let self else { return .requestsNotTaken }
+            let request = AppServiceRequest(
+                request,
+                over: connection,
+                caller: AppServiceCaller(connection, own: own),
+                connection: self
             )
+            return await reception.respond(to: request) { try? await self.isOpen.value }
         }
     }
 
@@ -247,7 +268,7 @@ public final class AppServiceConnection: Sendable {
     /// under way: beyond what the other side takes at once they wait their turn, at most 65 536 of them.
     ///
     /// - Parameters:
-    ///   - message: what to send. It must satisfy the service's schema.
+    ///   - message: what to send. It must satisfy the service's request schema.
     ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then. Valid
     ///     range: 0–24 h.
     ///   - idempotencyKey: names what is asked for, so that it may be asked for again when no answer came: a host carries out
@@ -277,7 +298,7 @@ public final class AppServiceConnection: Sendable {
         }
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         do {
-            try open.requestSchema.validate(message)
+            try open.requestRule.check(message)
         } catch {
             throw RemoteSystemError(error)
         }
@@ -287,13 +308,13 @@ public final class AppServiceConnection: Sendable {
                 timeout: timeout.map { TimeAmount($0) } ?? open.requestTimeout,
                 key: idempotencyKey?.bytes
             )
-            return Self.response(response, schema: open.responseSchema)
+            return Self.response(response, open.responseRule)
         } catch let error as TransportError {
             return try Self.response(error)
         }
     }
 
-    private static func response(_ response: Response, schema: AllowedValueSchema) -> AppServiceResponse {
+    private static func response(_ response: Response, _ rule: MessageRule) -> AppServiceResponse {
         guard response.status == .success else {
             return AppServiceResponse(
                 status: AppServiceResponseStatus(rawValue: Int(clamping: response.status.rawValue)),
@@ -308,15 +329,14 @@ public final class AppServiceConnection: Sendable {
             )
         }
         do {
-            try schema.validate(response.message)
+            try rule.check(response.message)
             return AppServiceResponse(status: .success, message: response.message)
         } catch {
             return AppServiceResponse(
                 status: .failure,
                 error: RemoteSystemError(
                     .protocolViolation,
-                    "The answer is not allowed here: \(error) If the service answers more than the schema of its "
-                        + "description allows, describe it with another one.",
+                    "The service's response does not satisfy the response schema: \(error)",
                     side: .remote,
                     outcome: .unknown,
                     cause: error
@@ -341,8 +361,10 @@ public final class AppServiceConnection: Sendable {
     // MARK: Closing
 
     /// Closes the connection once everything under way is answered; requests sent afterwards are not sent.
+    /// ``requests`` end.
     /// Returns when it is closed. Closing twice does no harm.
     public func close() async {
+        if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
         case .open(let open): await open.connection.close()
         case .idle, .opening: self.ended(.completed)
@@ -352,6 +374,7 @@ public final class AppServiceConnection: Sendable {
 
     /// Gives the connection up at once. What is under way ends with ``AppServiceResponseStatus/unknown``.
     public func cancel() async {
+        if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
         case .open(let open): await open.connection.abortAndWait()
         case .idle, .opening: self.ended(.cancelled)
@@ -388,6 +411,7 @@ public final class AppServiceConnection: Sendable {
             defer { guarded.closedListeners = [] }
             return guarded.closedListeners
         }
+        if self.ownsReception { self.reception.finish(status == .completed ? nil : .lost(status)) }
         for (_, listener) in listeners { listener(status) }
         self.closedStatus.succeed(status)
     }

@@ -6,7 +6,7 @@ public import ValueSets
 
 /// A request that came over an app-service connection, for its handler.
 public struct AppServiceRequest: Sendable {
-    /// What the other side sent. It has passed the service's schema.
+    /// What the other side sent. It satisfies the service's request schema.
     public let message: ValueSet
     /// Who sent it. Verified, before the first byte of the message was looked at.
     public let caller: AppServiceCaller

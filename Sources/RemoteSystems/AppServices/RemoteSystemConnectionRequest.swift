@@ -82,8 +82,8 @@ public struct RemoteSystemConnectionRequest: Sendable {
         var isAnonymous = false
         /// The application that is meant, if one in particular is.
         var applicationID: String?
-        /// What the service takes, as far as its system has told.
-        var schema: AllowedValueSchema?
+        /// What the service's messages look like, as far as its system has told.
+        var schemas: AppServiceSchemas?
         /// Whether the other side may have to start the application before it answers.
         var mayHaveToStart = true
     }
@@ -148,7 +148,7 @@ extension RemoteSystemConnectionRequest.Route {
             systemID: application.systemID,
             isAnonymous: application.isAnonymous,
             applicationID: service.applicationID ?? application.id,
-            schema: application.services.first { $0.name == service.name }?.schema,
+            schemas: application.services.first { $0.name == service.name }?.schemas,
             mayHaveToStart: !application.isRunning
         )
     }

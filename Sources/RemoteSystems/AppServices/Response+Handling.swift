@@ -28,14 +28,14 @@ extension Response {
     /// - Parameter reportUnknown: is told of an error that nobody explains to the caller.
     static func from(
         _ request: AppServiceRequest,
-        checking schema: AllowedValueSchema,
-        responseSchema: AllowedValueSchema,
+        checking rule: MessageRule,
+        responses: MessageRule,
         onUnknownError reportUnknown: (any Error) -> Void = { _ in },
         _ handler: (AppServiceRequest) async throws -> ValueSet
     ) async -> Response {
-        if let objection = Response(objectingTo: request.message, schema) { return objection }
+        if let objection = Response(objectingTo: request.message, rule) { return objection }
         do {
-            return Response(try await handler(request), responseSchema)
+            return Response(try await handler(request), responses)
         } catch {
             return Response(error, onUnknownError: reportUnknown)
         }
@@ -44,23 +44,23 @@ extension Response {
     /// The same of a handler that awaits nothing.
     static func from(
         _ request: AppServiceRequest,
-        checking schema: AllowedValueSchema,
-        responseSchema: AllowedValueSchema,
+        checking rule: MessageRule,
+        responses: MessageRule,
         onUnknownError reportUnknown: (any Error) -> Void,
         _ handler: (AppServiceRequest) throws -> ValueSet
     ) -> Response {
-        if let objection = Response(objectingTo: request.message, schema) { return objection }
+        if let objection = Response(objectingTo: request.message, rule) { return objection }
         do {
-            return Response(try handler(request), responseSchema)
+            return Response(try handler(request), responses)
         } catch {
             return Response(error, onUnknownError: reportUnknown)
         }
     }
 
-    /// `nil` for a message that the schema allows.
-    private init?(objectingTo message: ValueSet, _ schema: AllowedValueSchema) {
+    /// `nil` for a message that satisfies the rule.
+    init?(objectingTo message: ValueSet, _ rule: MessageRule) {
         do {
-            try schema.validate(message)
+            try rule.check(message)
             return nil
         } catch {
             self.init(
@@ -70,9 +70,9 @@ extension Response {
         }
     }
 
-    private init(_ response: ValueSet, _ schema: AllowedValueSchema) {
+    init(_ response: ValueSet, _ rule: MessageRule) {
         do {
-            try schema.validate(response)
+            try rule.check(response)
             self.init(message: response)
         } catch {
             self.init(

@@ -144,8 +144,10 @@ extension InstalledApplication {
             services: self.services.filter { $0.supportsRemote || isLocal }.map {
                 RemoteSystemApplication.Service(
                     name: $0.name,
-                    schema: $0.schema,
+                    requestSchema: $0.requestSchema,
                     responseSchema: $0.responseSchema,
+                    pushRequestSchema: $0.pushRequestSchema,
+                    pushResponseSchema: $0.pushResponseSchema,
                     version: $0.version,
                     summary: $0.summary
                 )

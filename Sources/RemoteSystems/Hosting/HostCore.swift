@@ -13,6 +13,7 @@ actor HostCore {
     private let accountContext: AccountContext
     private let services: [String: AppService]
     private let metrics: [String: ServiceMetrics]
+    private let rules: [String: MessageRules]
     private let responses: IdempotencyCache
     private let builtIns: [String: any BuiltInService]
     private var application: SystemDescription.Application
@@ -53,6 +54,7 @@ actor HostCore {
         self.responses = IdempotencyCache(accountContext.environment)
         self.facts = accountContext.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
+        self.rules = self.services.mapValues { MessageRules(published: $0.schemas) }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
         self.application = application
@@ -175,6 +177,7 @@ actor HostCore {
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
+            rules: self.rules[service.name] ?? MessageRules(published: service.schemas),
             responses: self.responses,
             metrics: self.metrics[service.name],
             own: own,
@@ -185,7 +188,7 @@ actor HostCore {
             acceptance: Acceptance(
                 application: self.application.id,
                 limits: limits.peerLimits,
-                schema: service.schema.valueSet
+                schemas: service.schemas.published
             ),
             limits: limits,
             immediateHandler: serving.respondAtOnce,
@@ -198,7 +201,7 @@ actor HostCore {
         var limits = self.accountContext.limits
         limits.window = min(limits.window, service.concurrentRequests)
         return EstablishedConnection(
-            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
+            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { request, connection in await service.respond(to: request, on: connection) },
             opened: { _ in }
@@ -232,7 +235,7 @@ actor HostCore {
         var limits = self.accountContext.limits
         limits.window = min(limits.window, 8)
         return EstablishedConnection(
-            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
+            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { request, connection in await self.response(request, from: connection) },
             opened: { connection in
@@ -247,7 +250,7 @@ actor HostCore {
     private func anonymousPresence() -> EstablishedConnection {
         let limits = self.accountContext.limits.forAnonymous
         return EstablishedConnection(
-            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits, schema: nil),
+            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { _, _ in .requestUnknown },
             opened: { connection in

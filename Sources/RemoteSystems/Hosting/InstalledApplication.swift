@@ -14,10 +14,14 @@ public struct InstalledApplication: Sendable, Hashable, Identifiable {
         public var supportsRemote = false
         /// Who may have the application started by calling it.
         public var callers = AppServiceCallers.account
-        /// What it takes as messages, if that is known without the application.
-        public var schema: AllowedValueSchema?
-        /// What it answers, if that is known without the application.
+        /// What requests must look like, if that is known without the application.
+        public var requestSchema: AllowedValueSchema?
+        /// What responses look like, if that is known without the application.
         public var responseSchema: AllowedValueSchema?
+        /// What the service's requests to its callers look like, if that is known without the application.
+        public var pushRequestSchema: AllowedValueSchema?
+        /// What responses to those must look like, if that is known without the application.
+        public var pushResponseSchema: AllowedValueSchema?
         /// Its version, in whatever form the service's makers count.
         public var version: String?
         /// What it is for, in a sentence.

@@ -23,6 +23,7 @@ final class ServingConnection: Sendable {
 
     private let requestTimeout: TimeAmount
     private let service: AppService
+    private let rules: MessageRules
     private let responses: IdempotencyCache
     private let metrics: ServiceMetrics?
     private let own: SystemID
@@ -31,6 +32,7 @@ final class ServingConnection: Sendable {
 
     init(
         service: AppService,
+        rules: MessageRules,
         responses: IdempotencyCache,
         metrics: ServiceMetrics?,
         own: SystemID,
@@ -41,6 +43,7 @@ final class ServingConnection: Sendable {
         self.responses = responses
         self.requestTimeout = requestTimeout
         self.service = service
+        self.rules = rules
         self.metrics = metrics
         self.own = own
     }
@@ -51,6 +54,7 @@ final class ServingConnection: Sendable {
         let caller = info.peer
         let served = AppServiceConnection(
             serving: self.service,
+            rules: self.rules,
             connection: connection,
             info: info,
             timeout: self.requestTimeout
@@ -74,8 +78,8 @@ final class ServingConnection: Sendable {
         let started = NIODeadline.now()
         let response = Response.from(
             AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection),
-            checking: self.service.schema,
-            responseSchema: self.service.responseSchema,
+            checking: self.rules.request,
+            responses: self.rules.response,
             onUnknownError: self.logUnknown,
             handler
         )
@@ -123,8 +127,8 @@ final class ServingConnection: Sendable {
     private func execute(_ request: AppServiceRequest) async -> Response {
         await Response.from(
             request,
-            checking: self.service.schema,
-            responseSchema: self.service.responseSchema,
+            checking: self.rules.request,
+            responses: self.rules.response,
             onUnknownError: self.logUnknown,
             self.service.response
         )

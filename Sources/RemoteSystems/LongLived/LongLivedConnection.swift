@@ -43,6 +43,7 @@ public final class LongLivedConnection: Sendable {
     /// The service that it is connected to.
     public let service: AppServiceDescription
     private let run: LongLivedRun
+    let reception: RequestReception
 
     /// A connection that is still to be started.
     ///
@@ -50,7 +51,8 @@ public final class LongLivedConnection: Sendable {
     ///   - service: the service it connects to.
     ///   - request: where it is to be had.
     ///   - policy: how it comes back.
-    ///   - onRequest: answers requests that the service sends us; without it they fail.
+    ///   - onRequest: responds to requests that the service sends us. Without it they fail, unless ``requests`` are
+    ///     read.
     public init(
         to service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -58,7 +60,8 @@ public final class LongLivedConnection: Sendable {
         onRequest: AppServiceConnection.RequestHandler? = nil
     ) {
         self.service = service
-        self.run = LongLivedRun(service: service, request: request, policy: policy, onRequest: onRequest)
+        self.reception = RequestReception(onRequest: onRequest)
+        self.run = LongLivedRun(service: service, request: request, policy: policy, reception: self.reception)
     }
 
     /// A connection that nobody holds any more is given up.

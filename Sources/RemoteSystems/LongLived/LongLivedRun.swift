@@ -83,7 +83,7 @@ final class LongLivedRun: Sendable {
 
     private let service: AppServiceDescription
     private let policy: ReconnectionPolicy
-    private let onRequest: AppServiceConnection.RequestHandler?
+    private let reception: RequestReception
     private let origin: AccountContext
     private let time: TimeSource
     private let guarded: Mutex<Guarded>
@@ -92,11 +92,11 @@ final class LongLivedRun: Sendable {
         service: AppServiceDescription,
         request: RemoteSystemConnectionRequest,
         policy: ReconnectionPolicy,
-        onRequest: AppServiceConnection.RequestHandler?
+        reception: RequestReception
     ) {
         self.service = service
         self.policy = policy
-        self.onRequest = onRequest
+        self.reception = reception
         self.origin = request.origin
         self.time = request.origin.environment.time
         self.guarded = Mutex(Guarded(machine: Machine(policy: policy), request: request))
@@ -136,7 +136,13 @@ final class LongLivedRun: Sendable {
     }
 
     private func notify() {
-        self.guarded.withLock { $0.change() }.notify()
+        let change = self.guarded.withLock { $0.change() }
+        change.notify()
+        switch change.state {
+        case .closed: self.reception.finish()
+        case .gaveUp(let error): self.reception.finish(error)
+        case .idle, .connecting, .connected, .waiting: break
+        }
     }
 
     // MARK: Life
@@ -185,7 +191,7 @@ final class LongLivedRun: Sendable {
     }
 
     private func attempt() async {
-        let connection = AppServiceConnection(to: self.service, onRequest: self.onRequest)
+        let connection = AppServiceConnection(to: self.service, reception: self.reception)
         let request = self.guarded.withLock { $0.request }
         var status: AppServiceConnectionStatus?
         do {
@@ -290,10 +296,12 @@ final class LongLivedRun: Sendable {
     // MARK: Ending
 
     func close() async {
+        self.reception.finish()
         await self.finish { await $0.close() }
     }
 
     func cancel() async {
+        self.reception.finish()
         await self.finish { await $0.cancel() }
     }
 
@@ -306,6 +314,7 @@ final class LongLivedRun: Sendable {
     }
 
     func abandon() {
+        self.reception.finish()
         let (connection, task) = self.markClosed()
         task?.cancel()
         if let connection { _ = self.task { await connection.cancel() } }

@@ -156,8 +156,10 @@ extension SystemDescription.Application {
 extension RemoteSystemApplication.Service {
     fileprivate var valueSet: ValueSet {
         var map: ValueSet = ["Name": .string(self.name)]
-        map["Schema"] = self.schema.map { .dictionary($0.valueSet) }
-        map["Responses"] = self.responseSchema.map { .dictionary($0.valueSet) }
+        map["RequestSchema"] = self.requestSchema.map { .dictionary($0.valueSet) }
+        map["ResponseSchema"] = self.responseSchema.map { .dictionary($0.valueSet) }
+        map["PushRequestSchema"] = self.pushRequestSchema.map { .dictionary($0.valueSet) }
+        map["PushResponseSchema"] = self.pushResponseSchema.map { .dictionary($0.valueSet) }
         map["Version"] = self.version.map { .string($0) }
         map["Summary"] = self.summary.map { .string($0) }
         if !self.supportsRemote { map["Remote"] = false }
@@ -168,8 +170,10 @@ extension RemoteSystemApplication.Service {
         guard let name = map["Name"]?.string, name.isName else { return nil }
         self.init(
             name: name,
-            schema: map["Schema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
-            responseSchema: map["Responses"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            requestSchema: map["RequestSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            responseSchema: map["ResponseSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            pushRequestSchema: map["PushRequestSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            pushResponseSchema: map["PushResponseSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
             version: map.text("Version"),
             summary: map.text("Summary"),
             supportsRemote: map["Remote"]?.bool ?? true

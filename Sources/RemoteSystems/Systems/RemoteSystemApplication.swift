@@ -11,10 +11,14 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public struct Service: Sendable, Hashable {
         /// The service's name.
         public var name: String
-        /// What it takes as messages; `nil` when that could not be read.
-        public var schema: AllowedValueSchema?
-        /// What it answers; `nil` when it does not say.
+        /// What requests must look like; `nil` when the service does not say, or it could not be read.
+        public var requestSchema: AllowedValueSchema?
+        /// What responses look like; `nil` when the service does not say, or it could not be read.
         public var responseSchema: AllowedValueSchema?
+        /// What the service's requests to its callers look like; `nil` when the service does not say.
+        public var pushRequestSchema: AllowedValueSchema?
+        /// What responses to those must look like; `nil` when the service does not say.
+        public var pushResponseSchema: AllowedValueSchema?
         /// Its version, in whatever form the service's makers count, if it says.
         public var version: String?
         /// What it is for, in a sentence, if it says.

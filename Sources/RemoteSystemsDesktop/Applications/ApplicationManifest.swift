@@ -111,7 +111,8 @@ private struct ServiceEntry: Decodable {
     var service: InstalledApplication.Service
 
     private enum Key: String, CodingKey, CaseIterable {
-        case name, supportsRemote, callers, schema, responses, version, summary
+        case name, supportsRemote, callers, version, summary
+        case requestSchema, responseSchema, pushRequestSchema, pushResponseSchema
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
@@ -126,8 +127,10 @@ private struct ServiceEntry: Decodable {
         self.service = InstalledApplication.Service(name)
         self.service.supportsRemote = try container.decodeIfPresent(Bool.self, forKey: .supportsRemote) ?? false
         self.service.callers = try Self.callers(container)
-        self.service.schema = try Self.schema(container, .schema, noting: unknown)
-        self.service.responseSchema = try Self.schema(container, .responses, noting: unknown)
+        self.service.requestSchema = try Self.schema(container, .requestSchema, noting: unknown)
+        self.service.responseSchema = try Self.schema(container, .responseSchema, noting: unknown)
+        self.service.pushRequestSchema = try Self.schema(container, .pushRequestSchema, noting: unknown)
+        self.service.pushResponseSchema = try Self.schema(container, .pushResponseSchema, noting: unknown)
         self.service.version = try container.textIfPresent(.version)
         self.service.summary = try container.textIfPresent(.summary)
     }

@@ -71,7 +71,7 @@ extension AppService {
     /// - Throws: what the handler throws; `RemoteSystemError` with the code `invalidMessage` when the message or the answer is not
     ///   allowed.
     public func respond(to request: AppServiceRequest) async throws -> ValueSet {
-        try Self.check(request.message, self.schema)
+        try Self.check(request.message, self.requestSchema)
         let response = try await self.response(to: request)
         try Self.check(response, self.responseSchema)
         return response

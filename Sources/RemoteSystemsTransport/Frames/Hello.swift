@@ -60,8 +60,8 @@ package struct Acceptance: Sendable, Hashable {
     /// The application that answers.
     package var application: String
     package var limits: PeerLimits
-    /// What the service takes as messages, as a value set; `nil` when it did not say.
-    package var schema: ValueSet?
+    /// What the service publishes of its messages.
+    package var schemas: PublishedSchemas
     /// The features that the host has, by name.
     package var features: Set<String>
 
@@ -69,14 +69,51 @@ package struct Acceptance: Sendable, Hashable {
         version: ProtocolVersion = .current,
         application: String,
         limits: PeerLimits,
-        schema: ValueSet?,
+        schemas: PublishedSchemas = PublishedSchemas(),
         features: Set<String> = ProtocolFeature.known
     ) {
         self.version = version
         self.application = application
         self.limits = limits
-        self.schema = schema
+        self.schemas = schemas
         self.features = features
+    }
+}
+
+/// What a service publishes of its messages, each schema as a value set; `nil` where it does not say.
+package struct PublishedSchemas: Sendable, Hashable {
+    /// What the caller's requests must look like.
+    package var request: ValueSet?
+    /// What the service's responses look like.
+    package var response: ValueSet?
+    /// What the service's own requests to the caller look like.
+    package var pushRequest: ValueSet?
+    /// What the caller's responses to those must look like.
+    package var pushResponse: ValueSet?
+
+    package init(
+        request: ValueSet? = nil,
+        response: ValueSet? = nil,
+        pushRequest: ValueSet? = nil,
+        pushResponse: ValueSet? = nil
+    ) {
+        self.request = request
+        self.response = response
+        self.pushRequest = pushRequest
+        self.pushResponse = pushResponse
+    }
+
+    private static var all: [WritableKeyPath<PublishedSchemas, ValueSet?>] {
+        [\.request, \.response, \.pushRequest, \.pushResponse]
+    }
+
+    var count: Int { Self.all.count { self[keyPath: $0] != nil } }
+
+    /// Makes room where all of them do not fit.
+    mutating func removeLargest() {
+        let sizes = Self.all.map { (path: $0, size: self[keyPath: $0].map { (try? $0.encoded().count) ?? .max } ?? -1) }
+        guard let largest = sizes.max(by: { $0.size < $1.size }) else { return }
+        self[keyPath: largest.path] = nil
     }
 }
 
@@ -163,7 +200,7 @@ extension Hello {
 extension Acceptance {
     package var valueSet: ValueSet {
         var map: ValueSet = ["version": self.version.value, "application": .string(self.application)]
-        map["schema"] = self.schema.map { .dictionary($0) }
+        self.schemas.write(into: &map)
         map.write(features: self.features, under: "features")
         self.limits.write(into: &map)
         return map
@@ -172,24 +209,44 @@ extension Acceptance {
     package init(_ map: ValueSet) throws(ValueSetError) {
         let version = try ProtocolVersion(map["version"])
         guard version.major == ProtocolVersion.current.major else {
-            self.init(version: version, application: "", limits: .least, schema: nil, features: [])
+            self.init(version: version, application: "", limits: .least, features: [])
             return
-        }
-        let schema = map["schema"]
-        guard schema == nil || schema?.dictionary != nil else {
-            throw ValueSetError(.typeMismatch, "the schema in the answer is no dictionary")
         }
         self.init(
             version: version,
             application: try map.name("application") ?? "",
             limits: try PeerLimits(map),
-            schema: schema?.dictionary,
+            schemas: try PublishedSchemas(map),
             features: try map.features("features")
         )
     }
 }
 
+extension PublishedSchemas {
+    fileprivate func write(into map: inout ValueSet) {
+        map["request-schema"] = self.request.map { .dictionary($0) }
+        map["response-schema"] = self.response.map { .dictionary($0) }
+        map["push-request-schema"] = self.pushRequest.map { .dictionary($0) }
+        map["push-response-schema"] = self.pushResponse.map { .dictionary($0) }
+    }
+
+    fileprivate init(_ map: ValueSet) throws(ValueSetError) {
+        self.request = try map.schema("request-schema")
+        self.response = try map.schema("response-schema")
+        self.pushRequest = try map.schema("push-request-schema")
+        self.pushResponse = try map.schema("push-response-schema")
+    }
+}
+
 extension ValueSet {
+    fileprivate func schema(_ key: String) throws(ValueSetError) -> ValueSet? {
+        guard let value = self[key] else { return nil }
+        guard let schema = value.dictionary else {
+            throw ValueSetError(.typeMismatch, "'\(key)' in the answer is no dictionary")
+        }
+        return schema
+    }
+
     /// The name of a service or an application; `nil` if there is none under the key. Names are compared, so one that is no
     /// name is refused and not mended: what is mended could be another's.
     fileprivate func name(_ key: String) throws(ValueSetError) -> String? {

@@ -173,7 +173,7 @@ package struct Connector: Sendable {
         let deadline = self.network.time.deadline + self.timeout
         let opened = eventLoop.makePromise(of: Connection.self)
         let accepted = EstablishedConnection(
-            acceptance: Acceptance(application: hello.application, limits: hello.limits, schema: nil),
+            acceptance: Acceptance(application: hello.application, limits: hello.limits),
             limits: self.limits,
             handler: handler,
             opened: { [security = self.security, opened = self.opened] connection in

@@ -258,7 +258,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 version: hello.version,
                 application: hello.application,
                 limits: hello.limits,
-                schema: nil,
                 features: hello.features
             )
             do throws(TransportError) {
@@ -353,15 +352,15 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         leave()
     }
 
-    /// A schema that is too large for the opening is left out: it is advice, and the host's description has it too.
+    /// Schemas that are too large for the opening are left out: they are advice, and the host's description has them too.
     private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
         do throws(TransportError) {
             try self.write(.accept(acceptance), context: context)
         } catch {
-            guard error.code == .messageTooLarge, acceptance.schema != nil else { throw error }
+            guard error.code == .messageTooLarge, acceptance.schemas.count > 0 else { throw error }
             var acceptance = acceptance
-            acceptance.schema = nil
-            try self.write(.accept(acceptance), context: context)
+            acceptance.schemas.removeLargest()
+            try self.write(acceptance, context: context)
         }
     }
 

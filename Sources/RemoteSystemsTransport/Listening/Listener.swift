@@ -113,11 +113,8 @@ package final class Listener: Sendable {
     /// Sockets take the lower 16 bits of any number.
     private static func check(_ port: Int) throws(TransportError) {
         guard !(0...65_535).contains(port) else { return }
-        throw TransportError(
-            .cannotListen,
-            "There is no port \(port). Ports are 1 to 65535, 0 is any free one.",
-            side: .local
-        )
+        let text = "There is no port \(port). Ports are 1 to 65535, 0 is any free one."
+        throw TransportError(.cannotListen, text, side: .local)
     }
 
     /// Finds out whether the port could be listened on now, for a diagnosis.

@@ -86,14 +86,15 @@ struct CallCommand: Subcommand {
             try ServiceDescription(service, of: application, on: system).report(output)
             return true
         }
-        let message = try MessageField.message(self.fields, for: service.schema)
+        let message = try MessageField.message(self.fields, for: service.requestSchema)
         let response = try await untilInterrupted {
             try await AppServiceConnection.sendStateless(
                 message,
                 to: AppServiceDescription(
                     name: self.service,
                     applicationID: application.id,
-                    schema: service.responseSchema ?? .full
+                    // One that does not say what it responds may respond anything: it is only printed.
+                    responseSchema: service.responseSchema ?? .full
                 ),
                 request: RemoteSystemConnectionRequest(application: application),
                 timeout: .seconds(self.timeout)

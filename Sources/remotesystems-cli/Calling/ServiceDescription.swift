@@ -35,7 +35,7 @@ struct ServiceDescription {
         let limits = self.service.supportsRemote ? "" : " Only programs on that system may call it."
         try output.line((place + limits).printable.wrapped())
         try output.line("\nTakes:")
-        for line in Self.lines(self.service.schema) { try output.line(line) }
+        for line in Self.lines(self.service.requestSchema) { try output.line(line) }
         try output.line("\nAnswers:")
         for line in Self.lines(self.service.responseSchema) { try output.line(line) }
     }

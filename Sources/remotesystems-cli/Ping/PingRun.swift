@@ -41,7 +41,7 @@ final class PingRun: Sendable {
 
     /// Until all are sent, the connection has ended, or Ctrl-C.
     func run() async throws -> PingStatistics {
-        let description = AppServiceDescription(name: self.service, schema: .full)
+        let description = AppServiceDescription(name: self.service, requestSchema: .full, responseSchema: .full)
         _ = try await untilInterrupted {
             try await AppServiceConnection.with(
                 description,

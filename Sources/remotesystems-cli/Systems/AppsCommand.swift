@@ -55,16 +55,20 @@ struct ServiceOutput: Encodable {
     var version: String?
     var summary: String?
     var supportsRemote: Bool
-    var schema: ValueSet?
-    var responses: ValueSet?
+    var requestSchema: ValueSet?
+    var responseSchema: ValueSet?
+    var pushRequestSchema: ValueSet?
+    var pushResponseSchema: ValueSet?
 
     init(_ service: RemoteSystemApplication.Service) {
         self.name = service.name
         self.version = service.version
         self.summary = service.summary
         self.supportsRemote = service.supportsRemote
-        self.schema = service.schema?.valueSet
-        self.responses = service.responseSchema?.valueSet
+        self.requestSchema = service.requestSchema?.valueSet
+        self.responseSchema = service.responseSchema?.valueSet
+        self.pushRequestSchema = service.pushRequestSchema?.valueSet
+        self.pushResponseSchema = service.pushResponseSchema?.valueSet
     }
 }
 

@@ -28,7 +28,7 @@ enum NetworkCompletion {
         let there = words.compactMap { MessageField(argument: $0)?.key }
         let fields = await Self.offers(words)
             .filter { words.contains($0.service.name) && (application ?? $0.application) == $0.application }
-            .flatMap { $0.service.schema?.fields ?? [] }
+            .flatMap { $0.service.requestSchema?.fields ?? [] }
             .filter { Self.isPlain($0.name) && !there.contains($0.name) }
         return Self.choices(fields.map { $0.name + "=" }, prefix)
     }

@@ -86,7 +86,7 @@ import Testing
         let schema = AllowedValueSchema(fields: [.required("Volume", .number)])
         let service = AppService(
             "test.volume",
-            schema: schema,
+            requestSchema: schema,
             options: .init(version: "2.1", summary: "Sets the volume.", supportsRemote: false)
         ) { $0.message }
         try await LoopbackSystem.with { loopbackSystem in
@@ -98,7 +98,7 @@ import Testing
                 #expect(reported?.name == "test.volume")
                 #expect(reported?.version == "2.1")
                 #expect(reported?.summary == "Sets the volume.")
-                #expect(reported?.schema == schema)
+                #expect(reported?.requestSchema == schema)
                 #expect(reported?.responseSchema == .appService)
                 #expect(reported?.supportsRemote == false)
             }
@@ -116,7 +116,7 @@ import Testing
                     services: [AppService("test.echo", options: options) { $0.message }]
                 )
                 let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
-                #expect(error?.code == .misuse)
+                #expect(error?.code == .invalidArgument)
             }
         }
     }
@@ -124,7 +124,7 @@ import Testing
     @Test func `a schema too large for the opening keeps nobody out, and is known all the same`() async throws {
         let names = (0..<500).map { "a-rather-long-name-of-a-field-\($0)" }
         let schema = AllowedValueSchema(fields: names.map { .optional($0, .integer) })
-        let service = AppService("test.large", schema: schema) { $0.message }
+        let service = AppService("test.large", requestSchema: schema) { $0.message }
         #expect(try schema.valueSet.encoded().count > 8192)
         try await LoopbackSystem.with { loopbackSystem in
             let watcher = loopbackSystem.watcher()

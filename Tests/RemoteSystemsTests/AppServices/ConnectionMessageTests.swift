@@ -37,7 +37,7 @@ import Testing
     @Test func `the schema that a service declares is known to callers before they send`() async throws {
         let strict = AppService(
             "test.volume",
-            schema: AllowedValueSchema(fields: [.required("Volume", .number)], allowsFurtherKeys: false)
+            requestSchema: AllowedValueSchema(fields: [.required("Volume", .number)], allowsFurtherKeys: false)
         ) { $0.message }
         try await Loopback.talk(strict) { connection in
             let missing = await #expect(throws: RemoteSystemError.self) { _ = try await connection.send([:]) }
@@ -52,13 +52,15 @@ import Testing
     }
 
     @Test func `an response that the caller's schema forbids is not handed on`() async throws {
-        let free = AppService("test.free", schema: .full, responseSchema: .full) { _ in ["data": .data(Data([1]))] }
-        try await Loopback.talk(free) { connection in
+        let free = AppService("test.free", requestSchema: .full, responseSchema: .full) { _ in
+            ["data": .data(Data([1]))]
+        }
+        try await Loopback.talk(free, responseSchema: .appService) { connection in
             let response = try await connection.send([:])
             #expect(response.status == .failure)
             #expect(response.error?.message.contains("data") == true)
         }
-        try await Loopback.talk(free, schema: .full) { connection in
+        try await Loopback.talk(free) { connection in
             let value6 = try await connection.send([:]).message
             #expect(value6 == ["data": .data(Data([1]))])
         }
@@ -83,10 +85,10 @@ import Testing
     }
 
     @Test func `a message over the limit is not sent, an response over it is reported: status 5`() async throws {
-        let growing = AppService("test.growing", schema: .full, responseSchema: .full) { request in
+        let growing = AppService("test.growing", requestSchema: .full, responseSchema: .full) { request in
             ["data": .data(Data(count: request.message["size"]?.int ?? 0))]
         }
-        try await Loopback.talk(growing, schema: .full) { connection in
+        try await Loopback.talk(growing) { connection in
             let large = try await connection.send(["data": .data(Data(count: 1 << 20))])
             #expect(large.status == .messageTooLarge)
             #expect(large.error?.side == .local)

@@ -61,15 +61,15 @@ import Testing
         let schema = AllowedValueSchema(fields: [.required("Do", .string)])
         let responseSchema = AllowedValueSchema(fields: [.required("Done", .bool)])
         let services = [
-            AppService("test.outcome", schema: schema, responseSchema: responseSchema) { try outcome($0) },
-            AppService("test.outcome", schema: schema, responseSchema: responseSchema) {
+            AppService("test.outcome", requestSchema: schema, responseSchema: responseSchema) { try outcome($0) },
+            AppService("test.outcome", requestSchema: schema, responseSchema: responseSchema) {
                 await Task.yield()
                 return try outcome($0)
             },
         ]
         var responses: [[String]] = [[], []]
         for (index, service) in services.enumerated() {
-            try await Loopback.talk(service, schema: .full) { connection in
+            try await Loopback.talk(service) { connection in
                 for what in ["fail", "cancel", "break", "babble", "it"] {
                     let response = try await connection.send(["Do": .string(what)])
                     responses[index].append(

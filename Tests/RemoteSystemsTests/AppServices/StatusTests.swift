@@ -248,7 +248,7 @@ import ValueSets
 
         var timeout: Duration? { self == .late || self == .noCapacity ? .milliseconds(100) : nil }
 
-        static let service = AppService("test.service", schema: .full, responseSchema: .full) { request in
+        static let service = AppService("test.service", requestSchema: .full, responseSchema: .full) { request in
             switch request.message["do"]?.string.flatMap({ Fate(rawValue: $0) }) {
             case .failed: throw AppServiceFailure("No.")
             case .overLimit: throw AppServiceFailure("Full.", canRetry: true, status: .resourceLimitsExceeded)
@@ -268,7 +268,7 @@ import ValueSets
             if fate == .noCapacity { configuration.requestWindow = 1 }
             let host = RemoteSystemHost(configuration, services: [Fate.service])
             let running = Task { try await host.run() }
-            let service = AppServiceDescription(name: "test.service", schema: .full)
+            let service = AppServiceDescription(name: "test.service", requestSchema: .full, responseSchema: .full)
             let (connection, _) = try await Loopback.connect(loopbackSystem, host, service)
             let first = Task.immediate { fate == .noCapacity ? try? await connection.send(fate.message) : nil }
             if fate == .closed { await connection.close() }
@@ -362,7 +362,7 @@ import ValueSets
                     port: try await host.port,
                     configuration: loopbackSystem.configuration("test.caller")
                 )
-                let service = AppServiceDescription(name: "test.service", schema: .full)
+                let service = AppServiceDescription(name: "test.service", requestSchema: .full, responseSchema: .full)
                 // Opening counts, too, and takes its time in debug builds.
                 let timeout: Duration? = fate == .late ? .seconds(8) : nil
                 let response = try await AppServiceConnection.sendStateless(
@@ -397,7 +397,7 @@ enum Peer {
         var reported = limits.peerLimits
         reported.window = 8
         return EstablishedConnection(
-            acceptance: Acceptance(application: "test.peer", limits: reported, schema: nil),
+            acceptance: Acceptance(application: "test.peer", limits: reported),
             limits: limits,
             handler: { request, connection in
                 if request.message["cut"] != nil { connection.channel.close(promise: nil) }

@@ -53,8 +53,7 @@ import Testing
                 let accepted = EstablishedConnection(
                     acceptance: Acceptance(
                         application: "test.host",
-                        limits: ConnectionLimits().peerLimits,
-                        schema: nil
+                        limits: ConnectionLimits().peerLimits
                     ),
                     limits: ConnectionLimits(),
                     handler: { _, _ in Response(status: .failure) },

@@ -45,7 +45,7 @@ import Testing
                 #expect(system.id == (try machines.account(hosting).identity().systemID))
                 #expect(!system.isLocal)
                 let response = try await AppServiceConnection.with(
-                    AppServiceDescription(name: AppService.pingName, schema: .full),
+                    AppServiceDescription(name: AppService.pingName, requestSchema: .full, responseSchema: .full),
                     RemoteSystemConnectionRequest(system: system)
                 ) { connection in
                     try await connection.send(["Type": "ping", "CreationDate": "now"]).get()

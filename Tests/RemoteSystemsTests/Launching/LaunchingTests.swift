@@ -419,7 +419,9 @@ extension LoopbackSystem {
             port: try await host.port,
             configuration: self.configuration("test.caller")
         )
-        let connection = AppServiceConnection(to: AppServiceDescription(name: "remote-systems.launch", schema: .full))
+        let connection = AppServiceConnection(
+            to: AppServiceDescription(name: "remote-systems.launch", requestSchema: .full, responseSchema: .full)
+        )
         let status = try await connection.open(request)
         #expect(status == .success)
         let response = try await connection.send(message)

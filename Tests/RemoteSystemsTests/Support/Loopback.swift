@@ -30,7 +30,7 @@ enum Loopback {
     /// Runs a host with the services and a connection to the first of them.
     static func talk(
         _ services: AppService...,
-        schema: AllowedValueSchema = .appService,
+        responseSchema: AllowedValueSchema? = nil,
         onRequest: AppServiceConnection.RequestHandler? = nil,
         _ body: (AppServiceConnection) async throws -> Void
     ) async throws {
@@ -39,7 +39,7 @@ enum Loopback {
                 let (connection, status) = try await Self.connect(
                     loopbackSystem,
                     host,
-                    AppServiceDescription(name: services[0].name, schema: schema),
+                    AppServiceDescription(name: services[0].name, responseSchema: responseSchema),
                     onRequest: onRequest
                 )
                 #expect(status == .success)

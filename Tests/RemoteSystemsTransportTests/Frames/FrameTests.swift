@@ -20,7 +20,7 @@ import ValueSets
     @Test(
         arguments: [
             .hello(hello),
-            .accept(Acceptance(application: "a", limits: hello.limits, schema: ["a": 1])),
+            .accept(Acceptance(application: "a", limits: hello.limits, schemas: PublishedSchemas(request: ["a": 1]))),
             .refuse(.notAuthorized, WireFailure("No.", canRetry: true)),
             .request(id: 1, timeoutMilliseconds: 30_000, message: ["a": ["b": 1.5]]),
             .request(id: 1, timeoutMilliseconds: 1, message: [:], key: [0]),

@@ -26,8 +26,13 @@ import ValueSets
     }
 
     @Test func `an acceptance is read back as it was written`() throws {
-        for schema in [nil, ["Type": "string"]] as [ValueSet?] {
-            let acceptance = Acceptance(application: "a", limits: Self.limits, schema: schema)
+        let schema: ValueSet = ["Type": "string"]
+        for schemas in [
+            PublishedSchemas(), PublishedSchemas(request: schema), PublishedSchemas(response: schema),
+            PublishedSchemas(pushRequest: schema), PublishedSchemas(pushResponse: schema),
+            PublishedSchemas(request: schema, response: [:], pushRequest: [:], pushResponse: schema),
+        ] {
+            let acceptance = Acceptance(application: "a", limits: Self.limits, schemas: schemas)
             #expect(try Acceptance(acceptance.valueSet) == acceptance)
         }
     }
@@ -76,14 +81,16 @@ import ValueSets
     }
 
     @Test func `an acceptance by a name that steers a terminal is refused, too`() {
-        let acceptance = Acceptance(application: "\u{1B}]0;x\u{7}", limits: Self.limits, schema: nil)
+        let acceptance = Acceptance(application: "\u{1B}]0;x\u{7}", limits: Self.limits)
         #expect(throws: ValueSetError.self) { try Acceptance(acceptance.valueSet) }
     }
 
     @Test func `a schema that is no dictionary is refused`() {
-        var map = Acceptance(application: "a", limits: Self.limits, schema: nil).valueSet
-        map["schema"] = 1
-        #expect(throws: ValueSetError.self) { try Acceptance(map) }
+        for key in ["request-schema", "response-schema", "push-request-schema", "push-response-schema"] {
+            var map = Acceptance(application: "a", limits: Self.limits).valueSet
+            map[key] = 1
+            #expect(throws: ValueSetError.self) { try Acceptance(map) }
+        }
     }
 
     @Test func `a peer that takes more than is ever sent is taken at what is`() throws {

@@ -20,7 +20,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
             Issue.record("no hello")
             return
         }
-        let acceptance = Acceptance(application: "b", limits: limits, schema: nil)
+        let acceptance = Acceptance(application: "b", limits: limits)
         guard case .open(alice, acceptance) = handshake.received(.accept(acceptance)) else {
             Issue.record("it is not open")
             return
@@ -83,7 +83,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
     @Test func `an acceptance in another major version is incompatible, in another minor one it is not`() {
         var handshake = CallerHandshake(hello: hello, expecting: nil)
         _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
-        var acceptance = Acceptance(application: "b", limits: limits, schema: nil)
+        var acceptance = Acceptance(application: "b", limits: limits)
         acceptance.version = ProtocolVersion(major: 1, minor: 9)
         guard case .open = handshake.received(.accept(acceptance)) else {
             Issue.record("it is not open")
@@ -111,7 +111,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
 
     @Test func `an acceptance before the hello breaks the protocol`() {
         let handshake = CallerHandshake(hello: hello, expecting: nil)
-        guard case .fail = handshake.received(.accept(Acceptance(application: "", limits: limits, schema: nil))) else {
+        guard case .fail = handshake.received(.accept(Acceptance(application: "", limits: limits))) else {
             Issue.record("it is open")
             return
         }

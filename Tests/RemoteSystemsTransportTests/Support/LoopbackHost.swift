@@ -56,7 +56,7 @@ struct LoopbackHost: Sendable {
             }
             return .accept(
                 EstablishedConnection(
-                    acceptance: Acceptance(application: "test.host", limits: limits.peerLimits, schema: nil),
+                    acceptance: Acceptance(application: "test.host", limits: limits.peerLimits),
                     limits: limits,
                     handler: handler,
                     opened: { connections.add($0) }

@@ -49,7 +49,14 @@ struct Ours: DiscoveringContestant {
     }
 
     func startHost(_ setup: Setup) async throws -> any Stoppable {
-        let host = RemoteSystemHost(Self.configuration(setup), services: [AppService(Self.service) { _ in [:] }])
+        var options = RemoteSystemHost.Options()
+        // The same worker may serve already.
+        options.allowsSeveralProcesses = true
+        let host = RemoteSystemHost(
+            Self.configuration(setup),
+            services: [AppService(Self.service) { _ in [:] }],
+            options: options
+        )
         return OursHost(task: Task { try await host.run() })
     }
 
@@ -67,7 +74,8 @@ private struct OursServer: Server {
     init(_ configuration: RemoteSystemsConfiguration) throws {
         var options = RemoteSystemHost.Options()
         options.isDiscoverable = false
-        let service = AppService(Ours.service, schema: .full, responseSchema: .full) { request in
+        options.allowsSeveralProcesses = true
+        let service = AppService(Ours.service, requestSchema: .full, responseSchema: .full) { request in
             request.message["IsEcho"] == true ? request.message : [:]
         }
         let host = RemoteSystemHost(configuration, services: [service], options: options)

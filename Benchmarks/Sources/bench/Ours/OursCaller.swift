@@ -11,7 +11,7 @@ struct OursCaller: Caller {
     let request: RemoteSystemConnectionRequest
     let form: Ours.Form
 
-    private static let service = AppServiceDescription(name: Ours.service, schema: .full)
+    private static let service = AppServiceDescription(name: Ours.service, requestSchema: .full, responseSchema: .full)
 
     func open() async throws -> any Line {
         let line: any Line
