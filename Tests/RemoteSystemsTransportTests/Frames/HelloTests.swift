@@ -121,7 +121,7 @@ import ValueSets
         #expect(hello.valueSet["features"] == ["a.example", "b"])
         #expect(hello.valueSet["requires"] == ["b"])
         #expect(try Hello(hello.valueSet) == hello)
-        let acceptance = Acceptance(application: "a", limits: Self.limits, schema: nil, features: ["b"])
+        let acceptance = Acceptance(application: "a", limits: Self.limits, schemas: PublishedSchemas(), features: ["b"])
         #expect(try Acceptance(acceptance.valueSet) == acceptance)
         let none = Hello(service: "s", targetApplication: nil, application: "a", limits: Self.limits, features: [])
         #expect(none.valueSet["features"] == nil && none.valueSet["requires"] == nil)
@@ -137,7 +137,7 @@ import ValueSets
     }
 
     @Test func `an empty package or application counts as none`() throws {
-        #expect(try Hello(Self.hello(with: "target", "")).package == nil)
+        #expect(try Hello(Self.hello(with: "target", "")).targetApplication == nil)
         #expect(try Hello(Self.hello(with: "application", "")).application == "")
     }
 

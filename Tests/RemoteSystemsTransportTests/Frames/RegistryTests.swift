@@ -48,7 +48,12 @@ import ValueSets
             features: ["f"],
             requires: ["f"]
         )
-        let acceptance = Acceptance(application: "a", limits: limits, schema: [:], features: ["f"])
+        let acceptance = Acceptance(
+            application: "a",
+            limits: limits,
+            schemas: PublishedSchemas(request: [:], response: [:], pushRequest: [:], pushResponse: [:]),
+            features: ["f"]
+        )
         let failure = WireFailure("", code: .busy, port: 1)
         var keys: [String: Set<String>] = [:]
         for row in try Self.rows(of: "Keys of hello, accept and failure") {
