@@ -100,14 +100,12 @@ public struct ValueSetError: Error, Sendable, Hashable {
 }
 
 extension ValueSetError: CustomStringConvertible {
-    /// Code, place, what was found and what is allowed, and the sentence; no values of the input.
+    /// The key path, the sentence, what was found and what is allowed, and the place in the bytes; no values of the input.
     public var description: String {
-        var text = "\(code)"
-        if !keyPath.isEmpty { text += " at \(keyPath)" }
-        if let byteOffset { text += " (byte \(byteOffset))" }
-        text += ": \(message)"
+        var text = keyPath.isEmpty ? message : "\(keyPath): \(message)"
         if let found { text += " Found: \(found)." }
         if let allowed { text += " Allowed: \(allowed)." }
+        if let byteOffset { text += " (At byte \(byteOffset).)" }
         return text
     }
 }

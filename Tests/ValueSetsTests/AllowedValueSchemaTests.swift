@@ -35,6 +35,15 @@ import ValueSets
         #expect(error?.keyPath == example.keyPath)
         #expect(error?.found == example.found)
         #expect(error?.allowed?.isEmpty == false)
+        #expect(error?.message.contains("basedOn: .full") == true, "It says how to allow it.")
+    }
+
+    @Test func `a misspelt key is reported with the one that was probably meant`() {
+        let schema = AllowedValueSchema(fields: [.optional("Volume", .number), .optional("Room", .string)])
+        let error = #expect(throws: ValueSetError.self) { try schema.validate(["Volmue": 1]) }
+        #expect(error?.message.contains("Did you mean \"Volume\"?") == true)
+        let other = #expect(throws: ValueSetError.self) { try schema.validate(["Zzz": 1]) }
+        #expect(other?.message.contains("Did you mean") == false)
     }
 
     // H-27

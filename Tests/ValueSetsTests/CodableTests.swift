@@ -152,6 +152,43 @@ import ValueSets
         }
     }
 
+    @Test func `a coding error is reported with the key path, and what was found and expected`() throws {
+        struct Track: Codable { var title: String }
+        struct Player: Codable {
+            var tracks: [Track]
+            var volume: Int8?
+        }
+        func explain(_ set: ValueSet) throws -> ValueSetError {
+            let error = try #require(throws: DecodingError.self) {
+                try ValueSetDecoder().decode(Player.self, from: set)
+            }
+            return try #require(ValueSetError(coding: error))
+        }
+        let mismatch = try explain(["tracks": [["title": "a"], ["title": 7]]])
+        #expect(mismatch.code == .typeMismatch)
+        #expect(mismatch.keyPath == "tracks[1].title")
+        #expect(mismatch.found == "integer")
+        #expect(mismatch.allowed == "a string")
+        #expect(try explain(["tracks": .null]).found == "null")
+        let missing = try explain(["tracks": [[:]]])
+        #expect(missing.code == .missingKey)
+        #expect(missing.keyPath == "tracks[0].title")
+        let large = try explain(["tracks": [], "volume": 300])
+        #expect(large.description == "volume: A number does not fit into Int8 without loss.")
+        #expect(ValueSetError(coding: CancellationError()) == nil)
+    }
+
+    @Test func `a coding error of other code is reported without the values that its text may quote`() throws {
+        enum Colour: String, Codable { case red }
+        struct Lamp: Codable { var colour: Colour }
+        let error = try #require(throws: DecodingError.self) {
+            try ValueSetDecoder().decode(Lamp.self, from: ["colour": "s3cret"])
+        }
+        let reported = try #require(ValueSetError(coding: error))
+        #expect(reported.keyPath == "colour")
+        #expect(!reported.description.contains("s3cret"))
+    }
+
     @Test func `numbers convert only without loss`() throws {
         #expect(try ValueSetDecoder().decode([Double].self, fromValue: [1, 2.5]) == [1, 2.5])
         #expect(try ValueSetDecoder().decode([Int].self, fromValue: [1, 2.0]) == [1, 2])

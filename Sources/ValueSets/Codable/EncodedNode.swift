@@ -82,7 +82,8 @@ extension Value {
                 value,
                 EncodingError.Context(
                     codingPath: path.keys,
-                    debugDescription: "The value is nested more than \(ValueSetLimits.deepest) levels deep."
+                    debugDescription: "The value is nested more than \(ValueSetLimits.deepest) levels deep.",
+                    underlyingError: ValueSetError.tooDeep(limits: ValueSetLimits(depth: .max))
                 )
             )
         }

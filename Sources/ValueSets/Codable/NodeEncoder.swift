@@ -46,7 +46,12 @@ struct NodeEncoder: Encoder {
                 integer,
                 EncodingError.Context(
                     codingPath: path.keys + (key.map { [$0] } ?? []),
-                    debugDescription: "An integer is outside \(Int64.min) ... \(UInt64.max)."
+                    debugDescription: "An integer is outside \(Int64.min) ... \(UInt64.max).",
+                    underlyingError: ValueSetError(
+                        .notRepresentable,
+                        "An integer is out of range. Send it as a string.",
+                        allowed: "\(Int64.min) to \(UInt64.max)"
+                    )
                 )
             )
         }

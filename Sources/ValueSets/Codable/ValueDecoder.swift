@@ -44,7 +44,7 @@ struct ValueDecoder: Decoder {
             throw self.error(error)
         }
         guard path.depth < ValueSetLimits.deepest else {
-            throw corrupted("The value is nested more than \(ValueSetLimits.deepest) levels deep.")
+            throw corrupted(.tooDeep(limits: ValueSetLimits(depth: .max)))
         }
         return try T(from: self)
     }
@@ -54,19 +54,28 @@ struct ValueDecoder: Decoder {
     func error(_ failure: CodingFailure) -> DecodingError {
         switch failure {
         case .mismatch(let type, let kind): mismatch(type, kind)
-        case .outOfRange(let type): corrupted("A number does not fit into \(type) without loss.")
+        case .outOfRange(let type):
+            corrupted(ValueSetError(.notRepresentable, "A number does not fit into \(type) without loss."))
         }
     }
 
     func mismatch(_ type: any Any.Type, _ kind: StaticString) -> DecodingError {
         let context = DecodingError.Context(
             codingPath: codingPath,
-            debugDescription: "Expected \(kind), found \(value.type.rawValue)."
+            debugDescription: "Expected \(kind), found \(value.type.rawValue).",
+            underlyingError: ValueSetError(
+                .typeMismatch,
+                ValueSetError.mismatch,
+                found: value.type.rawValue,
+                allowed: "\(kind)"
+            )
         )
         return value.isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
     }
 
-    private func corrupted(_ description: String) -> DecodingError {
-        .dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: description))
+    private func corrupted(_ error: ValueSetError) -> DecodingError {
+        .dataCorrupted(
+            DecodingError.Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
+        )
     }
 }

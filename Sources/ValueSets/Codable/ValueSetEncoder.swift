@@ -28,7 +28,14 @@ public struct ValueSetEncoder: Sendable {
                 value,
                 EncodingError.Context(
                     codingPath: [],
-                    debugDescription: "A value set is a dictionary, but the value is coded as \(encoded.type.rawValue)."
+                    debugDescription:
+                        "A value set is a dictionary, but the value is coded as \(encoded.type.rawValue).",
+                    underlyingError: ValueSetError(
+                        .typeMismatch,
+                        "A message is a dictionary: wrap the value in a structure with a property for it.",
+                        found: encoded.type.rawValue,
+                        allowed: "dictionary"
+                    )
                 )
             )
         }

@@ -38,7 +38,7 @@ extension AllowedValueSchema {
                 } else if allowsFurtherKeys {
                     try profile.validate(entries[index].value, depth: depth + 1)
                 } else {
-                    throw .unexpectedKey(in: self)
+                    throw .unexpectedKey(entries[index].key, in: self)
                 }
             } catch {
                 throw error.inside(key: entries[index].key)
@@ -114,7 +114,7 @@ extension AllowedValueSchema.Profile {
         case .dictionary(let dictionary):
             try validateEntries(of: dictionary, depth: depth)
         case .null, .data, .url, .set:
-            throw .type(value, allowed: Self.appServiceTypes)
+            throw .notForAppServices(value, allowed: Self.appServiceTypes)
         }
     }
 
@@ -167,12 +167,12 @@ extension AllowedValueSchema.Profile {
             case .string, .integer, .unsigned, .double, .bool, .date, .uuid:
                 guard element.type == first.type || (element.isNumber && first.isNumber) else {
                     let allowed = first.isNumber ? "number" : first.type.rawValue
-                    throw ValueSetError.type(element, allowed: "\(allowed), like the first element").inside(
-                        index: index
-                    )
+                    throw ValueSetError.notForAppServices(element, allowed: "\(allowed), like the first element")
+                        .inside(index: index)
                 }
             case .null, .data, .url, .set, .array, .dictionary:
-                throw ValueSetError.type(element, allowed: "string, number, bool, date or uuid").inside(index: index)
+                throw ValueSetError.notForAppServices(element, allowed: "string, number, bool, date or uuid")
+                    .inside(index: index)
             }
         }
     }
@@ -207,6 +207,26 @@ extension ValueSetError {
         )
     }
 
+    /// A value that app services take only if their schema is based on `full`.
+    @inline(never)
+    fileprivate static func notForAppServices(_ value: Value, allowed: String) -> ValueSetError {
+        let instead =
+            switch value {
+            case .data: ", or send base64 text"
+            case .url: ", or send the URL as a string"
+            case .set: ", or send an array"
+            case .null: ", or leave the key out"
+            default: ""
+            }
+        return ValueSetError(
+            .typeMismatch,
+            "A value is of a type that app services do not take by default. To allow it, give the service a schema that "
+                + "is based on 'full': AllowedValueSchema(fields: […], basedOn: .full), or '.full' for every value\(instead).",
+            found: value.type.rawValue,
+            allowed: allowed
+        )
+    }
+
     @inline(never)
     fileprivate static func missingKey(_ field: AllowedValueSchema.Field) -> ValueSetError {
         ValueSetError(
@@ -218,12 +238,14 @@ extension ValueSetError {
     }
 
     @inline(never)
-    fileprivate static func unexpectedKey(in schema: AllowedValueSchema) -> ValueSetError {
+    fileprivate static func unexpectedKey(_ key: String, in schema: AllowedValueSchema) -> ValueSetError {
         let names = schema.fields.prefix(16).map { KeyPathText.quoted($0.name) }
         let rest = schema.fields.count > names.count ? ", and \(schema.fields.count - names.count) more" : ""
+        let similar = SimilarNames.closest(to: key, among: schema.fields.lazy.map(\.name))
+        let advice = similar.map { "Did you mean \(KeyPathText.quoted($0))?" } ?? "Remove it, or check its spelling."
         return ValueSetError(
             .unexpectedKey,
-            "A key is not one that is declared. Remove it, or check its spelling.",
+            "A key is not one that is declared. \(advice)",
             allowed: names.isEmpty ? "no key" : names.joined(separator: ", ") + rest
         )
     }
