@@ -4,7 +4,8 @@
 /// Why an account, a system's identity, an invitation or a recovery file could not be used.
 ///
 /// ``message`` is written for the person at the machine: it names the file, what is wrong with it and what to do, so
-/// show it to them. ``description`` is for logs: it says the kind of failure and holds no path, name or secret.
+/// show it to them. ``description`` is the same. Neither holds a secret; in a log that others read, ``code`` names the kind of
+/// failure without a path.
 public struct IdentityError: Error, Sendable {
     /// The kind of failure.
     public var code: Code
@@ -104,10 +105,8 @@ extension IdentityError {
 }
 
 extension IdentityError: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The kind of failure, without paths or names.
-    public var description: String {
-        "IdentityError(\(self.code)); its message says what to do"
-    }
+    /// The message.
+    public var description: String { self.message }
 
     /// Everything known about the failure, paths included; never a secret.
     public var debugDescription: String {
