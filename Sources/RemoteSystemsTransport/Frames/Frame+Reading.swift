@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import NIOCore
+package import NIOCore
 internal import ValueSets
 
 extension Frame {
     /// Reads a frame, without its length field.
     ///
     /// Elements beyond those that this version knows are passed over, so that a newer minor version can add some.
-    init(_ bytes: ByteBuffer) throws(TransportError) {
+    package init(_ bytes: ByteBuffer) throws(TransportError) {
         // What is wrong if reading fails; only the maps of the opening have rules of their own.
         var code = FailureCode.frameMalformed
         do throws(ValueSetError) {

@@ -193,7 +193,7 @@ package struct Connector: Sendable {
                 try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), handshake)
             }
         }
-        connecting.whenFailure { opened.fail(Self.unreachable(endpoint, $0)) }
+        connecting.whenFailure { opened.fail(TransportError.unreachable(endpoint, $0)) }
         return try await withTaskCancellationHandler {
             try await opened.futureResult.get()
         } onCancel: {
@@ -201,17 +201,5 @@ package struct Connector: Sendable {
             opened.fail(CancellationError())
             connecting.whenSuccess { $0.close(promise: nil) }
         }
-    }
-
-    private static func unreachable(_ endpoint: Endpoint, _ error: any Error) -> TransportError {
-        if let error = error as? TransportError { return error }
-        return TransportError(
-            .unreachable,
-            "No connection to \(endpoint.host) port \(endpoint.port). Is the service running there, and does the "
-                + "network let it through?",
-            side: .network,
-            canRetry: true,
-            cause: error
-        )
     }
 }
