@@ -16,12 +16,15 @@ struct LaunchMessage: Sendable, Hashable {
     var uri: LaunchURI
     var fallback: LaunchURI?
     var applications: [String]
+    /// Whether no other application than those may open the URI.
+    var isLimited = false
     var input: ValueSet?
 
     var valueSet: ValueSet {
         var message: ValueSet = ["Type": "launch", "Uri": .string(self.uri.description)]
         message["Fallback"] = self.fallback.map { .string($0.description) }
         if !self.applications.isEmpty { message["Applications"] = .array(self.applications.map { .string($0) }) }
+        if self.isLimited { message["Only"] = true }
         message["Input"] = self.input.map { .dictionary($0) }
         return message
     }
@@ -51,6 +54,11 @@ struct LaunchMessage: Sendable, Hashable {
             self.applications = values.prefix(Launch.maxApplications).compactMap(\.string)
                 .filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
         default: throw Malformed("The applications are no array.")
+        }
+        switch message["Only"] {
+        case nil: self.isLimited = false
+        case .bool(let isLimited)?: self.isLimited = isLimited
+        default: throw Malformed("'Only' is no boolean.")
         }
         switch message["Input"] {
         case nil: self.input = nil

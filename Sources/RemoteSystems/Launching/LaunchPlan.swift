@@ -16,13 +16,24 @@ struct LaunchPlan {
     /// - Parameters:
     ///   - uri: The URI's scheme.
     ///   - fallback: The fallback's scheme.
-    init(uri: String, fallback: String?, preferred: [String], applications: [RemoteSystemApplication]) {
-        func candidates(_ scheme: String) -> [RemoteSystemApplication] {
-            Self.candidates(for: scheme, preferred: preferred, among: applications)
+    ///   - isLimited: Whether no other application than the preferred ones may open the URI. The fallback may be opened by any.
+    init(
+        uri: String,
+        fallback: String?,
+        preferred: [String],
+        isLimited: Bool = false,
+        applications: [RemoteSystemApplication]
+    ) {
+        // The one that speaks for the machine knows applications that are not listed, and looks for the preferred ones itself.
+        let allowed =
+            isLimited
+            ? applications.filter { preferred.contains($0.id) || $0.id == RemoteSystemHost.machineApplicationID }
+            : applications
+        self.steps = Self.candidates(for: uri, preferred: preferred, among: allowed).map {
+            Step(application: $0, opens: .uri)
         }
-        self.steps = candidates(uri).map { Step(application: $0, opens: .uri) }
         guard let fallback else { return }
-        var rest = candidates(fallback)[...]
+        var rest = Self.candidates(for: fallback, preferred: preferred, among: applications)[...]
         // Saves a round trip in the usual case, where one opens both.
         if let last = self.steps.indices.last, let first = rest.first, self.steps[last].application.id == first.id {
             self.steps[last].isGivenFallback = true

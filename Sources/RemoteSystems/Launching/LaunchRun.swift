@@ -36,6 +36,7 @@ struct LaunchRun {
             }
         }
         guard var result = failures[.uri] else {
+            if message.isLimited { return .noneOfThePreferred(message, on: system, failures[.fallback]) }
             return .nobody(opens: message.uri.scheme, on: system, failures[.fallback])
         }
         if let fallback = failures[.fallback]?.error {
@@ -211,6 +212,34 @@ extension RemoteLaunchURIResult {
             if error.wasSent || error.code == .protocolViolation { unknown.outcome = .unknown }
             self.init(status: .unknown, error: unknown)
         }
+    }
+
+    /// None of the applications that were named is listed, or takes the scheme, and no host daemon is there to look further.
+    fileprivate static func noneOfThePreferred(
+        _ message: LaunchMessage,
+        on system: RemoteSystem,
+        _ fallback: RemoteLaunchURIResult?
+    ) -> RemoteLaunchURIResult {
+        let scheme = message.uri.scheme
+        let ids = system.applications.map(\.id)
+        let missing = message.applications.first { !ids.contains($0) }
+        let openers = system.applications.filter { $0.uriSchemes.contains(scheme) }.map(\.id).sorted()
+        let what =
+            if let missing {
+                "There is no application \(missing) on that system."
+                    + SimilarNames.question(for: missing, among: ids)
+            } else {
+                "The application \(NameList.text(message.applications)) on that system opens no \(scheme): URIs."
+            }
+        let others =
+            openers.isEmpty
+            ? " No application that is known there opens \(scheme): URIs."
+            : " \(scheme): URIs are opened there by \(NameList.text(openers))."
+        let also = (fallback?.error).map { " The fallback was not opened either: \($0.message)" } ?? ""
+        return RemoteLaunchURIResult(
+            status: .appUnavailable,
+            error: RemoteSystemError(.refused, what + others + also, side: .remote, canRetry: missing != nil)
+        )
     }
 
     fileprivate static func nobody(

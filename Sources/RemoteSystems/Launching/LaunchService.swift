@@ -83,11 +83,13 @@ final class LaunchService: BuiltInService {
             fallbackURI: message.fallback?.description,
             preferredApplicationIDs: message.applications
         )
+        var limited = options
+        limited.requiresPreferredApplication = message.isLimited
         let first = await self.ask(
             LaunchURIRequest(
                 uri: message.uri,
                 isFallback: false,
-                options: options,
+                options: limited,
                 inputData: message.input,
                 caller: caller,
                 deadline: deadline
@@ -117,6 +119,13 @@ final class LaunchService: BuiltInService {
 
     private func ask(_ request: LaunchURIRequest) async -> LaunchResponse {
         let offer = self.offer.withLock { $0 }
+        // The one that speaks for the machine opens URIs with other applications, and looks for the named ones itself.
+        let own = self.accountContext.configuration.applicationID
+        if request.options.requiresPreferredApplication, own != RemoteSystemHost.machineApplicationID,
+            !request.options.preferredApplicationIDs.contains(own)
+        {
+            return LaunchResponse(.appUnavailable, "This is the application \(own), and another one was asked for.")
+        }
         guard offer.provider.judgesOtherSchemes || offer.schemes.contains(request.uri.scheme) else {
             return LaunchResponse(
                 .protocolUnavailable,
@@ -135,8 +144,8 @@ final class LaunchService: BuiltInService {
         } catch is CancellationError {
             return LaunchResponse(.unknown, "It was cancelled: whether it was opened is unknown.", canRetry: true)
         } catch {
-            // The launcher is told only that there was one; whoever runs the provider must be able to find it.
-            self.accountContext.logger.warning("A launch failed", metadata: ["error": "\(type(of: error))"])
+            // The launcher learns only that there was one. What it says is for the log of the host.
+            self.accountContext.logger.warning("A launch failed", metadata: ["error": "\(LoggedError(error))"])
             return LaunchResponse(
                 .unknown,
                 "The application failed while it opened the URI: whether it is open is unknown.",

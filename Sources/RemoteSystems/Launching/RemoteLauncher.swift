@@ -73,8 +73,10 @@ public struct RemoteLauncher: Sendable {
             options.preferredApplicationIDs.filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
                 .prefix(Launch.maxApplications)
         )
+        let isLimited = options.requiresPreferredApplication
         let run = LaunchRun(origin: request.origin, timeout: timeout)
-        let both = LaunchMessage(uri: uri, fallback: fallback, applications: preferred, input: inputData)
+        var both = LaunchMessage(uri: uri, fallback: fallback, applications: preferred, input: inputData)
+        both.isLimited = isLimited
         let target: RemoteSystemConnectionRequest.Target
         do {
             target = try await request.located().target
@@ -97,6 +99,7 @@ public struct RemoteLauncher: Sendable {
                 uri: uri.scheme,
                 fallback: fallback?.scheme,
                 preferred: preferred,
+                isLimited: isLimited,
                 applications: system.applications
             )
             return try await run.follow(plan, both, on: system)

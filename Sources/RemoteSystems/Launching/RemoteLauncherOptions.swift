@@ -10,9 +10,18 @@ public struct RemoteLauncherOptions: Sendable, Hashable {
     /// passed over. Of the first 16 only.
     public var preferredApplicationIDs: [String]
 
+    /// Whether no other application may open the URI than one of ``preferredApplicationIDs``. Defaults to `false`: where none of
+    /// them can, another one opens it. The fallback may be opened by any application.
+    public var requiresPreferredApplication: Bool
+
     /// Creates options.
-    public init(fallbackURI: String? = nil, preferredApplicationIDs: [String] = []) {
+    public init(
+        fallbackURI: String? = nil,
+        preferredApplicationIDs: [String] = [],
+        requiresPreferredApplication: Bool = false
+    ) {
         self.fallbackURI = fallbackURI
         self.preferredApplicationIDs = preferredApplicationIDs
+        self.requiresPreferredApplication = requiresPreferredApplication
     }
 }

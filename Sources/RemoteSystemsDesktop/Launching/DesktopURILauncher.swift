@@ -52,8 +52,19 @@ public struct DesktopURILauncher: LaunchURIProvider {
         let isNamed = self.policy.rules[uri.scheme] != nil || URISchemePolicy.dangerous.contains(uri.scheme)
         if rule == .deny, isNamed { return Self.denied(uri) }
         let preferred = request.options.preferredApplicationIDs
-        guard let entry = await BlockingCalls.run({ Self.handler(for: uri.scheme, preferred: preferred) }) else {
-            return .unsupported("Nothing is installed there that opens \(uri.scheme): URIs.")
+        let isLimited = request.options.requiresPreferredApplication
+        let handler = await BlockingCalls.run {
+            Self.handler(for: uri.scheme, preferred: preferred, isLimited: isLimited)
+        }
+        guard let entry = handler.entry else {
+            guard isLimited, !handler.others.isEmpty else {
+                return .unsupported("Nothing is installed there that opens \(uri.scheme): URIs.")
+            }
+            let question = preferred.first.map { SimilarNames.question(for: $0, among: handler.others) } ?? ""
+            return .unavailable(
+                "There is no application \(NameList.text(preferred)) there that opens \(uri.scheme): URIs.\(question) "
+                    + "They are opened there by \(NameList.text(handler.others))."
+            )
         }
         if rule == .deny { return Self.denied(uri) }
         guard !MailtoURI.wantsAttachment(uri) else {
@@ -83,15 +94,22 @@ public struct DesktopURILauncher: LaunchURIProvider {
 
     // MARK: Blocking
 
-    /// The first of the preferred applications that open the scheme; the default one if none does.
-    private static func handler(for scheme: String, preferred: [String]) -> DesktopEntry? {
+    /// The first of the preferred applications that open the scheme; if none does, the default one, or with `isLimited` only the
+    /// ids of those that would.
+    private static func handler(
+        for scheme: String,
+        preferred: [String],
+        isLimited: Bool
+    ) -> (entry: DesktopEntry?, others: [String]) {
+        var others: [String] = []
         if !preferred.isEmpty {
             let handlers = DesktopEntries.handlers(for: scheme)
             for id in preferred {
-                if let entry = handlers.first(where: { $0.id == id || $0.applicationID == id }) { return entry }
+                if let entry = handlers.first(where: { $0.id == id || $0.applicationID == id }) { return (entry, []) }
             }
+            others = handlers.map(\.applicationID)
         }
-        return DesktopEntries.defaultHandler(for: scheme)
+        return isLimited ? (nil, others) : (DesktopEntries.defaultHandler(for: scheme), [])
     }
 
     private static func start(

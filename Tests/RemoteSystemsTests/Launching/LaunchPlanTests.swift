@@ -52,6 +52,29 @@ import Testing
         #expect(Self.steps("other", all) == ["\(Self.host) uri"])
     }
 
+    @Test func `with a limit only the preferred ones and the host are asked, and anyone about the fallback`() throws {
+        let all = [
+            try Self.application("a", ["player", "http"]), try Self.application("b", ["player"]),
+            try Self.application("c", ["http"]),
+        ]
+        func steps(_ preferred: [String], _ applications: [RemoteSystemApplication]) -> [String] {
+            LaunchPlan(
+                uri: "player",
+                fallback: "http",
+                preferred: preferred,
+                isLimited: true,
+                applications: applications
+            )
+            .steps.map { "\($0.application.id) \($0.opens)" }
+        }
+        #expect(steps(["nobody"], all) == ["a fallback"])
+        #expect(steps(["b"], all) == ["b uri", "a fallback"])
+        #expect(
+            steps(["nobody"], all + [try Self.application(Self.host)])
+                == ["\(Self.host) uri", "a fallback", "\(Self.host) fallback"]
+        )
+    }
+
     @Test func `an installed application is started when it is preferred, or when no other runs that takes it`() throws
     {
         let all = [try Self.application("c", ["player"], isRunning: false)]
