@@ -33,7 +33,8 @@ import Testing
             throw AppServiceFailure("Not \(request.message["text"]?.string ?? "")")
         },
         AppService("test.failing", requestSchema: .full) { request in
-            throw Unexpected(description: "\(request.message["text"]?.string ?? "")")
+            // What it says is logged: that it holds nothing of the message is up to whoever writes a handler.
+            throw Unexpected(description: "\(request.message.count) keys are too many.")
         },
         AppService("test.strict", requestSchema: AllowedValueSchema(fields: [.required("text", .integer)])) {
             $0.message
@@ -53,7 +54,7 @@ import Testing
         let (hostLog, callerLog) = (InMemoryLogHandler(), InMemoryLogHandler())
         let asked = LaunchingTests.Asked()
         let provider = asked.provider { request in
-            guard request.inputData == nil else { throw Unexpected(description: secret) }
+            guard request.inputData == nil else { throw Unexpected(description: "There is input data.") }
             return .opened
         }
         try await LoopbackSystem.with { loopbackSystem in

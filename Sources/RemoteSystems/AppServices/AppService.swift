@@ -7,7 +7,8 @@ public import ValueSets
 public protocol AppServiceProvider: Sendable {
     /// Answers a request. See ``AppService/Execution`` for where it runs.
     ///
-    /// - Throws: ``AppServiceFailure`` to tell the caller why not. Of other errors the caller learns only that there was one.
+    /// - Throws: ``AppServiceFailure`` to tell the caller why not. Of other errors the caller learns only that there was one;
+    ///   the host logs their descriptions.
     func respond(to request: AppServiceRequest) async throws -> ValueSet
     /// A connection to the service was opened. By default nothing happens.
     func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller)

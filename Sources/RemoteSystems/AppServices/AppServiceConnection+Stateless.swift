@@ -41,7 +41,7 @@ extension AppServiceConnection {
                 message,
                 timeout: max(deadline - time.now, .zero),
                 idempotencyKey: idempotencyKey
-            )
+            ).overAnotherConnection
             await connection.close()
             return StatelessAppServiceResponse(
                 status: StatelessAppServiceResponseStatus(response.status),

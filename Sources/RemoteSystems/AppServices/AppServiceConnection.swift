@@ -294,7 +294,11 @@ public final class AppServiceConnection: Sendable {
         case .open(let now): open = now
         case .closed: return .closed
         case .idle, .opening:
-            throw RemoteSystemError(.misuse, "The connection is not open yet.", side: .local)
+            throw RemoteSystemError(
+                .misuse,
+                "The connection is not open yet. Call 'open(_:)' and wait for its result before sending.",
+                side: .local
+            )
         }
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         do {
@@ -346,7 +350,9 @@ public final class AppServiceConnection: Sendable {
     }
 
     private static func response(_ error: TransportError) throws -> AppServiceResponse {
-        let failure = RemoteSystemError(error)
+        var failure = RemoteSystemError(error)
+        // A connection that has ended stays so: only over another one can the request succeed.
+        if failure.isOfEndedConnection { failure.canRetry = false }
         switch error.code {
         case .connectionClosed: return AppServiceResponse(status: .connectionClosed, error: failure)
         case .messageTooLarge: return AppServiceResponse(status: .messageTooLarge, error: failure)
@@ -398,11 +404,19 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Waits until the connection has ended, and says how.
+    /// Waits until the connection has ended, and says how. Returns at once if it has ended.
     ///
-    /// - Throws: `CancellationError` when the waiting task is cancelled; the connection goes on.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when ``open(_:)`` has not been called, or did not
+    ///   succeed: such a connection never ends. `CancellationError` when the waiting task is cancelled; the connection goes on.
     public func waitUntilClosed() async throws -> AppServiceClosedStatus {
-        try await self.closedStatus.value
+        if case .idle = self.guarded.withLock({ $0.state }) {
+            throw RemoteSystemError(
+                .misuse,
+                "The connection is not open, so it cannot end. Open it first, with 'open(_:)'.",
+                side: .local
+            )
+        }
+        return try await self.closedStatus.value
     }
 
     func ended(_ status: AppServiceClosedStatus) {
@@ -423,10 +437,22 @@ extension AppServiceResponse {
         error: RemoteSystemError(
             .connectionClosed,
             "The connection is closed; nothing was sent. Open a new one.",
-            side: .local,
-            canRetry: true
+            side: .local
         )
     )
+
+    /// The same for one who sends over another connection next time, which may help.
+    var overAnotherConnection: AppServiceResponse {
+        guard self.error?.isOfEndedConnection == true else { return self }
+        var response = self
+        response.error?.canRetry = true
+        return response
+    }
+}
+
+extension RemoteSystemError {
+    /// Whether it says that the connection has ended over which a request was, or was to be, sent.
+    fileprivate var isOfEndedConnection: Bool { self.code == .connectionClosed || self.code == .connectionLost }
 }
 
 extension AppServiceConnectionStatus {

@@ -9,9 +9,10 @@ extension ValueSet {
         do {
             self = try ValueSetEncoder().encode(message)
         } catch {
+            let reason = ValueSetError(coding: error).map { ": \($0)" } ?? "."
             throw RemoteSystemError(
                 .invalidMessage,
-                "The message cannot be encoded.",
+                "The message cannot be encoded\(reason) Nothing was sent.",
                 side: .local,
                 cause: error
             )
@@ -23,29 +24,14 @@ extension ValueSet {
         do {
             return try ValueSetDecoder().decode(Response.self, from: self)
         } catch {
+            let reason = ValueSetError(coding: error).map { ": \($0)" } ?? "."
             throw RemoteSystemError(
                 .protocolViolation,
-                "The answer has another form than \(Response.self). \(error.placeInMessage)",
+                "The response has another form than \(Response.self)\(reason)",
                 side: .remote,
                 outcome: .unknown,
                 cause: error
             )
-        }
-    }
-}
-
-extension Error {
-    /// Where a message differs from the type that it is decoded to, in a sentence without the message's contents.
-    var placeInMessage: String {
-        func place(_ path: [any CodingKey]) -> String {
-            path.isEmpty ? "the message" : "'\(path.map(\.stringValue).joined(separator: "."))'"
-        }
-        switch self as? DecodingError {
-        case .keyNotFound(let key, let context): return "The key \(place(context.codingPath + [key])) is missing."
-        case .typeMismatch(_, let context), .valueNotFound(_, let context):
-            return "At \(place(context.codingPath)): \(context.debugDescription)"
-        case .dataCorrupted(let context): return "The value at \(place(context.codingPath)) is not valid."
-        default: return ""
         }
     }
 }
@@ -62,7 +48,8 @@ extension AppServiceRequest {
         do {
             return try ValueSetDecoder().decode(type, from: self.message)
         } catch {
-            throw AppServiceFailure("The message has another form than the service takes. \(error.placeInMessage)")
+            let reason = ValueSetError(coding: error).map { ": \($0)" } ?? "."
+            throw AppServiceFailure("The message has another form than the service takes\(reason)")
         }
     }
 }

@@ -126,14 +126,19 @@ public struct RemoteSystemConnectionRequest: Sendable {
                 throw Unresolved(
                     .appNotInstalled,
                     "There is no application \(applicationID) on that system, or it is not running."
+                        + SimilarNames.question(for: applicationID, among: system.applications.map(\.id))
+                        + " It has \(NameList.text(system.applications.map(\.id), none: "no applications"))."
                 )
             }
         }
         let offerers = candidates.filter { $0.services.contains { $0.name == service.name } }
         guard let offering = offerers.first(where: \.isRunning) ?? offerers.first else {
+            let offered = candidates.flatMap(\.services).map(\.name)
             throw Unresolved(
                 .appServiceUnavailable,
                 "No application on that system offers the service \(service.name)."
+                    + SimilarNames.question(for: service.name, among: offered)
+                    + " Offered \(offered.count == 1 ? "is" : "are") \(NameList.text(offered, none: "none"))."
             )
         }
         return Route(offering, service)

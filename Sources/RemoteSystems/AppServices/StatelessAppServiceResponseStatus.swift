@@ -50,7 +50,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
     }
 
     /// A request that was sent, or could not be.
-    init(_ status: AppServiceResponseStatus) {
+    package init(_ status: AppServiceResponseStatus) {
         switch status {
         case .success: self = .success
         case .failure: self = .failure

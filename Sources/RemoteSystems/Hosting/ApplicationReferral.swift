@@ -20,11 +20,10 @@ struct ApplicationReferral: Sendable {
     ) -> Refusal? {
         if hello.service == Launch.service, !application.uriSchemes.isEmpty { return nil }
         guard let service = application.services.first(where: { $0.name == hello.service }) else {
-            return Refusal(
-                .appServiceUnavailable,
-                code: .serviceNotFound,
-                "The application \(application.id) offers no service \(hello.service)."
-            )
+            let callable = application.services.filter {
+                ($0.supportsRemote || isLocal) && $0.callers.include(hello.application, of: application.id)
+            }
+            return Refusal(noService: hello.service, in: application.id, callable: callable.map(\.name))
         }
         guard service.supportsRemote || isLocal else {
             return Refusal(

@@ -133,13 +133,7 @@ actor HostCore {
             {
                 return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
             }
-            return .refuse(
-                Refusal(
-                    .appServiceUnavailable,
-                    code: .serviceNotFound,
-                    "The application \(self.application.id) offers no service \(hello.service)."
-                )
-            )
+            return .refuse(self.unknownService(hello, isLocal: peer.systemID == own))
         }
         let isLocal = peer.systemID == own
         let host = self.application.id
@@ -147,6 +141,15 @@ actor HostCore {
             return .refuse(refusal)
         }
         return .accept(self.accept(service, own: own))
+    }
+
+    /// Names the services that the caller may call, and no others.
+    private func unknownService(_ hello: Hello, isLocal: Bool) -> Refusal {
+        let host = self.application.id
+        let callable = self.services.values.filter {
+            $0.refusal(application: hello.application, isLocal: isLocal, host: host) == nil
+        }
+        return Refusal(noService: hello.service, in: host, callable: callable.map(\.name))
     }
 
     /// A system of another account gets what is offered to anyone, and learns nothing of what else there is.
@@ -320,9 +323,11 @@ actor HostCore {
             return Response(message: ["Certificate": .data(Data(certificate))])
         } catch {
             self.accountContext.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
+            // The message may name files of this machine, which are nothing to the peer.
+            let code = (error as? IdentityError).map { " (\($0.code))" } ?? ""
             return Response(
                 status: .failure,
-                failure: WireFailure("The certificate was not renewed: \(error)", code: .renewalRefused)
+                failure: WireFailure("The certificate was not renewed\(code).", code: .renewalRefused)
             )
         }
     }

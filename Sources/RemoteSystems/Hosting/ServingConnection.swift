@@ -134,11 +134,11 @@ final class ServingConnection: Sendable {
         )
     }
 
-    /// The caller is told only that there was one; whoever runs the service must be able to find it.
+    /// The caller learns only that there was one. What it says is for the log of the host.
     private func logUnknown(_ error: any Error) {
         self.logger.warning(
             "A handler failed",
-            metadata: ["service": "\(self.service.name)", "error": "\(type(of: error))"]
+            metadata: ["service": "\(self.service.name)", "error": "\(LoggedError(error))"]
         )
     }
 }

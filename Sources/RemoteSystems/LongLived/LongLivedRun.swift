@@ -369,7 +369,7 @@ final class LongLivedRun: Sendable {
                 message,
                 timeout: max(deadline - self.time.now, .zero),
                 idempotencyKey: retry.key
-            )
+            ).overAnotherConnection
         } catch var error as RemoteSystemError where mayHaveRun {
             error.outcome = .unknown
             throw error
