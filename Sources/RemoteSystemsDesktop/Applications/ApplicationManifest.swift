@@ -16,25 +16,40 @@ package struct ApplicationManifest: Sendable, Hashable {
 
     /// Reads a manifest. It must have its application's id for a name, so that one directory can put another in the shade.
     package init(_ file: ConfigurationFile) throws(ConfigurationFileError) {
+        var problems: [ConfigurationFileError] = []
+        let manifest = Self.read(file, problems: &problems)
+        if let first = problems.first { throw first }
+        guard let manifest else { throw ConfigurationFileError(path: file.path, "It cannot be read.") }
+        self = manifest
+    }
+
+    /// Reads a manifest, and adds everything that is wrong with it to `problems`.
+    ///
+    /// - Returns: `nil` if anything is wrong.
+    package static func read(_ file: ConfigurationFile, problems: inout [ConfigurationFileError])
+        -> ApplicationManifest?
+    {
         let unknown = UnknownKeys()
-        do {
-            self = try file.decode(Self.self, noting: unknown)
-        } catch {
+        let count = problems.count
+        guard var manifest = file.decode(Self.self, noting: unknown, problems: &problems) else {
             // A key that is missing may be there under another name.
-            var error = error
-            for warning in unknown.warnings(about: file) {
-                error.message += " Line \(warning.line ?? 1): \(warning.message)"
+            for warning in unknown.warnings(about: file) where problems.count > count {
+                problems[count].message += " Line \(warning.line ?? 1): \(warning.message)"
             }
-            throw error
+            return nil
         }
-        self.warnings = unknown.warnings(about: file)
+        manifest.warnings = unknown.warnings(about: file)
         let name = file.path.split(separator: "/").last.map(String.init) ?? ""
-        guard name == self.application.id + ".json" else {
-            throw file.error(
-                at: ["id"],
-                "The file must be called \(self.application.id).json, as its application's id."
+        guard name == manifest.application.id + ".json" else {
+            problems.append(
+                file.error(
+                    at: ["id"],
+                    "The file must be called \(manifest.application.id).json, as its application's id."
+                )
             )
+            return nil
         }
+        return manifest
     }
 }
 
@@ -49,6 +64,19 @@ extension ApplicationManifest: Decodable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
         try Self.checkRequirements(container)
+        let id = try decoder.attempt("") { try Self.id(container) }
+        let displayName = try decoder.attempt(nil) { try container.textIfPresent(.displayName) }
+        var application = InstalledApplication(id: id, displayName: displayName)
+        application.attributes = try decoder.attempt([:]) { try Self.attributes(container) }
+        application.services = try decoder.attempt([]) { try Self.services(container) }
+        application.uriSchemes = try decoder.attempt([]) { try Self.schemes(container) }
+        self.application = application
+        // Never used: a file with a problem is left out.
+        let none = ApplicationStart.exec([])
+        self.start = try decoder.attempt(none) { try container.decode(ApplicationStart.self, forKey: .start) }
+    }
+
+    private static func id(_ container: KeyedDecodingContainer<Key>) throws -> String {
         let id = try container.text(.id, bytes: 1...128)
         guard Self.isID(id) else {
             throw container.invalid(
@@ -59,28 +87,36 @@ extension ApplicationManifest: Decodable {
         guard !id.hasPrefix("remote-systems.") else {
             throw container.invalid(.id, "must not begin with remote-systems.")
         }
-        var application = InstalledApplication(id: id, displayName: try container.textIfPresent(.displayName))
-        application.attributes = try container.decodeIfPresent([String: String].self, forKey: .attributes) ?? [:]
-        guard application.attributes.count <= 256,
-            application.attributes.allSatisfy({ $0.key.utf8.count <= 1024 && $0.value.utf8.count <= 1024 })
+        return id
+    }
+
+    private static func attributes(_ container: KeyedDecodingContainer<Key>) throws -> [String: String] {
+        let attributes = try container.decodeIfPresent([String: String].self, forKey: .attributes) ?? [:]
+        guard attributes.count <= 256,
+            attributes.allSatisfy({ $0.key.utf8.count <= 1024 && $0.value.utf8.count <= 1024 })
         else {
-            throw container.invalid(.attributes, "takes 256 entries of at most 1024 bytes each")
+            throw container.invalid(.attributes, "takes at most 256 entries of at most 1024 bytes each")
         }
-        application.services =
-            try container.decodeIfPresent([ServiceEntry].self, forKey: .services)?.map(\.service) ?? []
-        guard Set(application.services.map(\.name)).count == application.services.count,
-            application.services.count <= 256
-        else {
-            throw container.invalid(.services, "takes 256 services, each name once")
+        return attributes
+    }
+
+    private static func services(_ container: KeyedDecodingContainer<Key>) throws -> [InstalledApplication.Service] {
+        let entries = try container.decodeIfPresent([Attempted<ServiceEntry>].self, forKey: .services) ?? []
+        let services = entries.compactMap(\.content?.service)
+        guard Set(services.map(\.name)).count == services.count, entries.count <= 256 else {
+            throw container.invalid(.services, "takes at most 256 services, each name once")
         }
-        application.uriSchemes = Set(
+        return services
+    }
+
+    private static func schemes(_ container: KeyedDecodingContainer<Key>) throws -> [String] {
+        let schemes = Set(
             (try container.decodeIfPresent([String].self, forKey: .schemes) ?? []).map { $0.lowercased() }
-        ).sorted()
-        guard application.uriSchemes.count <= 256, application.uriSchemes.allSatisfy({ LaunchURI.isScheme($0) }) else {
-            throw container.invalid(.schemes, "takes 256 URI schemes such as \"player\", without a colon")
+        )
+        guard schemes.count <= 256, schemes.allSatisfy({ LaunchURI.isScheme($0) }) else {
+            throw container.invalid(.schemes, "takes at most 256 URI schemes such as \"player\", without a colon")
         }
-        self.application = application
-        self.start = try container.decode(ApplicationStart.self, forKey: .start)
+        return schemes.sorted()
     }
 
     /// Before anything else: what a later version has added may explain whatever else cannot be read.
@@ -121,18 +157,29 @@ private struct ServiceEntry: Decodable {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
         let unknown = UnknownKeys.collected(by: decoder)
         let name = try container.text(.name, bytes: 1...256)
-        guard !name.hasPrefix("remote-systems.") || name == AppService.pingName else {
-            throw container.invalid(.name, "must not begin with remote-systems.")
+        var service = InstalledApplication.Service(name)
+        if name.hasPrefix("remote-systems."), name != AppService.pingName {
+            try decoder.report(container.invalid(.name, "must not begin with remote-systems."))
         }
-        self.service = InstalledApplication.Service(name)
-        self.service.supportsRemote = try container.decodeIfPresent(Bool.self, forKey: .supportsRemote) ?? false
-        self.service.callers = try Self.callers(container)
-        self.service.requestSchema = try Self.schema(container, .requestSchema, noting: unknown)
-        self.service.responseSchema = try Self.schema(container, .responseSchema, noting: unknown)
-        self.service.pushRequestSchema = try Self.schema(container, .pushRequestSchema, noting: unknown)
-        self.service.pushResponseSchema = try Self.schema(container, .pushResponseSchema, noting: unknown)
-        self.service.version = try container.textIfPresent(.version)
-        self.service.summary = try container.textIfPresent(.summary)
+        service.supportsRemote = try decoder.attempt(false) {
+            try container.decodeIfPresent(Bool.self, forKey: .supportsRemote) ?? false
+        }
+        service.callers = try decoder.attempt(.account) { try Self.callers(container) }
+        service.requestSchema = try decoder.attempt(nil) {
+            try Self.schema(container, .requestSchema, noting: unknown)
+        }
+        service.responseSchema = try decoder.attempt(nil) {
+            try Self.schema(container, .responseSchema, noting: unknown)
+        }
+        service.pushRequestSchema = try decoder.attempt(nil) {
+            try Self.schema(container, .pushRequestSchema, noting: unknown)
+        }
+        service.pushResponseSchema = try decoder.attempt(nil) {
+            try Self.schema(container, .pushResponseSchema, noting: unknown)
+        }
+        service.version = try decoder.attempt(nil) { try container.textIfPresent(.version) }
+        service.summary = try decoder.attempt(nil) { try container.textIfPresent(.summary) }
+        self.service = service
     }
 
     private static func callers(_ container: KeyedDecodingContainer<Key>) throws -> AppServiceCallers {

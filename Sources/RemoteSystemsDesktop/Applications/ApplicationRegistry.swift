@@ -17,6 +17,8 @@ internal import Synchronization
 public final class ApplicationRegistry: InstalledApplications, Service {
     private struct State {
         var manifests: [String: ApplicationManifest] = [:]
+        /// The files that the manifests are in, by id.
+        var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
         var stamp: [FileStamp] = []
         var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
@@ -89,19 +91,45 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         manifests.sorted { $0.key < $1.key }.flatMap(\.value.warnings)
     }
 
+    /// The programs and desktop entries that manifests name and that cannot be started now, because they are not there or may
+    /// not be run. Such an application is listed nevertheless: what it needs may be installed later.
+    package func startProblems() async -> [ConfigurationFileError] {
+        let (manifests, files) = self.state.withLock { ($0.manifests, $0.files) }
+        var problems: [ConfigurationFileError] = []
+        for (id, path) in files.sorted(by: { $0.value < $1.value }) {
+            guard let start = manifests[id]?.start, let (key, text) = await Self.problem(with: start),
+                let file = try? ConfigurationFile(path: path, limit: ApplicationManifest.largestFile)
+            else { continue }
+            problems.append(file.error(at: ["start", key], text))
+        }
+        return problems
+    }
+
+    private static func problem(with start: ApplicationStart) async -> (key: String, text: String)? {
+        switch start {
+        case .exec(let arguments):
+            ProgramFile.problem(with: arguments[0]).map { ("exec", "'exec' cannot be run: \($0)") }
+        case .desktop(let id):
+            await BlockingCalls.run({ DesktopEntries.entry(id: id) }) == nil
+                ? ("desktop", "There is no desktop entry \(id), or what it runs is not installed.") : nil
+        case .dbus, .systemd: nil
+        }
+    }
+
     // MARK: Reading
 
     /// Reads all manifests again. Who listens to ``changes()`` is told when something is different.
     public func reload() {
         let stamp = self.stamp()
         var manifests: [String: ApplicationManifest] = [:]
+        var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
         // One that is not understood puts others of its name in the shade, too: it was meant to replace them.
         var seen: Set<String> = []
         for directory in self.directories {
             for name in Self.names(in: directory) where seen.insert(name).inserted {
+                let path = "\(directory)/\(name)"
                 do throws(ConfigurationFileError) {
-                    let path = "\(directory)/\(name)"
                     guard seen.count <= Self.maxManifests else {
                         throw ConfigurationFileError(
                             path: path,
@@ -115,8 +143,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                         }
                         throw ConfigurationFileError(path: path, "This is a link to a file that is not there.")
                     }
-                    let manifest = try ApplicationManifest(file)
+                    guard let manifest = ApplicationManifest.read(file, problems: &problems) else { continue }
                     manifests[manifest.application.id] = manifest
+                    files[manifest.application.id] = path
                 } catch {
                     problems.append(error)
                 }
@@ -128,6 +157,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             let known = Self.warnings(of: state.manifests)
             let ignored = Self.warnings(of: manifests).filter { !known.contains($0) }
             state.manifests = manifests
+            state.files = files
             state.problems = problems
             state.stamp = stamp
             return (new, ignored, listeners)

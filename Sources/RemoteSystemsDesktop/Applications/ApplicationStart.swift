@@ -22,7 +22,8 @@ extension ApplicationStart: Decodable {
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
-        guard container.allKeys.count == 1, let key = container.allKeys.first else {
+        let keys = container.allKeys
+        guard keys.count == 1, let key = keys.first else {
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
                     codingPath: decoder.codingPath,

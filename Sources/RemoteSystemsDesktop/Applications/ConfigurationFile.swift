@@ -4,6 +4,7 @@
 internal import CRemoteSystemsGIO
 internal import FoundationEssentials
 internal import RemoteSystems
+internal import ValueSets
 
 #if canImport(Glibc)
     internal import Glibc
@@ -50,36 +51,75 @@ package struct ConfigurationFile: Sendable {
     }
 
     /// Decodes it.
+    ///
+    /// - Throws: the first of the problems that ``decode(_:problems:)`` reports.
     package func decode<Content: Decodable>(_ type: Content.Type) throws(ConfigurationFileError) -> Content {
-        try self.decode(type, noting: nil)
+        var problems: [ConfigurationFileError] = []
+        let content = self.decode(type, problems: &problems)
+        if let first = problems.first { throw first }
+        guard let content else { throw ConfigurationFileError(path: self.path, "It cannot be read.") }
+        return content
     }
 
+    /// Decodes it, and adds everything that is wrong with it to `problems`, by line.
+    ///
     /// - Parameter unknown: collects the keys that are not known; without it they are refused.
+    /// - Returns: `nil` if anything is wrong.
     func decode<Content: Decodable>(
         _ type: Content.Type,
-        noting unknown: UnknownKeys?
-    ) throws(ConfigurationFileError) -> Content {
+        noting unknown: UnknownKeys? = nil,
+        problems: inout [ConfigurationFileError]
+    ) -> Content? {
         let lines = JSONLines(self.bytes)
         if let line = lines.brokenLine {
-            throw ConfigurationFileError(path: self.path, line: line, "This is not JSON (RFC 8259).")
+            problems.append(self.notJSON(line: line))
+            return nil
         }
-        if let duplicate = lines.duplicate {
-            throw ConfigurationFileError(
+        var found = lines.duplicates.map { duplicate in
+            ConfigurationFileError(
                 path: self.path,
                 line: lines.line(of: duplicate),
                 "'\(duplicate.last ?? "")' is there twice."
             )
         }
+        let collected = FileProblems()
+        let decoder = JSONDecoder()
+        decoder.userInfo = [CodingUserInfoKey: any Sendable](noting: collected)
+        unknown?.note(from: decoder)
+        var content: Content?
         do {
-            let decoder = JSONDecoder()
-            unknown?.note(from: decoder)
-            return try decoder.decode(type, from: Data(self.bytes))
+            content = try decoder.decode(type, from: Data(self.bytes))
         } catch let error as DecodingError {
-            let (path, message) = Self.explain(error)
-            throw ConfigurationFileError(path: self.path, line: lines.line(of: path), message)
+            collected.note(error)
         } catch {
-            throw ConfigurationFileError(path: self.path, "It cannot be read: \(error)")
+            found.append(ConfigurationFileError(path: self.path, "It cannot be read: \(error)"))
         }
+        for error in collected.all {
+            let (path, message) = Self.explain(error)
+            let problem = ConfigurationFileError(path: self.path, line: lines.line(of: path), message)
+            if !found.contains(problem) { found.append(problem) }
+        }
+        problems += found.enumerated().sorted { ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset) }
+            .map(\.element)
+        return found.isEmpty ? content : nil
+    }
+
+    /// Says where the text stops being JSON, and what is missing there.
+    private func notJSON(line: Int) -> ConfigurationFileError {
+        do throws(ValueSetError) {
+            _ = try Value(json: Data(self.bytes))
+        } catch {
+            if error.code == .invalidJSON, let offset = error.byteOffset {
+                let line = self.bytes.prefix(offset).count { $0 == UInt8(ascii: "\n") } + 1
+                return ConfigurationFileError(path: self.path, line: line, "\(error.message) (At byte \(offset).)")
+            }
+        }
+        // What a value may be, and a setting may not: a number beyond a double, or arrays nested very deep.
+        return ConfigurationFileError(
+            path: self.path,
+            line: line,
+            "The text is not valid JSON that can be used here: a number is out of range, or arrays are nested too deep."
+        )
     }
 
     /// An error about the value at a path.
@@ -137,11 +177,14 @@ extension Decoder {
     ) throws -> KeyedDecodingContainer<Key> {
         let known = Key.allCases.map(\.stringValue)
         for key in try self.container(keyedBy: FileKey.self).allKeys where !known.contains(key.stringValue) {
-            throw DecodingError.dataCorrupted(
-                DecodingError.Context(
-                    codingPath: self.codingPath + [key],
-                    debugDescription: "'\(key.stringValue)' is not known here. Known are: "
-                        + "\(known.joined(separator: ", "))."
+            let question = SimilarNames.question(for: key.stringValue, among: known)
+            try self.report(
+                DecodingError.dataCorrupted(
+                    DecodingError.Context(
+                        codingPath: self.codingPath + [key],
+                        debugDescription: "'\(key.stringValue)' is not known here.\(question) Known are: "
+                            + "\(known.joined(separator: ", "))."
+                    )
                 )
             )
         }

@@ -7,8 +7,8 @@
 package struct JSONLines {
     /// The line of each value, by its keys and indices from the top.
     private var lines: [[String]: Int] = [:]
-    /// A path that is there twice, of which a decoder silently takes one.
-    package private(set) var duplicate: [String]?
+    /// Paths that are there twice, of which a decoder silently takes one.
+    package private(set) var duplicates: [[String]] = []
     /// Where the text stops being JSON; `nil` if it does not.
     package private(set) var brokenLine: Int?
 
@@ -48,7 +48,7 @@ package struct JSONLines {
                 lines.skipSpace()
                 let line = lines.line
                 let member = path + [try lines.string()]
-                if lines.lines.updateValue(line, forKey: member) != nil { lines.duplicate = member }
+                if lines.lines.updateValue(line, forKey: member) != nil { lines.duplicates.append(member) }
                 lines.skipSpace()
                 try lines.take(UInt8(ascii: ":"))
                 try lines.value(at: member)
