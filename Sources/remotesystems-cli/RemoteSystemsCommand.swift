@@ -18,14 +18,22 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             valid); 2 could not be done (not reachable, no usable identity, no right to); 64 the arguments make no \
             sense; 78 the configuration of 'remotesystems host' is not understood.
 
-            With --json every subcommand prints one JSON object a line; Docs/command-line.md lists the fields.
+            With --json every subcommand prints one JSON object a line; 'remotesystems topic json' lists the fields.
             """,
         version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
             WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self,
             LaunchCommand.self,
             PingCommand.self, ServeCommand.self, HostCommand.self, ValuesCommand.self, AccountCommand.self,
-            DoctorCommand.self,
+            DoctorCommand.self, TopicCommand.self,
         ]
     )
+
+    static func main() async {
+        let words = Array(CommandLine.arguments.dropFirst())
+        if let mistake = SubcommandSpelling.mistake(in: words, of: Self.self) {
+            Self.exit(withError: ValidationError(mistake))
+        }
+        await Self.main(words)
+    }
 }

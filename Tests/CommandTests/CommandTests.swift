@@ -16,7 +16,7 @@ extension CommandTests {
             ["values", "encode"], ["values", "decode"],
             ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
             ["account", "import"], ["account", "revoke"], ["doctor"], ["launch"],
-            ["host"], ["host", "run"], ["host", "check"], ["host", "install"], ["host", "uninstall"],
+            ["topic"], ["host"], ["host", "run"], ["host", "check"], ["host", "install"], ["host", "uninstall"],
         ]
 
         @Test func `every subcommand explains itself within 80 columns`() async throws {

@@ -63,9 +63,10 @@ extension HostDaemonTests {
             ("{\n\"askProgram\": []\n}", 2, "'askProgram' takes"),
             ("{\n\"askTimeout\": 0\n}", 2, "'askTimeout' takes seconds"),
             ("{\n\"password\": \"x\"\n}", 2, "'password' is not known here."),
-            ("{\n\"port\": 1,\n}", 3, "not JSON"),
-            ("{\n\n\"port\": 12abc\n}", 3, "not JSON"), ("{\n\n\"advertise\": tru\n}", 3, "not JSON"),
-            ("{\n\n\"displayName\": \"\\x\"\n}", 3, "not JSON"),
+            ("{\n\"port\": 1,\n}", 3, "not valid JSON: at line"),
+            ("{\n\n\"port\": 12abc\n}", 3, "not valid JSON: at line"),
+            ("{\n\n\"advertise\": tru\n}", 3, "not valid JSON: at line"),
+            ("{\n\n\"displayName\": \"\\x\"\n}", 3, "not valid JSON: at line"),
             ("{\n\n\"port\": 47474.5\n}", 3, "'port' must be a whole number"),
             ("{\n\n\"port\": 99999999999999999999\n}", 3, "'port' must be a whole number"),
         ])
@@ -146,6 +147,22 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `check reports everything that is wrong in the file`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.configure(
+                    "{\n\"prot\": 1,\n\"port\": 99999,\n\"advertise\": \"yes\",\n\"logLevel\": \"loud\"\n}"
+                )
+                let (status, lines) = try await daemon.finish(["host", "check", "--json"])
+                #expect(status == 78)
+                let found = self.message(lines).split(separator: "\n")
+                #expect(found.count == 4, "\(found)")
+                for line in 2...5 {
+                    #expect(found.contains { $0.hasPrefix("\(daemon.configurationFile):\(line): ") }, "\(found)")
+                }
+                #expect(found.contains { $0.contains("Did you mean 'port'?") })
+            }
+        }
+
         @Test func `a file that was named must be there`() async throws {
             try await Daemon.with { daemon in
                 let found5 = try await daemon.finish(["host", "check", "--config", "/no/such/file"]).0
@@ -157,12 +174,16 @@ extension HostDaemonTests {
 
         @Test func `check lists what is installed and what is wrong with the rest`() async throws {
             try await Daemon.with { daemon in
-                try daemon.install("test.good", start: #"{"exec": ["/a"]}"#)
+                try daemon.install("test.good", start: #"{"exec": ["/bin/true"]}"#)
+                let (fine, _) = try await daemon.finish(["host", "check"])
+                #expect(fine == 0)
                 try daemon.install("test.bad", start: "7")
+                try daemon.install("test.gone", start: #"{"exec": ["/nonexistent/player"]}"#)
                 let (status, lines) = try await daemon.finish(["host", "check"])
                 #expect(status == 1)
                 #expect(lines.contains("test.good  Test application"))
                 #expect(lines.contains { $0.contains("test.bad.json:6: ") })
+                #expect(lines.contains { $0.contains("test.gone.json:6: 'exec' cannot be run: there is no file") })
             }
         }
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystems
 import RemoteSystemsDesktop
 import Testing
@@ -80,14 +81,14 @@ import Testing
             "{\n\"id\": \"com.example.player\",\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
             3, "there twice"
         ),
-        ("{\n\"id\": \"com.example.player\",\n", 3, "not JSON"),
-        ("[1,\n2,,]", 2, "not JSON"),
+        ("{\n\"id\": \"com.example.player\",\n", 3, "not valid JSON: at line"),
+        ("[1,\n2,,]", 2, "not valid JSON: at line"),
         ("[]", 1, "must be an object"),
-        ("{\n\"id\": \"com.example.player\",\n\"start\": tru}", 3, "not JSON"),
-        ("{\n\"id\": \"com.example.player\",\n\"start\": 12abc}", 3, "not JSON"),
-        ("{\n\"id\": \"com.example.player\",\n\"start\": 012}", 3, "not JSON"),
-        ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not JSON"),
-        ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not JSON"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": tru}", 3, "not valid JSON: at line"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": 12abc}", 3, "not valid JSON: at line"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": 012}", 3, "not valid JSON: at line"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not valid JSON: at line"),
+        ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not valid JSON: at line"),
         (
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"responseSchema\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
             3, "'type' is one of any, array"
@@ -100,7 +101,7 @@ import Testing
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": [1]}}]}",
             2, "'fields' is an array and must be a dictionary."
         ),
-        ("", 1, "not JSON"),
+        ("", 1, "not valid JSON: at line"),
         (
             "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"services\": [\n{\"name\": \"a\"},\n{\"name\": \"b\", \"callers\": 7}]}",
             4, "\"account\""
@@ -155,9 +156,9 @@ import Testing
               "services": [
                 {"name": "com.example.control", "supportsRemote": true,
                  "suportsRemote": false,
-                 "schema": {"furtherKeys": true,
-                            "fields": {"Volume": {"type": "double",
-                                                  "range": [0, 1]}}}}
+                 "requestSchema": {"furtherKeys": true,
+                                   "fields": {"Volume": {"type": "double",
+                                                         "range": [0, 1]}}}}
               ],
               "start": {"exec": ["/usr/bin/player"],
                         "environment": {"A": "b"}}
@@ -175,7 +176,7 @@ import Testing
         )
         #expect(manifest.warnings.allSatisfy { $0.path == "/applications/com.example.player.json" })
         #expect(manifest.application.services.first?.supportsRemote == true)
-        #expect(manifest.application.services.first?.schema?.fields.map(\.name) == ["Volume"])
+        #expect(manifest.application.services.first?.requestSchema?.fields.map(\.name) == ["Volume"])
         #expect(manifest.start == .exec(["/usr/bin/player"]))
     }
 
@@ -204,6 +205,37 @@ import Testing
             )
         }
         #expect(error?.message.hasPrefix("The manifest requires 'start.flatpak'") == true)
+    }
+
+    @Test func `everything that is wrong is reported at once, by line`() {
+        let text = """
+            {
+              "id": "com.example.player",
+              "dispalyName": "x",
+              "attributes": 7,
+              "services": [
+                {"name": "a", "supportsRemote": "yes"},
+                {"nam": "b"}
+              ],
+              "schemes": ["a:b"],
+              "start": {"exec": ["player"]}
+            }
+            """
+        var problems: [ConfigurationFileError] = []
+        let file = ConfigurationFile(path: "/applications/com.example.player.json", bytes: Array(text.utf8))
+        #expect(ApplicationManifest.read(file, problems: &problems) == nil)
+        #expect(problems.map(\.line) == [4, 6, 7, 9, 10], "\(problems)")
+        #expect(problems.first?.message.contains("Did you mean 'displayName'?") == true)
+    }
+
+    @Test func `a program is looked at before it is started`() throws {
+        #expect(ProgramFile.problem(with: "/bin/sh") == nil)
+        #expect(ProgramFile.problem(with: "/nonexistent/player")?.contains("there is no file") == true)
+        #expect(ProgramFile.problem(with: "/usr")?.contains("is a directory") == true)
+        let path = FileManager.default.temporaryDirectory.appending(path: "program-\(UUID())").path
+        try Data().write(to: URL(filePath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(ProgramFile.problem(with: path)?.contains("not executable") == true)
     }
 
     @Test func `directories are those of the XDG specification, in its order`() {

@@ -18,8 +18,14 @@ struct CallCommand: Subcommand {
 
               remotesystems call atlas com.example.volume Level=0.4 Rooms:='["attic"]'
 
+            With --listen the connection stays open: the requests that the service sends over it are printed and \
+            acknowledged, until Ctrl-C. The message is sent first, if there are fields.
+
+              remotesystems call atlas com.example.volume --listen --count 3
+
             Exits with 0 when the service answered, 1 when it answered that it failed, 2 when it was not found, could \
-            not be reached, or does not take the message.
+            not be reached, or does not take the message; with --listen 1 when the service closed the connection before \
+            --count requests came, and 2 when the connection was lost.
             """
     )
 
@@ -31,12 +37,25 @@ struct CallCommand: Subcommand {
 
     @Argument(
         help: ArgumentHelp("The message's fields: key=value or key:=JSON.", valueName: "field"),
-        completion: NetworkCompletion.fields
+        completion: NetworkCompletion.fields,
+        transform: MessageField.init(written:)
     )
     var fields: [MessageField] = []
 
     @Flag(help: "Tell what the service is for, takes and answers, and send nothing.")
     var describe = false
+
+    @Flag(
+        name: [.customLong("listen"), .customLong("follow")],
+        help: "Keep the connection open, and print and acknowledge the requests that the service sends."
+    )
+    var listen = false
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("With --listen: end after this many requests.", valueName: "number")
+    )
+    var count: Int?
 
     @Option(
         help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"),
@@ -62,10 +81,17 @@ struct CallCommand: Subcommand {
         guard self.application?.isName ?? true else {
             throw ValidationError("--application is \(String.nameForm).")
         }
-        guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
+        guard (0.001...86_400).contains(self.timeout) else {
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
+        }
         guard !self.describe || self.fields.isEmpty else {
             throw ValidationError("--describe sends nothing; leave the fields out.")
         }
+        guard !self.describe || !self.listen else {
+            throw ValidationError("--describe and --listen exclude each other.")
+        }
+        guard self.listen || self.count == nil else { throw ValidationError("--count goes with --listen.") }
+        guard (1...1_000_000).contains(self.count ?? 1) else { throw ValidationError("--count takes 1 to 1000000.") }
     }
 
     func perform(_ output: Output) async throws -> Bool {
@@ -86,7 +112,17 @@ struct CallCommand: Subcommand {
             try ServiceDescription(service, of: application, on: system).report(output)
             return true
         }
-        let message = try MessageField.message(self.fields, for: service.requestSchema)
+        let message = try MessageField.message(self.fields, for: service.requestSchema, isSent: !self.listen)
+        if self.listen {
+            return try await CallListening(
+                application: application,
+                service: service,
+                message: self.fields.isEmpty ? nil : message,
+                count: self.count,
+                timeout: .seconds(self.timeout),
+                output: output
+            ).run()
+        }
         let response = try await untilInterrupted {
             try await AppServiceConnection.sendStateless(
                 message,
@@ -115,6 +151,17 @@ struct CallCommand: Subcommand {
     }
 
     /// - Returns: Whether the service did what it was asked for.
+    static func report(_ response: AppServiceResponse, _ output: Output) throws -> Bool {
+        try Self.report(
+            StatelessAppServiceResponse(
+                status: StatelessAppServiceResponseStatus(response.status),
+                message: response.message,
+                error: response.error
+            ),
+            output
+        )
+    }
+
     private static func report(_ response: StatelessAppServiceResponse, _ output: Output) throws -> Bool {
         let isAnswered: Set<StatelessAppServiceResponseStatus> = [
             .success, .failure, .resourceLimitsExceeded, .messageTooLarge,
@@ -137,7 +184,7 @@ struct CallCommand: Subcommand {
             if !output.isJSON { output.complain("The service answered that it failed: \(reason)\(hint)") }
             return false
         }
-        try output.line(try response.message.json(prettyPrinted: true).printableLines)
+        try output.line(response.message.readableJSON.printableLines)
         return true
     }
 }
@@ -153,7 +200,7 @@ private struct ResponseOutput: Encodable {
 
 extension String {
     /// Each line without what could steer a terminal.
-    fileprivate var printableLines: String {
+    var printableLines: String {
         self.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).printable }
             .joined(separator: "\n")
     }

@@ -5,7 +5,7 @@ import ArgumentParser
 import RemoteSystems
 
 /// A field of a message as it is written: `key=text`, or `key:=json`.
-struct MessageField: ExpressibleByArgument, Sendable {
+struct MessageField: Sendable {
     let key: String
     let text: String
     let isJSON: Bool
@@ -17,6 +17,16 @@ struct MessageField: ExpressibleByArgument, Sendable {
         self.key = String(argument[..<(self.isJSON ? before : equals)])
         self.text = String(argument[argument.index(after: equals)...])
         guard !self.key.isEmpty else { return nil }
+    }
+
+    /// A field of a command line.
+    init(written argument: String) throws {
+        guard let field = MessageField(argument: argument) else {
+            throw ValidationError(
+                "A field is key=value or key:=JSON, such as Level=0.4; there is no = behind a key here."
+            )
+        }
+        self = field
     }
 
     /// What is meant where a value of this type is due; nil for a key of which nothing is declared.
@@ -46,7 +56,13 @@ struct MessageField: ExpressibleByArgument, Sendable {
     }
 
     /// The message of these fields, checked against what the service takes.
-    static func message(_ fields: [MessageField], for schema: AllowedValueSchema?) throws(Failure) -> ValueSet {
+    ///
+    /// - Parameter isSent: Whether a message without fields is sent, and checked.
+    static func message(
+        _ fields: [MessageField],
+        for schema: AllowedValueSchema?,
+        isSent: Bool = true
+    ) throws(Failure) -> ValueSet {
         var message: ValueSet = [:]
         for field in fields {
             guard message[field.key] == nil else {
@@ -54,6 +70,7 @@ struct MessageField: ExpressibleByArgument, Sendable {
             }
             message[field.key] = try field.value(as: schema?.fields.first { $0.name == field.key }?.type)
         }
+        guard isSent || !fields.isEmpty else { return message }
         do {
             try schema?.validate(message)
         } catch {

@@ -50,6 +50,8 @@ struct Failure: Error, Encodable {
             self.keyPath = error.keyPath.isEmpty ? nil : error.keyPath
         case let error as ConfigurationFileError:
             self.init(Self.misconfigured, "\(error)")
+        case let error as HostSettingsProblems:
+            self.init(Self.misconfigured, error.problems.map { Failure($0).message }.joined(separator: "\n"))
         case is CancellationError:
             self.init("cancelled", "It was stopped before it was done.", canRetry: true)
         default:
@@ -59,6 +61,7 @@ struct Failure: Error, Encodable {
 
     func report(_ output: Output) throws {
         try output.json(self)
-        if !output.isJSON { output.complain(self.message.printable) }
+        guard !output.isJSON else { return }
+        for line in self.message.split(separator: "\n") { output.complain(String(line).printable) }
     }
 }

@@ -12,8 +12,8 @@ struct DoctorCommand: Subcommand {
         abstract: "Look for what keeps this machine from finding others, or others from finding it.",
         usage: "remotesystems doctor [<system>] [<options>]",
         discussion: """
-            Changes nothing and makes no account. Each finding says what to do; Docs/troubleshooting.md says more of \
-            each. With a SYSTEM, which must run a host, that one helps: it says whether it sees this machine and \
+            Changes nothing and makes no account. Each finding says what to do; 'remotesystems topic findings' lists \
+            what is looked at. With a SYSTEM, which must run a host, that one helps: it says whether it sees this machine and \
             connects back to it.
 
             Exits with 0 when there is no problem, with 1 when there is one. Warnings, and what could not be looked \
@@ -41,7 +41,7 @@ struct DoctorCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port takes 0 to 65535.") }
         try self.search.validate(system: self.system)
     }
 

@@ -14,7 +14,8 @@ struct HostCheckCommand: Subcommand {
         abstract: "Read the host's configuration and the manifests, and say what is wrong with them.",
         usage: "remotesystems host check [<options>]",
         discussion: """
-            Starts nothing. Exits with 0 when everything is understood, 1 when a manifest is not, 78 when the configuration is not.
+            Starts nothing, and reports all problems, each with its file and line. Exits with 0 when everything is understood and \
+            every program that is named can be run, 1 when not, 78 when the configuration is not understood.
             """
     )
 
@@ -22,15 +23,26 @@ struct HostCheckCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let settings = try await self.options.settings()
+        var settings = HostSettings()
+        var misconfigured: Failure?
+        do {
+            settings = try await self.options.settings()
+        } catch {
+            // The manifests are looked at nevertheless, so that all problems are reported at once.
+            misconfigured = Failure(error)
+        }
         var logger = self.common.logger()
         logger.logLevel = .critical
         let registry = ApplicationRegistry(stateDirectory: settings.stateDirectory, logger: logger)
         let applications = await registry.applications()
         var problems = registry.problems
-        if let program = settings.askProgram?.first, !FileManager.default.isExecutableFile(atPath: program) {
+        problems += await registry.startProblems()
+        if let program = settings.askProgram?.first, let problem = ProgramFile.problem(with: program) {
             problems.append(
-                ConfigurationFileError(path: program, "'askProgram' cannot be run: whatever is asked is a no.")
+                ConfigurationFileError(
+                    path: program,
+                    "'askProgram' cannot be run: \(problem) What it would be asked is refused."
+                )
             )
         }
         for application in applications {
@@ -51,6 +63,7 @@ struct HostCheckCommand: Subcommand {
             output.note("No application is installed. Manifests are looked for in:")
             for directory in registry.directories { output.note("  \(directory)") }
         }
+        if let misconfigured { throw misconfigured }
         return problems.isEmpty
     }
 }

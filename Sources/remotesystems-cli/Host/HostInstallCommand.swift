@@ -55,7 +55,9 @@ struct HostInstallCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (1...65_535).contains(self.port) else { throw ValidationError("--port is 1 to 65535.") }
+        guard (1...65_535).contains(self.port) else {
+            throw ValidationError("--port takes 1 to 65535, not \(self.port).")
+        }
         guard self.program?.hasPrefix("/") ?? true else { throw ValidationError("--program is an absolute path.") }
     }
 

@@ -42,7 +42,7 @@ struct HostOptions: ParsableArguments {
     @OptionGroup var state: StateOptions
 
     func validate() throws {
-        guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port takes 0 to 65535.") }
         for text in self.uriPolicy where HostSettings.rule(text) == nil {
             throw ValidationError("--uri-policy takes scheme=allow, scheme=ask or scheme=deny, which '\(text)' is not.")
         }

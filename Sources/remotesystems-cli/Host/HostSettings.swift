@@ -24,7 +24,7 @@ struct HostSettings: Sendable, Hashable {
 
     /// Reads the settings.
     ///
-    /// - Throws: ``ConfigurationFileError``, ``Failure``: what is not understood is told and not passed over.
+    /// - Throws: ``HostSettingsProblems`` with everything that is not understood; what keeps the file from being read.
     static func read(
         flags: [HostSetting: HostSetting.Value],
         environment: [String: String],
@@ -35,8 +35,13 @@ struct HostSettings: Sendable, Hashable {
         guard file != nil || !mustExist else {
             throw ConfigurationFileError(path: path ?? "", "There is no such file.")
         }
-        _ = try file?.decode(HostFile.self)
-        try Self.checkNames(environment)
+        var fileProblems: [ConfigurationFileError] = []
+        _ = file?.decode(HostFile.self, problems: &fileProblems)
+        var problems: [any Error] = fileProblems
+        problems += Self.unknownNames(environment)
+        // Of a file that is not JSON no value can be judged; of another one those that are of the right type.
+        if let file, JSONLines(file.bytes).brokenLine != nil { throw HostSettingsProblems(problems) }
+        let reported = Set(fileProblems.compactMap(\.line))
 
         var providers: [any ConfigProvider] = [
             InMemoryProvider(
@@ -63,19 +68,25 @@ struct HostSettings: Sendable, Hashable {
             do {
                 value = try await setting.fetch(reader)
             } catch {
-                throw Self.complaint(setting, NotTaken(), flags: flags, environment: environment, file: file)
+                let complaint = Self.complaint(setting, NotTaken(), flags: flags, environment: environment, file: file)
+                let line = (complaint as? ConfigurationFileError)?.line
+                if line.map({ !reported.contains($0) }) ?? true { problems.append(complaint) }
+                continue
             }
             do throws(NotTaken) {
                 if let value { try settings.set(setting, value) }
             } catch {
-                throw Self.complaint(setting, error, flags: flags, environment: environment, file: file)
+                problems.append(Self.complaint(setting, error, flags: flags, environment: environment, file: file))
             }
         }
         if settings.askProgram == nil, let scheme = settings.uriPolicy.filter({ $0.value == .ask }).keys.sorted().first
         {
             let text = "says that somebody is asked about '\(scheme)', and 'askProgram' does not say how."
-            throw Self.complaint(.uriPolicy, NotTaken(text), flags: flags, environment: environment, file: file)
+            problems.append(
+                Self.complaint(.uriPolicy, NotTaken(text), flags: flags, environment: environment, file: file)
+            )
         }
+        guard problems.isEmpty else { throw HostSettingsProblems(problems) }
         return settings
     }
 
@@ -96,17 +107,18 @@ struct HostSettings: Sendable, Hashable {
     private struct HostFile: Decodable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.strictContainer(keyedBy: HostSetting.self)
-            for key in container.allKeys { _ = try key.decode(container) }
+            for key in container.allKeys { try decoder.attempt(()) { _ = try key.decode(container) } }
         }
     }
 
-    private static func checkNames(_ environment: [String: String]) throws(Failure) {
+    private static func unknownNames(_ environment: [String: String]) -> [Failure] {
         let known = HostSetting.allCases.map(\.variable)
-        for name in environment.keys.sorted()
-        where name.hasPrefix(HostSetting.variablePrefix) && !known.contains(name) {
-            throw Failure(
+        return environment.keys.sorted().filter { $0.hasPrefix(HostSetting.variablePrefix) && !known.contains($0) }.map
+        {
+            Failure(
                 Failure.misconfigured,
-                "The variable \(name) is not known. Known are: \(known.joined(separator: ", "))."
+                "The variable \($0) is not known.\(SimilarNames.question(for: $0, among: known)) Known are: "
+                    + "\(known.joined(separator: ", "))."
             )
         }
     }
@@ -189,6 +201,13 @@ struct HostSettings: Sendable, Hashable {
         else { return nil }
         return (parts[0].lowercased(), rule)
     }
+}
+
+/// Everything in the configuration that is not understood.
+struct HostSettingsProblems: Error {
+    let problems: [any Error]
+
+    init(_ problems: [any Error]) { self.problems = problems }
 }
 
 extension HostSettings {

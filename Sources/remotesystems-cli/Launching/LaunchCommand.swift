@@ -32,7 +32,7 @@ struct LaunchCommand: Subcommand {
     @Option(
         name: .customLong("application"),
         help: ArgumentHelp(
-            "Open it with this application, if it can; may be given several times, the first that can does.",
+            "Open it with this application and no other; may be given several times, the first that can does.",
             valueName: "id"
         )
     )
@@ -67,7 +67,9 @@ struct LaunchCommand: Subcommand {
         } catch let error as RemoteSystemError {
             throw ValidationError(error.message)
         }
-        guard (0.001...86_400).contains(self.timeout) else { throw ValidationError("--timeout is 0.001 to 86400.") }
+        guard (0.001...86_400).contains(self.timeout) else {
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
+        }
         for id in self.applications where !id.isName {
             throw ValidationError("--application is \(String.nameForm).")
         }
@@ -84,7 +86,8 @@ struct LaunchCommand: Subcommand {
                 with: .system(system),
                 options: RemoteLauncherOptions(
                     fallbackURI: self.fallback,
-                    preferredApplicationIDs: self.applications
+                    preferredApplicationIDs: self.applications,
+                    requiresPreferredApplication: !self.applications.isEmpty
                 ),
                 inputData: input,
                 timeout: .seconds(self.timeout)
@@ -157,7 +160,7 @@ enum LaunchInput {
                 do {
                     value = try Value(json: Data(text.utf8))
                 } catch {
-                    throw ValidationError("--input \(key): the value is no JSON that can be sent: \(error)")
+                    throw ValidationError("--input \(key): the value is not JSON that can be sent: \(error)")
                 }
             } else {
                 value = .string(text)

@@ -68,14 +68,20 @@ struct PingCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (1...1_000_000).contains(self.count) else { throw ValidationError("--count is 1 to 1000000.") }
-        guard (0...16_000_000).contains(self.size) else { throw ValidationError("--size is 0 to 16000000.") }
-        guard (0...3600).contains(self.interval) else { throw ValidationError("--interval is 0 to 3600.") }
+        guard (1...1_000_000).contains(self.count) else {
+            throw ValidationError("--count takes 1 to 1000000, not \(self.count).")
+        }
+        guard (0...16_000_000).contains(self.size) else {
+            throw ValidationError("--size takes 0 to 16000000 bytes, not \(self.size).")
+        }
+        guard (0...3600).contains(self.interval) else {
+            throw ValidationError("--interval takes 0 to 3600 seconds, not \(self.interval).")
+        }
         guard self.service.isName else {
             throw ValidationError("--service is \(String.nameForm).")
         }
         guard (0.001...86_400).contains(self.timeout ?? 1) else {
-            throw ValidationError("--timeout is 0.001 to 86400.")
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds.")
         }
         try self.search.validate(system: self.system)
     }

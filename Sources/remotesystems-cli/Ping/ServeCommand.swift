@@ -46,7 +46,9 @@ struct ServeCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (0...65_535).contains(self.port) else {
+            throw ValidationError("--port takes 0 to 65535, not \(self.port).")
+        }
         guard self.applicationID.isName else {
             throw ValidationError("--application-id is \(String.nameForm).")
         }

@@ -39,7 +39,8 @@ struct FilterOptions: ParsableArguments {
         func named<Choice: CustomStringConvertible>(_ choices: [Choice]) throws -> Choice {
             if let choice = choices.first(where: { $0.description == value }) { return choice }
             let words = choices.map(\.description).joined(separator: ", ")
-            throw ValidationError("--filter \(key) is one of \(words), not '\(value)'.")
+            let question = SimilarNames.question(for: value, among: choices.map(\.description))
+            throw ValidationError("--filter \(key) is one of \(words), not '\(value)'.\(question)")
         }
         switch key {
         case "kind": return .kind(RemoteSystemKind(rawValue: value))
@@ -60,6 +61,13 @@ struct FilterOptions: ParsableArguments {
             throw ValidationError(
                 "--filter knows no key '\(key)', but kind, platform, status, discovery, authorization, application, "
                     + "service, account and remote."
+                    + SimilarNames.question(
+                        for: key,
+                        among: [
+                            "kind", "platform", "status", "discovery", "authorization", "application", "service",
+                            "account", "remote",
+                        ]
+                    )
             )
         }
     }

@@ -21,7 +21,9 @@ struct SearchOptions: ParsableArguments {
     var wait: Duration { .seconds(self.seconds) }
 
     func validate() throws {
-        guard (0.1...3600).contains(self.seconds) else { throw ValidationError("--wait is 0.1 to 3600.") }
+        guard (0.1...3600).contains(self.seconds) else {
+            throw ValidationError("--wait takes 0.1 to 3600 seconds, not \(self.seconds).")
+        }
     }
 
     /// What a subcommand demands of the system that it is given.

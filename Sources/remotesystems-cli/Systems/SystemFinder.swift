@@ -41,10 +41,14 @@ struct SystemFinder: Sendable {
             return system
         }
         var others: [SystemID: RemoteSystem] = [:]
+        var otherNames: [SystemID: String] = [:]
         let (found, reason) = try await self.watch { event -> RemoteSystem? in
             switch event {
             case .added(let system), .updated(let system):
-                guard self.names(system) else { return nil }
+                guard self.names(system) else {
+                    otherNames[system.id] = system.displayName
+                    return nil
+                }
                 if suits(system) { return system }
                 others[system.id] = system
             case .removed(let system):
@@ -56,7 +60,7 @@ struct SystemFinder: Sendable {
         }
         if let found { return found }
         // The one with the least id, so that the same situation is told in the same words.
-        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason)
+        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason, others: otherNames.values)
     }
 
     /// The system of that name with everything that is known of it once the watcher has told what is there.
@@ -65,10 +69,11 @@ struct SystemFinder: Sendable {
     func findWhole() async throws -> RemoteSystem {
         if let system = try await self.addressed() { return system }
         var named: [SystemID: RemoteSystem] = [:]
+        var otherNames: [SystemID: String] = [:]
         let (whole, reason) = try await self.watch { event -> [RemoteSystem]? in
             switch event {
             case .added(let system), .updated(let system):
-                if self.names(system) { named[system.id] = system }
+                if self.names(system) { named[system.id] = system } else { otherNames[system.id] = system.displayName }
                 return nil
             case .removed(let system):
                 named[system.id] = nil
@@ -80,7 +85,7 @@ struct SystemFinder: Sendable {
             }
         }
         let systems = (whole ?? Array(named.values)).sorted { $0.id < $1.id }
-        guard let system = systems.first else { throw self.notFound(reason) }
+        guard let system = systems.first else { throw self.notFound(reason, others: otherNames.values) }
         guard systems.count == 1 || self.text == nil else { throw self.ambiguous(systems) }
         return system
     }
@@ -134,8 +139,19 @@ struct SystemFinder: Sendable {
         return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
     }
 
-    private func notFound(_ reason: DiagnosisFinding?) -> Failure {
+    /// - Parameter others: The names of the systems that were found.
+    private func notFound(_ reason: DiagnosisFinding?, others: some Collection<String>) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
+        if let text, !others.isEmpty {
+            let account = self.isAnonymous ? "of another account" : "of this account"
+            return Failure(
+                "unreachable",
+                "No system\(name) \(account) was found in \(self.waited)."
+                    + SimilarNames.question(for: text, among: others)
+                    + " Found \(others.count == 1 ? "was" : "were") \(NameList.text(others)). 'remotesystems list' shows them all.",
+                canRetry: true
+            )
+        }
         guard !self.isAnonymous else {
             return Failure(
                 "unreachable",
@@ -181,10 +197,18 @@ extension SystemFinder {
         } unsuitable: { system in
             let services = Set(system.applications.flatMap(\.services).map(\.name)).sorted()
             let by = application.map { " by an application \($0)" } ?? ""
+            let applications = system.applications.map(\.id)
+            var question = SimilarNames.question(for: service, among: services)
+            if let application, !applications.contains(application) {
+                question +=
+                    " It has no application \(application), only \(NameList.text(applications))."
+                    + SimilarNames.question(for: application, among: applications)
+            }
             var failure = Failure(
                 "refused",
                 "\(system.displayName) is there and offers no service \(service)\(by)"
-                    + (services.isEmpty ? "." : ", only \(services.joined(separator: ", ")).")
+                    + (services.isEmpty ? "." : ", only \(NameList.text(services)).")
+                    + question
                     + " Start the program that offers it there ('remotesystems serve' for pings), or name another "
                     + "service.",
                 canRetry: true

@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+
+/// Finds a misspelt subcommand, of which the parser says only that it is unexpected.
+enum SubcommandSpelling {
+    /// What is wrong with the words of a command line; `nil` if they begin with subcommands that there are.
+    static func mistake(in words: [String], of root: any ParsableCommand.Type) -> String? {
+        var command = root.configuration
+        var name = command.commandName ?? ""
+        for word in words {
+            guard !word.hasPrefix("-") else { return nil }
+            if word == "help" { continue }
+            let subcommands: [CommandConfiguration] = command.subcommands.map { $0.configuration }
+            guard !subcommands.isEmpty else { return nil }
+            if let next = subcommands.first(where: { $0.commandName == word }) {
+                command = next
+                name += " \(word)"
+                continue
+            }
+            let names = subcommands.compactMap { $0.commandName }
+            return "'\(name)' has no subcommand '\(word)'.\(SimilarNames.question(for: word, among: names)) "
+                + "There are \(names.joined(separator: ", "))."
+        }
+        return nil
+    }
+}

@@ -1,0 +1,74 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+extension Topic {
+    static let jsonText = """
+        With --json every line on standard output is one JSON object, and its 'event'
+        says what it is. 'time' is RFC 3339 in UTC. A field that does not apply is left
+        out. Later versions may add events and fields.
+
+          event                  from           further fields
+          added updated removed  watch          a system, below
+          system                 list info      a system, below
+          application            apps           id name isRunning attributes services
+                                                schemes connectionToken
+          summary                apps           applications
+          service                call           a service, application systemID
+                                                (with --describe)
+          answer                 call           status message reason canRetry
+          request                call           service message (with --listen)
+          enumeration-completed  watch list     systems excluded
+          error                  watch list     code message recoversByItself
+          connected              ping           name address systemID size
+          reply                  ping           sequence microseconds
+          lost                   ping           sequence status message
+          summary                ping           sent answered lost
+                                                microseconds (min median p99 max)
+          launch                 launch         name systemID status statusNumber
+                                                opened application message side
+                                                canRetry
+          ready                  serve          port service systemID accountID
+          ready                  host run       port systemID accountID
+          reloaded               host run       port applications problems
+                                                needsRestart
+          stopped                serve host run
+          application            host check     id name services schemes
+          problem                host check     file line message
+          wrote would-write      host install   file text
+          removed would-remove   host uninstall file
+          encoded                values encode  format data bytes
+          decoded                values decode  value bytes
+          account                account show   accountID systemID isAuthority lacksKey
+                                                certificateBegins certificateEnds
+                                                renewal joined revoked directory
+          invitation             account invite uri accountID addresses expires
+          joined                 account invite systemID
+          withdrawn              account invite
+          joined                 account join   accountID systemID isAuthority setAside
+          imported               account import accountID systemID isAuthority setAside
+          revoked               account revoke  systemID told
+          exported               account export accountID file
+          finding                doctor list    code status what why advice
+                                 watch
+          summary                doctor         problems warnings
+          topic                  topic          topic text
+          failed                 all            error reason message side canRetry
+                                                byteOffset keyPath
+
+        A system has id, name, kind, status, platform, discovery, authorization,
+        isLocal, capabilities, manufacturer, model, and applications, each with id,
+        name, attributes and services.
+
+        A service has name, version, summary, supportsRemote, schema (what it takes)
+        and answers (what it responds).
+
+        Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
+        {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that
+        begins with $ has one more $. Without --json, 'call' prints values for people.
+
+        'failed' says why a subcommand could not be done: 'error' is the kind of
+        failure (unreachable, notTrusted, identity, cannotListen, misconfigured, …),
+        'reason' the kind underneath, 'message' a sentence for a person, 'side' where
+        it is (local, network, remote), 'canRetry' whether another try may succeed.
+        """
+}

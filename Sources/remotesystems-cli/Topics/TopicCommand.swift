@@ -1,0 +1,53 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+
+/// `remotesystems topic`
+struct TopicCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "topic",
+        abstract: "Explain what is not about one subcommand: the fields of --json, exit statuses, files.",
+        usage: "remotesystems topic [<topic>]",
+        discussion: """
+            Topics: \(Topic.allCases.map(\.rawValue).joined(separator: ", ")). Without one, lists them. \
+            'remotesystems help SUBCOMMAND' explains a subcommand.
+            """
+    )
+
+    @Argument(
+        help: "What to explain.",
+        completion: .list(Topic.allCases.map(\.rawValue))
+    )
+    var topic: String?
+
+    @OptionGroup var common: CommonOptions
+
+    // Not by the parser, whose own error does not say which topic was probably meant.
+    func validate() throws {
+        guard let topic, Topic(rawValue: topic) == nil else { return }
+        let names = Topic.allCases.map(\.rawValue)
+        let question = SimilarNames.question(for: topic, among: names)
+        throw ValidationError("There is no topic '\(topic)', but \(NameList.text(names)).\(question)")
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        guard let topic = self.topic.flatMap(Topic.init) else {
+            for topic in Topic.allCases {
+                try output.json(TopicOutput(topic: topic, text: topic.summary))
+                try output.line("\(topic.rawValue.padded(to: 14))\(topic.summary)")
+            }
+            return true
+        }
+        try output.json(TopicOutput(topic: topic, text: topic.text))
+        try output.line(topic.text)
+        return true
+    }
+}
+
+private struct TopicOutput: Encodable {
+    let event = "topic"
+    var topic: Topic
+    var text: String
+}

@@ -1,0 +1,134 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystems
+import Testing
+
+extension CommandTests {
+    /// `call --listen`, with a service in this process that pushes.
+    @Suite struct Listening {
+        /// Pushes three requests to each caller, and notes in the last one how the first was acknowledged.
+        private struct StateChange: AppServiceProvider {
+            func respond(to request: AppServiceRequest) async throws -> ValueSet { ["Subscribed": 1.0] }
+
+            func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller) {
+                guard caller.claimedApplicationID == "remote-systems.command.call" else { return }
+                Task {
+                    let first = try await connection.send(["Headline": "one", "Degrees": 22.0])
+                    _ = try await connection.send(["Headline": "two"])
+                    _ = try await connection.send(["Headline": "three", "First": .string("\(first.status)")])
+                }
+            }
+        }
+
+        private static let change = AppService(
+            "test.news",
+            schema: .full,
+            responseSchema: .full,
+            provider: StateChange()
+        )
+
+        @Test func `requests that a service pushes are printed and acknowledged, until enough came`() async throws {
+            try await Calling.with([Self.change]) { sandbox, address in
+                let finished = try await sandbox.start([
+                    "call", address, "test.news", "--loopback", "--listen", "--count", "3", "--json",
+                ]).finish()
+                #expect(finished.status == 0, "\(finished.errors)")
+                let messages = finished.json.filter { $0["event"] as? String == "request" }
+                    .compactMap { $0["message"] as? JSONLine }
+                #expect(messages.compactMap { $0["Headline"] as? String } == ["one", "two", "three"])
+                #expect(messages.last?["First"] as? String == "success")
+            }
+        }
+
+        @Test func `a message is sent first if there are fields, and people see numbers as they are written`()
+            async throws
+        {
+            try await Calling.with([Self.change]) { sandbox, address in
+                let finished = try await sandbox.start([
+                    "call", address, "test.news", "Topic=weather", "--loopback", "--follow", "--count", "1",
+                ]).finish()
+                #expect(finished.status == 0, "\(finished.errors)")
+                let text = finished.lines.joined(separator: "\n")
+                #expect(text.contains("\"Subscribed\" : 1.0"), "\(text)")
+                #expect(text.contains("\"Degrees\" : 22.0"), "\(text)")
+                #expect(!text.contains("$double"))
+            }
+        }
+    }
+
+    @Suite struct Spelling {
+        @Test(arguments: [
+            (["lst"], "'remotesystems' has no subcommand 'lst'. Did you mean 'list'?"),
+            (["account", "jion"], "'remotesystems account' has no subcommand 'jion'. Did you mean 'join'?"),
+            (["host", "chek"], "Did you mean 'check'?"), (["help", "pnig"], "Did you mean 'ping'?"),
+            (["list", "--filter", "knd=laptop"], "Did you mean 'kind'?"),
+            (["list", "--filter", "platform=linus"], "Did you mean 'linux'?"),
+            (["topic", "jsn"], "Did you mean 'json'?"),
+            (["call", "atlas", "test.volume", "Level"], "A field is key=value or key:=JSON"),
+            (["serve", "--port", "80000"], "--port takes 0 to 65535, not 80000."),
+        ])
+        func `a slip of the pen is reported with what was probably meant`(arguments: [String], says: String)
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(arguments).finish()
+                #expect(finished.status == 64)
+                #expect(finished.errors.contains(says), "\(finished.errors)")
+            }
+        }
+    }
+
+    /// What an installed command, which has no documents beside it, says of itself.
+    @Suite struct Topics {
+        private static var root: URL {
+            URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
+        }
+
+        @Test func `every topic is there, within 80 columns`() async throws {
+            try await Sandbox.with { sandbox in
+                let list = try await sandbox.run("topic", "--json")
+                let topics = list.json.compactMap { $0["topic"] as? String }
+                #expect(topics == ["json", "exit-status", "host", "manifest", "findings"])
+                for topic in topics {
+                    let text = try await sandbox.run("topic", topic)
+                    #expect(text.status == 0)
+                    #expect(text.lines.count > 5)
+                    #expect(text.lines.filter { $0.count > 80 } == [], "\(topic)")
+                }
+            }
+        }
+
+        @Test func `no help names a file that an installed command has not`() async throws {
+            try await Sandbox.with { sandbox in
+                for command in Usage.commands {
+                    let help = try await sandbox.start(command + ["--help"]).finish()
+                    #expect(!help.lines.contains { $0.contains("Docs/") || $0.contains(".md") }, "\(command)")
+                }
+            }
+        }
+
+        @Test func `the topic about JSON names every event that the documentation has`() async throws {
+            let page = try String(contentsOf: Self.root.appending(path: "Docs/command-line.md"), encoding: .utf8)
+            let table = try #require(page.split(separator: "## What `--json` prints").last)
+            let events = table.split(separator: "\n").filter { $0.hasPrefix("| `") }
+                .compactMap { $0.split(separator: "|").first }
+                .flatMap { $0.split(separator: "`").filter { !$0.contains(" ") && !$0.contains(",") } }
+            #expect(events.count > 30)
+            try await Sandbox.with { sandbox in
+                let text = try await sandbox.run("topic", "json").lines.joined(separator: "\n")
+                for event in events { #expect(text.contains(event), "\(event)") }
+            }
+        }
+
+        @Test func `the topic about findings names every code`() async throws {
+            try await Sandbox.with { sandbox in
+                let text = try await sandbox.run("topic", "findings").lines.joined(separator: "\n")
+                for code in DiagnosisFinding.Code.known { #expect(text.contains("  \(code) "), "\(code)") }
+            }
+        }
+    }
+}
