@@ -106,7 +106,7 @@ let package = Package(
             dependencies: [
                 "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport",
                 "ValueSets",
-                nioCore, crypto, logging,
+                nioCore, nioSSL, crypto, logging,
             ],
             swiftSettings: settings
         ),

@@ -4,6 +4,7 @@
 import Player
 import RemoteSystems
 import RemoteSystemsTesting
+import Synchronization
 import Testing
 
 @Suite struct PlayerTests {
@@ -26,7 +27,9 @@ import Testing
 
     @Test func `a speaker that vanishes half-way through a ping is given up`() async throws {
         try await DiscoveryStage.with { stage in
+            let pings = Atomic(0)
             let slow = AppService("com.example.ping") { _ in
+                pings.add(1, ordering: .relaxed)
                 try await stage.clock.sleep(for: .seconds(2))
                 return ["Type": "pong"]
             }
@@ -35,10 +38,54 @@ import Testing
             async let _: Void = player.run()
 
             try await stage.appears(speaker)
+            // Without this the test would pass if the player saw nothing at all.
+            #expect(pings.load(ordering: .relaxed) == 1)
             try await stage.vanishes(speaker, .silent, after: .seconds(1))
             try await stage.advance(by: .seconds(20))
             let speakers = await player.speakers
             #expect(speakers == [:])
+        }
+    }
+
+    @Test func `a speaker whose response is lost is silent`() async throws {
+        try await DiscoveryStage.with { stage in
+            let ping = AppService("com.example.ping") { _ in ["Type": "pong"] }
+            let speaker = try stage.system("Living room", application: "com.example.speaker", services: [ping])
+            let player = Player(stage.configuration)
+            async let _: Void = player.run()
+
+            speaker.link.drop(.response(of: "com.example.ping"))
+            try await stage.appears(speaker)
+            try await stage.advance(by: .seconds(60))
+            let speakers = await player.speakers
+            #expect(speakers == ["Living room": .silent])
+        }
+    }
+
+    @Test func `the second ping is lost, and the third cut off`() async throws {
+        try await DiscoveryStage.with { stage in
+            let ping = AppService("com.example.ping") { _ in ["Type": "pong"] }
+            let speaker = try stage.system("Living room", services: [ping])
+            try await stage.appears(speaker)
+            let connection = try await stage.connect(to: speaker, service: "com.example.ping")
+
+            speaker.link.drop(.request(2))
+            speaker.link.cut(at: .response(2, of: "com.example.ping"))
+            speaker.link.delay(.first { $0.content["Type"] == "pong" }, by: .seconds(1))
+            async let first = connection.send(["Type": "ping"])
+            try await stage.settle()
+            try await stage.advance(by: .seconds(1))
+            let response = try await first.get()
+            #expect(response == ["Type": "pong"])
+
+            async let response = connection.send(["Type": "ping"], timeout: .seconds(5))
+            try await stage.settle()
+            try await stage.advance(by: .seconds(5))
+            let status = try await response.status
+            #expect(status == .unknown)
+
+            let third = try await connection.send(["Type": "ping"])
+            #expect(third.error?.code == .connectionLost)
         }
     }
 

@@ -18,6 +18,8 @@ final class MemoryChannel: Channel {
         /// Written, not flushed.
         var pending: [(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
         var wire: Wire?
+        /// Whether one bit of what is written next is changed.
+        var corruptsNext = false
     }
 
     /// As a socket's: above the one mark a channel is not writable, below the other it is again.
@@ -94,6 +96,9 @@ final class MemoryChannel: Channel {
         }
     }
 
+    /// Changes one bit of what is written next.
+    func corruptNextWrite() { self.state.withLock { $0.corruptsNext = true } }
+
     /// Compares what is under way with the marks.
     func updateWritability() {
         let hasChanged = self.state.withLock { state in
@@ -121,6 +126,11 @@ extension MemoryChannel: ChannelCore {
     func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
         let bytes = self.unwrapData(data, as: ByteBuffer.self)
         let isOpen = self.state.withLock { state in
+            var bytes = bytes
+            if state.corruptsNext, let last = bytes.readableBytesView.last {
+                bytes.setInteger(last ^ 1, at: bytes.writerIndex - 1)
+                state.corruptsNext = false
+            }
             if state.isOpen { state.pending.append((bytes, promise)) }
             return state.isOpen
         }

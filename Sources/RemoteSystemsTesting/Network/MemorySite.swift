@@ -14,6 +14,7 @@ final class MemorySite: TransportNetwork {
     private struct State {
         var conditions = LinkConditions()
         var faults: [Direction: LinkFaults] = [:]
+        var messageFaults = MessageFaults()
         var ports: [Int: ChannelInitializer] = [:]
         var lastPort = 49_151
         var wires: [ObjectIdentifier: Wire] = [:]
@@ -50,13 +51,17 @@ final class MemorySite: TransportNetwork {
         initializer: @escaping ChannelInitializer
     ) -> EventLoopFuture<any Channel> {
         let promise = self.loop.makePromise(of: (any Channel).self)
-        let patience = self.loop.scheduleTask(in: timeout) { promise.fail(ChannelError.connectTimeout(timeout)) }
+        let patience = self.loop.scheduleTask(in: timeout, what: "the end of an attempt to connect") {
+            promise.fail(ChannelError.connectTimeout(timeout))
+        }
+        // Also when the stage is stopped before that.
+        patience.futureResult.whenFailure { _ in promise.fail(ChannelError.connectTimeout(timeout)) }
         promise.futureResult.whenComplete { _ in patience.cancel() }
         let target = Self.loopback.contains(endpoint.host) ? self : self.network.site(at: endpoint.host)
         let conditions = target.map { self.conditions.joined(with: $0.conditions) } ?? self.conditions
         // One that nothing gets through to never answers.
         guard !conditions.isSilent else { return promise.futureResult }
-        self.loop.scheduleTask(in: TimeAmount(conditions.latency * 2)) {
+        self.loop.scheduleTask(in: TimeAmount(conditions.latency * 2), what: "a connection that is made") {
             guard let target, let accept = target.state.withLock({ $0.ports[endpoint.port] }) else {
                 promise.fail(IOError(errnoCode: ECONNREFUSED, reason: "Nobody listens there."))
                 return
@@ -81,6 +86,7 @@ final class MemorySite: TransportNetwork {
         prepareHost(host).and(prepareCaller(caller)).whenComplete { result in
             switch result {
             case .success:
+                MessageFaultHandler.install(on: caller, host: host, wire: wire, sites: (self, target))
                 self.remember(wire)
                 target.remember(wire)
                 host.activate(wire)
@@ -150,6 +156,15 @@ final class MemorySite: TransportNetwork {
         let result = self.state.withLock { $0.faults[direction]?.pass(&bytes) }
         guard case .cut(let count)? = result else { return nil }
         return count
+    }
+
+    func add(_ fault: MessageFaults.Fault, at selector: StagedMessageSelector) {
+        self.state.withLock { $0.messageFaults.add(fault, at: selector) }
+    }
+
+    /// What becomes of a message that passes the link; `nil` if it passes unharmed.
+    func fault(of message: StagedMessage) -> MessageFaults.Fault? {
+        self.state.withLock { $0.messageFaults.pass(message) }
     }
 
     /// Breaks every connection with this system.

@@ -73,7 +73,9 @@ final class Wire: Sendable {
         case .nothing, nil: break
         case .wait(let until):
             // It may be looked at before that, should the conditions change.
-            self.loop.scheduleTask(in: TimeAmount(until - now)) { self.pumpSoon(side) }
+            self.loop.scheduleTask(in: TimeAmount(until - now), what: "bytes that arrive over a link") {
+                self.pumpSoon(side)
+            }
         case .deliver(.bytes(var bytes)):
             let passed = from.pass(&bytes, .fromSystem) ?? to.pass(&bytes, .toSystem)
             if let count = passed {

@@ -31,15 +31,22 @@ public final class EventRecorder: Sendable {
     private let patience: Duration
     /// Held, because a watcher that nobody holds watches no more.
     private let watcher: RemoteSystemWatcher
+    /// The stage's, which is told that a test waits by the real time.
+    private let scheduler: Scheduler?
 
     /// Records what the watcher tells from now on.
     ///
     /// - Parameters:
     ///   - watcher: the watcher, which is held.
     ///   - patience: how long, in real time, to wait for an event before that fails.
-    public init(_ watcher: RemoteSystemWatcher, patience: Duration = .seconds(10)) {
+    public convenience init(_ watcher: RemoteSystemWatcher, patience: Duration = .seconds(10)) {
+        self.init(watcher, patience: patience, scheduler: nil)
+    }
+
+    init(_ watcher: RemoteSystemWatcher, patience: Duration, scheduler: Scheduler?) {
         self.patience = patience
         self.watcher = watcher
+        self.scheduler = scheduler
         watcher.onAdded { [weak self] in self?.record(.added($0)) }
         watcher.onUpdated { [weak self] in self?.record(.updated($0)) }
         watcher.onRemoved { [weak self] in self?.record(.removed($0)) }
@@ -110,7 +117,9 @@ public final class EventRecorder: Sendable {
             return state.lastWaiter
         }
         let alarm = SocketNetwork().anyEventLoop().scheduleTask(in: TimeAmount(self.patience)) { self.giveUp(id) }
+        self.scheduler?.beginRealWait()
         defer {
+            self.scheduler?.endRealWait()
             alarm.cancel()
             self.state.withLock { _ = $0.given.remove(id) }
         }
@@ -160,9 +169,10 @@ public final class EventRecorder: Sendable {
 
     private func nothing(_ what: String) -> StageError {
         let story = self.story.isEmpty ? "nothing" : self.story.joined(separator: ", ")
+        let due = (self.scheduler?.due).map { " Waiting for the clock: \($0)." } ?? ""
         return StageError(
             "The watcher did not tell '\(what)' within \(self.patience). It told \(story). Is the watcher started? Does "
-                + "the stage's clock have to be moved for it (advance(by:))?"
+                + "the stage's clock have to be moved for it (advance(by:))?\(due)"
         )
     }
 }

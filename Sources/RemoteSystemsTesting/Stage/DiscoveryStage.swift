@@ -41,6 +41,8 @@ public final class DiscoveryStage: Sendable {
     private let here: MemorySite
     private let lastSystem = Mutex(0)
     private let systems = Mutex<[StagedSystem]>([])
+    /// What went wrong in steps of the script that had a delay.
+    private let failures = Mutex<[StageError]>([])
 
     /// An empty stage. Call ``stop()`` when it is over, or use ``with(patience:_:)``.
     ///
@@ -54,19 +56,27 @@ public final class DiscoveryStage: Sendable {
 
     /// Runs the body with a stage of its own, on ``taskExecutor``, and stops the stage afterwards.
     ///
-    /// - Throws: what the body throws.
+    /// A body that awaits what waits for the stage's clock would never end, since nothing but the body moves the clock. It fails
+    /// instead, once nothing has happened on the stage for as long as its patience lasts.
+    ///
+    /// - Throws: what the body throws; ``StageError`` when it stands still, which names what is due, and when.
     public static func with<Result>(
         patience: Duration = .seconds(10),
         _ body: (DiscoveryStage) async throws -> Result
     ) async throws -> Result {
         let stage = DiscoveryStage(patience: patience)
+        let watch = StandstillWatch(stage)
+        watch.start()
         do {
             let result = try await withTaskExecutorPreference(stage.taskExecutor) { try await body(stage) }
+            let standstill = watch.stop()
             await stage.stop()
+            if let standstill { throw standstill }
             return result
         } catch {
+            let standstill = watch.stop()
             await stage.stop()
-            throw error
+            throw standstill ?? error
         }
     }
 
@@ -75,12 +85,22 @@ public final class DiscoveryStage: Sendable {
 
     /// Ends everything on the stage. What still waits for something is cancelled.
     public func stop() async {
-        self.network.cutAll()
-        for system in self.systems.withLock({ $0 }) { system.leave(.crash) }
+        self.leaveAll()
         try? await self.clock.settle()
         self.clock.scheduler.abandonAll()
         try? await self.clock.settle()
         self.network.removeAll()
+    }
+
+    private func leaveAll() {
+        self.network.cutAll()
+        for system in self.systems.withLock({ $0 }) { system.leave(.crash) }
+    }
+
+    /// Ends what the test may wait for.
+    func abandon() {
+        self.leaveAll()
+        self.clock.scheduler.abandonAll()
     }
 
     // MARK: The code under test
@@ -134,7 +154,7 @@ public final class DiscoveryStage: Sendable {
 
     /// Records what a watcher tells from now on.
     public func record(_ watcher: RemoteSystemWatcher) -> EventRecorder {
-        EventRecorder(watcher, patience: self.patience)
+        EventRecorder(watcher, patience: self.patience, scheduler: self.clock.scheduler)
     }
 
     // MARK: Systems
@@ -247,12 +267,19 @@ public final class DiscoveryStage: Sendable {
     ///   - system: the system.
     ///   - departure: how it goes. One that goes orderly finishes what is under way first, which may need time to move.
     ///   - delay: when, by the clock, from now.
+    /// - Throws: ``StageError`` when the system is not there: it has not appeared, or has vanished already. With a delay
+    ///   ``advance(by:)`` throws it.
     public func vanishes(
         _ system: StagedSystem,
         _ departure: StagedSystem.Departure = .orderly,
         after delay: Duration = .zero
     ) async throws(StageError) {
-        try await self.perform(after: delay) { [discovery = self.discovery] in
+        try await self.perform(after: delay) { [discovery = self.discovery] () async throws(StageError) in
+            guard system.isThere else {
+                throw StageError(
+                    "\(system.displayName) cannot vanish: it has not appeared (appears(_:after:)), or has vanished already."
+                )
+            }
             system.leave(departure)
             if departure != .orderly { discovery.silence(address: system.site.address) }
         }
@@ -276,14 +303,25 @@ public final class DiscoveryStage: Sendable {
 
     private func perform(
         after delay: Duration,
-        _ action: @escaping @Sendable () async -> Void
+        _ action: @escaping @Sendable () async throws(StageError) -> Void
     ) async throws(StageError) {
         try StageError.check("after", delay, in: .stageTimes)
         let loop = self.clock.loop
-        loop.scheduleTask(in: TimeAmount(delay)) {
-            Task(executorPreference: loop) { await action() }
+        loop.scheduleTask(in: TimeAmount(delay), what: "a step of the script") {
+            Task(executorPreference: loop) {
+                do throws(StageError) {
+                    try await action()
+                } catch {
+                    self.failures.withLock { $0.append(error) }
+                }
+            }
         }
-        try await self.clock.settle()
+        try await self.settle()
+    }
+
+    private func throwFailure() throws(StageError) {
+        let first = self.failures.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        if let first { throw first }
     }
 
     // MARK: Time
@@ -291,11 +329,13 @@ public final class DiscoveryStage: Sendable {
     /// Moves the stage's clock on; see ``ManualClock/advance(by:)``.
     public func advance(by duration: Duration) async throws(StageError) {
         try await self.clock.advance(by: duration)
+        try self.throwFailure()
     }
 
     /// Waits until nothing is left to do on the stage before time moves on.
     public func settle() async throws(StageError) {
         try await self.clock.settle()
+        try self.throwFailure()
     }
 
     /// Waits, without moving the stage's clock, until the code under test has come so far.
@@ -306,6 +346,8 @@ public final class DiscoveryStage: Sendable {
     /// - Throws: ``StageError`` when it is not so within ``patience``; what the condition throws.
     public func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
         let end = ContinuousClock.now + self.patience
+        self.clock.scheduler.beginRealWait()
+        defer { self.clock.scheduler.endRealWait() }
         var pause = Duration.microseconds(50)
         while true {
             try await self.clock.settle()
@@ -314,6 +356,7 @@ public final class DiscoveryStage: Sendable {
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(5))
         }
-        throw StageError("It did not come about within \(self.patience): \(what).")
+        let due = self.clock.scheduler.due.map { " Due by the stage's clock, if it has to be moved: \($0)." } ?? ""
+        throw StageError("It did not come about within \(self.patience): \(what).\(due)")
     }
 }

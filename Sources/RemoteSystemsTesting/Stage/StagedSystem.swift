@@ -83,6 +83,9 @@ public final class StagedSystem: Sendable {
         }
     }
 
+    /// Whether it has appeared and not left; one that went silent is there, and cannot be heard.
+    var isThere: Bool { self.state.withLock { !$0.tasks.isEmpty } }
+
     /// - Parameter attributes: checked by ``RemoteSystemHost/check(attributes:)``.
     func change(_ attributes: [String: String], application: String) async {
         let host = self.state.withLock { state in

@@ -42,7 +42,7 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-        try await self.scheduler.sleep(until: deadline)
+        try await self.scheduler.sleep(until: deadline, what: "a task that sleeps by the clock")
     }
 
     /// Moves time on, from one moment at which something is due to the next. Time stands still while anything of the

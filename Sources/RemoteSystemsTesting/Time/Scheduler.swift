@@ -20,6 +20,10 @@ final class Scheduler: Sendable {
         var idleWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
         var lastWaiter: UInt64 = 0
         var isOver = false
+        /// How often something was begun. Unchanged: nothing has happened.
+        var begun: UInt64 = 0
+        /// How many tests wait for something by the real time, which ends by itself.
+        var realWaits = 0
     }
 
     private let state = Mutex(State())
@@ -36,20 +40,20 @@ final class Scheduler: Sendable {
 
     func makeID() -> ID { self.state.withLock { $0.timetable.makeID() } }
 
-    func add(_ action: Action, id: ID, at instant: ContinuousClock.Instant) {
-        self.add(action, id: id, due: self.beginning.duration(to: instant))
+    func add(_ action: Action, id: ID, at instant: ContinuousClock.Instant, what: String) {
+        self.add(action, id: id, due: self.beginning.duration(to: instant), what: what)
     }
 
-    func add(_ action: Action, id: ID, at deadline: NIODeadline) {
-        self.add(action, id: id, due: Duration(deadline - self.firstDeadline))
+    func add(_ action: Action, id: ID, at deadline: NIODeadline, what: String) {
+        self.add(action, id: id, due: Duration(deadline - self.firstDeadline), what: what)
     }
 
-    private func add(_ action: Action, id: ID, due: Duration) {
+    private func add(_ action: Action, id: ID, due: Duration, what: String) {
         enum Fate { case waits, due, over }
         let fate = self.state.withLock { state -> Fate in
             if state.isOver { return .over }
             if due <= state.timetable.now { return .due }
-            state.timetable.add(action, id: id, due: due)
+            state.timetable.add(action, id: id, due: due, what: what)
             return .waits
         }
         switch fate {
@@ -84,7 +88,12 @@ final class Scheduler: Sendable {
 
     // MARK: What is left to do
 
-    func begin() { self.state.withLock { $0.unfinished += 1 } }
+    func begin() {
+        self.state.withLock { state in
+            state.unfinished += 1
+            state.begun += 1
+        }
+    }
 
     func end() {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Bool, Never>] in
@@ -94,6 +103,25 @@ final class Scheduler: Sendable {
             return Array(state.idleWaiters.values)
         }
         for waiter in waiters { waiter.resume(returning: true) }
+    }
+
+    /// Nothing, or what has to change for the stage to get on: how often something was begun so far.
+    ///
+    /// - Returns: `nil` while something is left to do, or a test waits by the real time.
+    var idleSince: UInt64? {
+        self.state.withLock { $0.unfinished == 0 && $0.realWaits == 0 && !$0.isOver ? $0.begun : nil }
+    }
+
+    /// Notes that a test waits by the real time, and will get on without the clock.
+    func beginRealWait() { self.state.withLock { $0.realWaits += 1 } }
+    func endRealWait() { self.state.withLock { $0.realWaits -= 1 } }
+
+    /// What waits for the clock, for a message: the next few with the time until they are due; `nil` if nothing does.
+    var due: String? {
+        let (now, next, count) = self.state.withLock { ($0.timetable.now, $0.timetable.next(5), $0.timetable.count) }
+        guard !next.isEmpty else { return nil }
+        let texts = next.map { "in \($0.due - now) \($0.what)" }
+        return texts.joined(separator: ", ") + (count > next.count ? ", and \(count - next.count) more" : "")
     }
 
     /// Returns when everything that the event loop was given is done, or `patience` is at its end.

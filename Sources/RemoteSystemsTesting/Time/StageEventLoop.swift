@@ -26,19 +26,38 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
 
     @discardableResult
     func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        self.scheduleTask(deadline: deadline, what: "a deadline or the keep-alive of a connection", task)
+    }
+
+    /// - Parameter what: What happens then, for a message.
+    @discardableResult
+    func scheduleTask<T>(
+        deadline: NIODeadline,
+        what: String,
+        _ task: @escaping @Sendable () throws -> T
+    ) -> Scheduled<T> {
         let promise = self.makePromise(of: T.self)
         let id = self.scheduler.makeID()
         let action = Scheduler.Action(
             fire: { self.execute { Self.complete(promise, task) } },
             abandon: { promise.fail(EventLoopError.cancelled) }
         )
-        self.scheduler.add(action, id: id, at: deadline)
+        self.scheduler.add(action, id: id, at: deadline, what: what)
         return Scheduled(promise: promise) { [scheduler = self.scheduler] in scheduler.remove(id) }
     }
 
     @discardableResult
     func scheduleTask<T>(in amount: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         self.scheduleTask(deadline: self.now + amount, task)
+    }
+
+    @discardableResult
+    func scheduleTask<T>(
+        in amount: TimeAmount,
+        what: String,
+        _ task: @escaping @Sendable () throws -> T
+    ) -> Scheduled<T> {
+        self.scheduleTask(deadline: self.now + amount, what: what, task)
     }
 
     // MARK: Work
@@ -94,6 +113,10 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
 
 extension Scheduler: ManualTime {
     func sleep(until instant: ContinuousClock.Instant) async throws {
+        try await self.sleep(until: instant, what: "a step of a watcher, host or connection")
+    }
+
+    func sleep(until instant: ContinuousClock.Instant, what: String) async throws {
         let id = self.makeID()
         let continuation = SleepingTask()
         try await withTaskCancellationHandler {
@@ -102,7 +125,8 @@ extension Scheduler: ManualTime {
                 self.add(
                     Action(fire: { continuation.wake() }, abandon: { continuation.cancel() }),
                     id: id,
-                    at: instant
+                    at: instant,
+                    what: what
                 )
                 // A cancellation that came before it was put down found nothing to take back.
                 if Task.isCancelled { self.remove(id) }

@@ -13,6 +13,8 @@ struct Timetable<Action> {
     private struct Entry {
         var due: Duration
         var id: ID
+        /// What happens then, for a message.
+        var what: String
         var action: Action
     }
 
@@ -27,8 +29,8 @@ struct Timetable<Action> {
         return ID(number: self.last)
     }
 
-    mutating func add(_ action: Action, id: ID, due: Duration) {
-        let entry = Entry(due: due, id: id, action: action)
+    mutating func add(_ action: Action, id: ID, due: Duration, what: String = "") {
+        let entry = Entry(due: due, id: id, what: what, action: action)
         let place = self.entries.partitioned { ($0.due, $0.id.number) > (due, id.number) }
         self.entries.insert(entry, at: place)
     }
@@ -51,6 +53,11 @@ struct Timetable<Action> {
         self.entries.removeFirst(due.count)
         return due.map(\.action)
     }
+
+    /// What is due next, the first first.
+    func next(_ count: Int) -> [(due: Duration, what: String)] { self.entries.prefix(count).map { ($0.due, $0.what) } }
+
+    var count: Int { self.entries.count }
 
     mutating func removeAll() -> [Action] {
         defer { self.entries = [] }

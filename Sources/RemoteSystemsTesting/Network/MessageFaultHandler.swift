@@ -1,0 +1,161 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import NIOSSL
+internal import RemoteSystemsTransport
+internal import Synchronization
+internal import ValueSets
+
+/// Applies the faults of links to the messages that one end of a connection sends, before they are encrypted.
+///
+/// It cuts what is written into frames. What is no frame of the protocol, as when a system joins, passes as it is.
+final class MessageFaultHandler: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// What both ends of a connection know of it.
+    private final class Conversation: Sendable {
+        /// The service that it is with, once the caller has said so.
+        let service = Mutex("")
+    }
+
+    /// Longer than any frame of the protocol.
+    private static let maxFrameBytes = 32 << 20
+
+    private let conversation: Conversation
+    private let wire: Wire
+    private let channel: MemoryChannel
+    /// The site that sends, and the one that receives.
+    private let sites: (from: MemorySite, to: MemorySite)
+    private var buffer = ByteBuffer()
+    private var isTransparent = false
+    /// Frames behind a delayed one, and that one; what is written meanwhile waits, too.
+    private var delayed: [ByteBuffer]?
+
+    private init(_ conversation: Conversation, _ wire: Wire, _ channel: MemoryChannel, from: MemorySite, to: MemorySite)
+    {
+        self.conversation = conversation
+        self.wire = wire
+        self.channel = channel
+        self.sites = (from, to)
+    }
+
+    /// Puts one behind the TLS handler of each end.
+    static func install(
+        on caller: MemoryChannel,
+        host: MemoryChannel,
+        wire: Wire,
+        sites: (caller: MemorySite, host: MemorySite)
+    ) {
+        let conversation = Conversation()
+        let callerPipeline = caller.pipeline.syncOperations
+        let hostPipeline = host.pipeline.syncOperations
+        guard let callersTLS = try? callerPipeline.handler(type: NIOSSLClientHandler.self),
+            let hostsTLS = try? hostPipeline.handler(type: NIOSSLServerHandler.self)
+        else { return }
+        let callers = MessageFaultHandler(conversation, wire, caller, from: sites.caller, to: sites.host)
+        let hosts = MessageFaultHandler(conversation, wire, host, from: sites.host, to: sites.caller)
+        try? callerPipeline.addHandler(callers, position: .after(callersTLS))
+        try? hostPipeline.addHandler(hosts, position: .after(hostsTLS))
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var bytes = self.unwrapOutboundIn(data)
+        guard !self.isTransparent else { return context.write(data, promise: promise) }
+        self.buffer.writeBuffer(&bytes)
+        while !self.isTransparent, let frame = self.nextFrame() { self.pass(frame, context) }
+        if self.isTransparent, self.buffer.readableBytes > 0 {
+            self.send(self.buffer, context)
+            self.buffer = ByteBuffer()
+        }
+        promise?.succeed(())
+    }
+
+    /// A whole frame with its length field.
+    private func nextFrame() -> ByteBuffer? {
+        guard let length = self.buffer.getInteger(at: self.buffer.readerIndex, as: UInt32.self) else { return nil }
+        guard length > 0, length <= Self.maxFrameBytes else {
+            self.isTransparent = true
+            return nil
+        }
+        return self.buffer.readSlice(length: 4 + Int(length))
+    }
+
+    private func pass(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        var content = bytes
+        content.moveReaderIndex(forwardBy: 4)
+        guard let frame = try? Frame(content) else {
+            self.isTransparent = true
+            return self.send(bytes, context)
+        }
+        guard let message = self.message(frame), let fault = self.fault(of: message) else {
+            return self.send(bytes, context)
+        }
+        switch fault {
+        case .drop: break
+        case .delay(let time): self.delay(bytes, by: time, context)
+        case .corrupt:
+            context.flush()
+            self.channel.corruptNextWrite()
+            self.send(bytes, context)
+            context.flush()
+        case .cut:
+            context.flush()
+            self.wire.cut()
+        }
+    }
+
+    private func message(_ frame: Frame) -> StagedMessage? {
+        switch frame {
+        case .hello(let hello):
+            self.conversation.service.withLock { $0 = hello.service }
+            return nil
+        case .request(_, _, let content, _): return self.message(.request, content)
+        case .response(_, _, let content, _): return self.message(.response, content)
+        default: return nil
+        }
+    }
+
+    private func message(_ kind: StagedMessage.Kind, _ content: ValueSet) -> StagedMessage {
+        StagedMessage(
+            kind: kind,
+            service: self.conversation.service.withLock { $0 },
+            content: content,
+            direction: .fromSystem
+        )
+    }
+
+    /// On its way a message passes the link of the system that sends it, and that of the one that gets it.
+    private func fault(of message: StagedMessage) -> MessageFaults.Fault? {
+        if let fault = self.sites.from.fault(of: message) { return fault }
+        var arriving = message
+        arriving.direction = .toSystem
+        return self.sites.to.fault(of: arriving)
+    }
+
+    private func send(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard self.delayed == nil else {
+            self.delayed?.append(bytes)
+            return
+        }
+        context.write(self.wrapOutboundOut(bytes), promise: nil)
+    }
+
+    private func delay(_ bytes: ByteBuffer, by time: Duration, _ context: ChannelHandlerContext) {
+        guard self.delayed == nil else {
+            self.delayed?.append(bytes)
+            return
+        }
+        self.delayed = [bytes]
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        self.sites.from.loop.scheduleTask(in: TimeAmount(time), what: "a delayed message") {
+            let (handler, context) = bound.value
+            let delayed = handler.delayed ?? []
+            handler.delayed = nil
+            guard context.channel.isActive else { return }
+            for bytes in delayed { handler.send(bytes, context) }
+            context.flush()
+        }
+    }
+}

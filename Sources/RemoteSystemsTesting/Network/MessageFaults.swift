@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a test does to single messages that pass a link. Each happens once.
+struct MessageFaults {
+    enum Fault: Sendable, Equatable {
+        case drop
+        case delay(Duration)
+        case corrupt
+        case cut
+    }
+
+    private var pending: [(fault: Fault, selector: StagedMessageSelector, left: Int)] = []
+
+    mutating func add(_ fault: Fault, at selector: StagedMessageSelector) {
+        self.pending.append((fault, selector, selector.number))
+    }
+
+    /// What becomes of a message; `nil` if nothing does. The fault that was set first counts.
+    mutating func pass(_ message: StagedMessage) -> Fault? {
+        var fault: Fault?
+        for index in self.pending.indices where self.pending[index].selector.matches(message) {
+            self.pending[index].left -= 1
+            if self.pending[index].left == 0, fault == nil { fault = self.pending[index].fault }
+        }
+        self.pending.removeAll { $0.left == 0 }
+        return fault
+    }
+}

@@ -1,0 +1,104 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+
+/// Faults that hit one message, whatever its length.
+@Suite struct MessageFaultTests {
+    static let echo = AppService("test.echo") { $0.message }
+
+    /// Sends messages that are numbered from 1, and returns how they ended.
+    private static func send(_ count: Int, _ pair: ConnectedPair) async throws -> [AppServiceResponseStatus] {
+        var statuses: [AppServiceResponseStatus] = []
+        for number in 1...count {
+            async let response = pair.client.send(["n": .integer(Int64(number))], timeout: .seconds(5))
+            try await pair.stage.settle()
+            try await pair.stage.advance(by: .seconds(5))
+            statuses.append(try await response.status)
+        }
+        return statuses
+    }
+
+    @Test(arguments: [StagedMessageSelector.request(2), .response(2), .request(2, of: "test.echo")])
+    func `the message that is dropped is lost, and the connection goes on`(_ selector: StagedMessageSelector)
+        async throws
+    {
+        try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
+            pair.link.drop(selector)
+            #expect(try await Self.send(3, pair) == [.success, .unknown, .success])
+        }
+    }
+
+    @Test func `a message is chosen by what it holds`() async throws {
+        try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
+            pair.link.drop(.first { $0.kind == .request && $0.direction == .toSystem && $0.content["n"] == 3 })
+            #expect(try await Self.send(4, pair) == [.success, .success, .unknown, .success])
+        }
+    }
+
+    @Test func `messages of another service, and of the library's own, do not count`() async throws {
+        try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
+            pair.link.drop(.request(1, of: "test.other"))
+            let watcher = pair.stage.watcher()
+            pair.link.drop(.request(2))
+            try await watcher.start()
+            try await pair.stage.settle()
+            #expect(try await Self.send(2, pair) == [.success, .unknown])
+        }
+    }
+
+    @Test func `a request that is cut off never reaches the handler; a response that is cut off has been earned`()
+        async throws
+    {
+        for (selector, handled) in [(StagedMessageSelector.request(), 0), (.response(), 1)] {
+            let count = Mutex(0)
+            let counting = AppService("test.counting") { _ in
+                count.withLock { $0 += 1 }
+                return [:]
+            }
+            try await DiscoveryStage.withConnectedPair(counting) { pair in
+                pair.link.cut(at: selector)
+                let response = try await pair.client.send([:])
+                #expect(response.error?.code == .connectionLost)
+                #expect(count.withLock { $0 } == handled)
+            }
+        }
+    }
+
+    @Test func `a damaged message ends the connection`() async throws {
+        try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
+            pair.link.corrupt(.response(2))
+            #expect(try await pair.client.send([:]).status == .success)
+            #expect(try await pair.client.send([:]).status == .unknown)
+        }
+    }
+
+    @Test func `a delayed message arrives later, and with it what follows`() async throws {
+        try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
+            pair.link.delay(.response(), by: .seconds(3))
+            let arrived = Arrived()
+            async let first: Void = arrived.note(1, pair)
+            async let second: Void = arrived.note(2, pair)
+            try await pair.stage.settle()
+            try await pair.stage.advance(by: .milliseconds(2999))
+            #expect(arrived.numbers == [])
+            try await pair.stage.advance(by: .milliseconds(1))
+            #expect(arrived.numbers == [1, 2])
+            _ = try await (first, second)
+        }
+    }
+
+    /// The requests that have been answered.
+    private final class Arrived: Sendable {
+        private let all = Mutex<Set<Int64>>([])
+        var numbers: Set<Int64> { self.all.withLock { $0 } }
+
+        func note(_ number: Int64, _ pair: ConnectedPair) async throws {
+            _ = try await pair.client.send(["n": .integer(number)], timeout: .seconds(10)).get()
+            self.all.withLock { _ = $0.insert(number) }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Testing
+
+/// Mistakes in a test's script that would otherwise pass, or hang, unnoticed.
+@Suite struct StandstillTests {
+    static let echo = AppService("test.echo") { $0.message }
+
+    @Test func `a test that awaits what waits for the clock fails, and names what is due and when`() async throws {
+        let error = await #expect(throws: StageError.self) {
+            try await DiscoveryStage.withConnectedPair(Self.echo, patience: .milliseconds(200)) { pair in
+                pair.link.drop()
+                _ = try await pair.client.send([:], timeout: .seconds(7))
+            }
+        }
+        #expect(error?.message.contains("advance(by:)") == true)
+        #expect(
+            error?.message.contains("a deadline or the keep-alive of a connection") == true,
+            "\(error?.message ?? "")"
+        )
+    }
+
+    @Test func `a test that sleeps by a clock that only it moves fails`() async throws {
+        let error = await #expect(throws: StageError.self) {
+            try await DiscoveryStage.with(patience: .milliseconds(200)) { stage in
+                try await stage.clock.sleep(for: .seconds(3))
+            }
+        }
+        #expect(
+            error?.message.contains("in 3.0 seconds a task that sleeps by the clock") == true,
+            "\(error?.message ?? "")"
+        )
+    }
+
+    @Test func `a test that waits for a connection to be made through a silent link fails`() async throws {
+        await #expect(throws: StageError.self) {
+            try await DiscoveryStage.with(patience: .milliseconds(200)) { stage in
+                let box = try stage.system("Box", services: [Self.echo])
+                try await stage.appears(box)
+                box.link.drop()
+                _ = try await stage.connect(to: box, service: "test.echo")
+            }
+        }
+    }
+
+    @Test func `a test that waits by the real time is left alone`() async throws {
+        try await DiscoveryStage.with(patience: .seconds(60)) { stage in
+            try await stage.appears(try stage.system("Box", services: [Self.echo]))
+            try await stage.eventually("it is so") { true }
+        }
+    }
+
+    @Test func `a system that is not there cannot vanish`() async throws {
+        try await DiscoveryStage.with { stage in
+            let box = try stage.system("Box")
+            let never = await #expect(throws: StageError.self) { try await stage.vanishes(box) }
+            #expect(never?.message.contains("Box cannot vanish") == true)
+            try await stage.appears(box)
+            try await stage.vanishes(box, .silent)
+            try await stage.vanishes(box, .crash)
+            await #expect(throws: StageError.self) { try await stage.vanishes(box) }
+            try await stage.appears(box)
+            try await stage.vanishes(box)
+        }
+    }
+
+    @Test func `a system that is to vanish later, and is not there then, fails the test that moves the clock`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let box = try stage.system("Box")
+            try await stage.vanishes(box, after: .seconds(2))
+            await #expect(throws: StageError.self) { try await stage.advance(by: .seconds(3)) }
+            try await stage.vanishes(box, after: .seconds(2))
+            try await stage.appears(box, after: .seconds(1))
+            try await stage.advance(by: .seconds(3))
+        }
+    }
+}
