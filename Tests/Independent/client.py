@@ -22,6 +22,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import unicodedata
 import urllib.parse
 
 import cbor2
@@ -113,7 +114,7 @@ def check(value, depth):
 # Frames [4]
 
 # How many elements each kind needs, and how many there can be before newer ones are passed over.
-ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 5), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
+ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 6), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
             PONG: (2, 2), CLOSE: (2, 3)}
 # The keys of a hello, an accept and a failure; what is required has no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
@@ -155,11 +156,14 @@ def read_frame(body):
     for element in array[1:1 + numbers]:
         if type(element) is not int or element < 0:
             raise Broken("not an unsigned integer")
-    keys = [array.pop()] if kind == REQUEST and len(array) > 4 else []
-    if keys == [None]:
-        keys = []
-    elif keys and not (isinstance(keys[0], bytes) and 1 <= len(keys[0]) <= 64):
+    keys = array[4:] if kind == REQUEST else []
+    del array[len(array) - len(keys):]
+    if keys and keys[0] is not None and not (isinstance(keys[0], bytes) and 1 <= len(keys[0]) <= 64):
         raise Broken("a key that is no data of 1 to 64 bytes")
+    if len(keys) > 1 and keys[1] is not None:
+        check_metadata(keys[1])
+    while keys and keys[-1] is None:
+        keys.pop()
     for element in array[1 + numbers:]:
         if not isinstance(element, dict):
             raise Broken("not a dictionary")
@@ -172,6 +176,19 @@ def read_frame(body):
     if failure and len(array) > failure:
         array[failure] = read_keys(array[failure], FAILURE)
     return array + keys
+
+
+def check_metadata(metadata):
+    """The rules of section 6."""
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise Broken("metadata that is no dictionary of strings")
+    if len(metadata) > 64 or sum(len(text.encode()) for item in metadata.items() for text in item) > 8192:
+        raise Broken("too much metadata")
+    for key, value in metadata.items():
+        if not re.fullmatch(r"[a-z0-9._-]{1,64}", key):
+            raise Broken("a metadata key of another form")
+        if any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in value):
+            raise Broken("a metadata value with control characters")
 
 
 def read_keys(map, keys):

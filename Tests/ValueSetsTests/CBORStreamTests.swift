@@ -28,6 +28,8 @@ import Testing
         (CBORArray(0, set: ["a": 1]), "000000068200a1616101"),
         (CBORArray(3, 1, 2, set: [:], last: .bytes([1, 2])), "0000000885030102a0420102"),
         (CBORArray(4, 1, 2, set: [:], last: .set(["a": 1])), "0000000985040102a0a1616101"),
+        (CBORArray(3, 1, 2, set: [:], last: .null, further: ["a": 1]), "0000000a86030102a0f6a1616101"),
+        (CBORArray(3, 1, 2, set: [:], last: .bytes([1]), further: [:]), "0000000886030102a04101a0"),
     ])
     func `an array is written behind its length`(_ array: CBORArray, _ expected: String) throws {
         var buffer = ByteBuffer(string: "head")

@@ -14,6 +14,8 @@ package struct IncomingRequest: Sendable {
     package var deadline: NIODeadline
     /// By which the caller names what it wants done, so that it is done once however often it is asked for.
     package var key: [UInt8]?
+    /// What the caller says about the request beside its message; it keeps ``MetadataRules``.
+    package var metadata: ValueSet
 }
 
 /// What a handler answers.
@@ -104,16 +106,20 @@ package final class Connection: Sendable {
     ///
     /// A caller on another thread is resumed where it was, without coming by the event loop again.
     ///
-    /// - Parameter key: 1 to 64 bytes (``Frame/maxKeyBytes``).
+    /// - Parameters:
+    ///   - key: 1 to 64 bytes (``Frame/maxKeyBytes``).
+    ///   - metadata: must keep ``MetadataRules``.
     /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
     package func send(
         _ message: ValueSet,
         timeout: TimeAmount,
-        key: [UInt8]? = nil
+        key: [UInt8]? = nil,
+        metadata: ValueSet = ValueSet()
     ) async throws -> Response {
         let call = OutgoingCall(
             message: message,
             key: key,
+            metadata: metadata,
             timeout: timeout,
             deadline: self.eventLoopEnvironment.now + timeout
         )

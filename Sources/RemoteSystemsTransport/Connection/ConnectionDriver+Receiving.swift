@@ -45,9 +45,9 @@ extension ConnectionDriver {
             try self.answered(id)?.succeed(Response(status: status, message: message, failure: failure))
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
-        case .request(let id, let timeout, let message, let key):
+        case .request(let id, let timeout, let message, let key, let metadata):
             let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.maxTimeout)))
-            let request = IncomingRequest(message: message, deadline: deadline, key: key)
+            let request = IncomingRequest(message: message, deadline: deadline, key: key, metadata: metadata)
             try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
         case .malformed(_, let id, let error):
             // The sender learns what is wrong with its message. It takes its turn like any other request, or whoever

@@ -106,6 +106,7 @@ final class ConnectionDriver {
                 timeoutMilliseconds: Self.milliseconds(timeLeft),
                 message: call.message,
                 key: call.key,
+                metadata: call.metadata,
                 limit: self.remote.messageBytes
             )
         } catch {

@@ -17,14 +17,16 @@ final class OutgoingCall: Sendable {
 
     let message: ValueSet
     let key: [UInt8]?
+    let metadata: ValueSet
     /// From when it was asked for until ``deadline``.
     let timeout: TimeAmount
     let deadline: NIODeadline
     private let state = Mutex(State())
 
-    init(message: ValueSet, key: [UInt8]?, timeout: TimeAmount, deadline: NIODeadline) {
+    init(message: ValueSet, key: [UInt8]?, metadata: ValueSet, timeout: TimeAmount, deadline: NIODeadline) {
         self.message = message
         self.key = key
+        self.metadata = metadata
         self.timeout = timeout
         self.deadline = deadline
     }

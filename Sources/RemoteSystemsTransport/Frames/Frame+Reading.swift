@@ -59,6 +59,24 @@ extension Frame {
                 )
             }
         }
+        func metadata(_ reader: inout CBORReader) throws(ValueSetError) -> ValueSet {
+            guard elements > 0 else { return ValueSet() }
+            try element()
+            switch try reader.readValue() {
+            case .null:
+                return ValueSet()
+            case .dictionary(let metadata):
+                try MetadataRules.check(metadata)
+                return metadata
+            case let other:
+                throw ValueSetError(
+                    .typeMismatch,
+                    "A request's metadata has another form.",
+                    found: other.type.rawValue,
+                    allowed: "a dictionary of strings, or null"
+                )
+            }
+        }
         let kind = try unsigned(&reader)
         switch Kind(rawValue: kind) {
         case .request:
@@ -67,7 +85,9 @@ extension Frame {
             try element()
             do {
                 let message = try reader.readValueSet()
-                self = .request(id: id, timeoutMilliseconds: timeout, message: message, key: try key(&reader))
+                let key = try key(&reader)
+                let metadata = try metadata(&reader)
+                self = .request(id: id, timeoutMilliseconds: timeout, message: message, key: key, metadata: metadata)
             } catch {
                 self = .malformed(.request, id: id, error)
             }

@@ -11,10 +11,19 @@ extension ByteBuffer {
         timeoutMilliseconds: UInt64,
         message: ValueSet,
         key: [UInt8]? = nil,
+        metadata: ValueSet = ValueSet(),
         limit: Int
     ) throws(TransportError) {
+        let metadata = metadata.isEmpty ? nil : metadata
         try self.writeFrame(
-            CBORArray(Frame.Kind.request.rawValue, id, timeoutMilliseconds, set: message, last: key.map { .bytes($0) }),
+            CBORArray(
+                Frame.Kind.request.rawValue,
+                id,
+                timeoutMilliseconds,
+                set: message,
+                last: key.map { .bytes($0) } ?? (metadata == nil ? nil : .null),
+                further: metadata
+            ),
             limit: limit
         )
     }
@@ -38,8 +47,15 @@ extension ByteBuffer {
                 CBORArray(Frame.Kind.refuse.rawValue, status.rawValue, set: failure.valueSet),
                 limit: limit
             )
-        case .request(let id, let timeout, let message, let key):
-            try self.writeRequest(id: id, timeoutMilliseconds: timeout, message: message, key: key, limit: limit)
+        case .request(let id, let timeout, let message, let key, let metadata):
+            try self.writeRequest(
+                id: id,
+                timeoutMilliseconds: timeout,
+                message: message,
+                key: key,
+                metadata: metadata,
+                limit: limit
+            )
         case .response(let id, let status, let message, let failure):
             try self.writeResponse(id: id, Response(status: status, message: message, failure: failure), limit: limit)
         case .cancel(let id):

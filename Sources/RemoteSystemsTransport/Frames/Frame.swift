@@ -9,7 +9,13 @@ package enum Frame: Sendable, Hashable {
     case hello(Hello)
     case accept(Acceptance)
     case refuse(OpenStatus, WireFailure)
-    case request(id: UInt64, timeoutMilliseconds: UInt64, message: ValueSet, key: [UInt8]? = nil)
+    case request(
+        id: UInt64,
+        timeoutMilliseconds: UInt64,
+        message: ValueSet,
+        key: [UInt8]? = nil,
+        metadata: ValueSet = ValueSet()
+    )
     case response(id: UInt64, status: ResponseStatus, message: ValueSet, failure: WireFailure?)
     case cancel(id: UInt64)
     case ping(token: UInt64)

@@ -3,7 +3,7 @@
 
 package import NIOCore
 
-/// An array of one to three integers and, if it goes on, a dictionary and one item more: what every frame is.
+/// An array of one to three integers and, if it goes on, a dictionary and up to two items more: what every frame is.
 ///
 /// Measured first, so that a frame that is too long is refused before room is made for it, and then written in one run.
 package struct CBORArray {
@@ -11,6 +11,8 @@ package struct CBORArray {
     package enum Last {
         case set(ValueSet)
         case bytes([UInt8])
+        /// In place of an item that is missing, when there is one behind it.
+        case null
     }
 
     private let first: UInt64
@@ -18,19 +20,22 @@ package struct CBORArray {
     private let third: UInt64?
     private let set: ValueSet?
     private let last: Last?
+    private let further: ValueSet?
 
     package init(
         _ first: UInt64,
         _ second: UInt64? = nil,
         _ third: UInt64? = nil,
         set: ValueSet? = nil,
-        last: Last? = nil
+        last: Last? = nil,
+        further: ValueSet? = nil
     ) {
         self.first = first
         self.second = second
         self.third = third
         self.set = set
         self.last = last
+        self.further = further
     }
 
     private var count: UInt64 {
@@ -39,6 +44,7 @@ package struct CBORArray {
         if third != nil { count += 1 }
         if set != nil { count += 1 }
         if last != nil { count += 1 }
+        if further != nil { count += 1 }
         return count
     }
 
@@ -53,8 +59,10 @@ package struct CBORArray {
         switch last {
         case .set(let set): size += try CBORMeasure.size(of: set, limits: limits)
         case .bytes(let bytes): size += CBORMeasure.headCount(UInt64(bytes.count)) + bytes.count
+        case .null: size += 1
         case nil: break
         }
+        if let further { size += try CBORMeasure.size(of: further, limits: limits) }
         return size
     }
 
@@ -70,9 +78,12 @@ package struct CBORArray {
         case .bytes(let bytes):
             sink.writeHead(CBORMajor.bytes, UInt64(bytes.count))
             unsafe bytes.withUnsafeBytes { bytes in unsafe sink.write(bytes: bytes) }
+        case .null:
+            sink.write(byte: CBORSimple.null)
         case nil:
             break
         }
+        if let further { sink.write(further) }
     }
 }
 

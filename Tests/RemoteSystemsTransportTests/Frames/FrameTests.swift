@@ -17,6 +17,14 @@ import ValueSets
         limits: PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
     )
 
+    /// 64 keys, and 8192 bytes in all.
+    private static let largestMetadata = ValueSet(
+        (0..<64).map { index in
+            let key = "key-\(index / 10)\(index % 10)"
+            return (key, Value.string(String(repeating: "v", count: 128 - key.utf8.count)))
+        }
+    )
+
     @Test(
         arguments: [
             .hello(hello),
@@ -25,6 +33,8 @@ import ValueSets
             .request(id: 1, timeoutMilliseconds: 30_000, message: ["a": ["b": 1.5]]),
             .request(id: 1, timeoutMilliseconds: 1, message: [:], key: [0]),
             .request(id: 1, timeoutMilliseconds: 1, message: [:], key: [UInt8](repeating: 255, count: 64)),
+            .request(id: 1, timeoutMilliseconds: 1, message: [:], metadata: ["a": "b"]),
+            .request(id: 1, timeoutMilliseconds: 1, message: ["a": 1], key: [0], metadata: largestMetadata),
             .response(id: .max, status: ResponseStatus(rawValue: 99), message: [:], failure: nil),
             .response(id: 1, status: .failure, message: [:], failure: WireFailure("No.")),
             .cancel(id: 24),
@@ -36,7 +46,7 @@ import ValueSets
     )
     func `a frame is read back as it was written`(frame: Frame) throws {
         var buffer = ByteBuffer()
-        try buffer.writeFrame(frame, limit: 8192)
+        try buffer.writeFrame(frame, limit: 16_384)
         #expect(buffer.readInteger(as: UInt32.self) == UInt32(buffer.readableBytes))
         #expect(try Frame(buffer) == frame)
     }
@@ -61,8 +71,38 @@ import ValueSets
         #expect(message.hasSuffix(".") && !message.hasSuffix(".."), "\(message)")
     }
 
+    @Test(
+        arguments: [
+            .string("metadata"), .array([]), .dictionary(["a": 1]), .dictionary(["a": .null]), .dictionary(["": "b"]),
+            .dictionary(["A": "b"]), .dictionary(["a b": "c"]), .dictionary(["é": "c"]), .dictionary(["a\n": "c"]),
+            .dictionary([String(repeating: "a", count: 65): "b"]), .dictionary(["a": "b\u{1B}[2J"]),
+            .dictionary(["a": "b\r\nc: d"]), .dictionary(["a": "\u{202E}b"]), .dictionary(["a": "b\u{2028}"]),
+            .dictionary(["traceparent": .string(String(repeating: "0", count: 8192))]),
+            .dictionary(ValueSet((0..<65).map { ("key-\($0)", Value.string("")) })),
+            .dictionary(ValueSet(largestMetadata.map { ($0.key + "0", $0.value) })),
+        ] as [Value]
+    )
+    func `a request whose metadata breaks a rule fails alone`(metadata: Value) throws {
+        let elements: [Value] = [.integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, metadata]
+        let frame = try Frame(ByteBuffer(bytes: try Value.array(elements).encoded()))
+        guard case .malformed(.request, id: 5, let error) = frame else {
+            Issue.record("It was read as \(frame).")
+            return
+        }
+        #expect(error.message.contains("metadata"))
+        #expect(!"\(error)".hasControlCharacters)
+    }
+
+    @Test func `a request without metadata has no byte of it`() throws {
+        var buffer = ByteBuffer()
+        try buffer.writeRequest(id: 1, timeoutMilliseconds: 1, message: [:], metadata: [:], limit: 100)
+        #expect(Array(buffer.readableBytesView) == [0, 0, 0, 5, 0x84, 3, 1, 1, 0xa0])
+    }
+
     @Test func `a request with null for its key has none, whatever a newer version says behind it`() throws {
-        let elements: [Value] = [.integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, .string("new")]
+        let elements: [Value] = [
+            .integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, .null, .string("new"),
+        ]
         let frame = try Frame(ByteBuffer(bytes: try Value.array(elements).encoded()))
         #expect(frame == .request(id: 5, timeoutMilliseconds: 1000, message: [:]))
     }

@@ -192,7 +192,7 @@ import ValueSets
             #expect(acceptance.version == .current)
             buffer.clear()
             try buffer.writeTestFrame([99, "what", ["is": "this"]])
-            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], .null, "more"])
+            try buffer.writeTestFrame([3, 1, 10_000, ["a": 1], .null, .null, "more"])
             peer.send(Array(buffer.readableBytesView))
             #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
         }
@@ -270,7 +270,7 @@ import ValueSets
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request)
-            guard case .request(let id, _, _, _)? = try await peer.nextFrame() else {
+            guard case .request(let id, _, _, _, _)? = try await peer.nextFrame() else {
                 Issue.record("the host asked nothing")
                 return
             }
