@@ -30,6 +30,8 @@ let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let instrumentation: Target.Dependency = .product(name: "Instrumentation", package: "swift-distributed-tracing")
+let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 
 let package = Package(
@@ -38,6 +40,7 @@ let package = Package(
         .library(name: "RemoteSystems", targets: ["RemoteSystems"]),
         .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
         .library(name: "RemoteSystemsTesting", targets: ["RemoteSystemsTesting"]),
+        .library(name: "RemoteSystemsTracing", targets: ["RemoteSystemsTracing"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
     ],
     dependencies: [
@@ -48,6 +51,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -83,8 +87,14 @@ let package = Package(
             name: "RemoteSystems",
             dependencies: [
                 "ValueSets", "RemoteSystemsIdentity", "RemoteSystemsTransport", "RemoteSystemsDiscovery",
-                nioCore, nioPosix, crypto, logging, metrics, lifecycle,
+                nioCore, nioPosix, crypto, logging, metrics, instrumentation, lifecycle,
             ],
+            swiftSettings: settings
+        ),
+        // Spans for requests. Apart from RemoteSystems, which carries a trace on with less of swift-distributed-tracing.
+        .target(
+            name: "RemoteSystemsTracing",
+            dependencies: ["RemoteSystems", "ValueSets", tracing],
             swiftSettings: settings
         ),
         // GLib's look-up of applications and its D-Bus client.
@@ -166,7 +176,9 @@ if !isFetched {
                 "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity",
                 "RemoteSystemsDiscovery",
                 "ValueSets", "IntegrationSupport",
-                nioCore, lifecycle, logging, metrics,
+                "RemoteSystemsTracing",
+                nioCore, lifecycle, logging, metrics, instrumentation, tracing,
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],

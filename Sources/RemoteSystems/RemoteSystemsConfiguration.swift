@@ -41,7 +41,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// How much longer it may take when the other system has answered, and has to start the application first. Defaults to
     /// 15 s, which is more than the 10 s in which a host gives up unless told otherwise: where one is
     /// (``RemoteSystemHost/Options/startTimeout``), set this to more than that. What has a timeout of its own for all of it,
-    /// such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:)``, goes by that. Valid range: 0–1 h.
+    /// such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``, goes by that. Valid range:
+    /// 0–1 h.
     public var startTimeout = Duration.seconds(15)
     /// Silence after which a connection counts as lost. Defaults to 15 s. Valid range: 1 s–1 h.
     public var deadPeerTime = Duration.seconds(15)
@@ -63,6 +64,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// How long, from when it connects, a caller may take to say who it is and what it wants. Defaults to 1 s.
     /// Valid range: 1 ms–60 s.
     public var helloTimeout = Duration.seconds(1)
+    /// The interceptors around every request that is sent or handled with this configuration. None unless set.
+    public var interceptors = AppServiceInterceptors()
     /// What the process has around it; a test puts its own in place of the real one.
     package var environment = RuntimeEnvironment()
     /// Where it logs. Nothing at `info` or above in normal use; never what messages contain.

@@ -83,6 +83,9 @@ public struct AppService: Sendable {
     public let execution: Execution
     /// To whom the service is open, and what it tells of itself.
     public var options: Options
+    /// The interceptors around the handler, the outermost first, inside those of ``RemoteSystemsConfiguration/interceptors``. None
+    /// unless set.
+    public var interceptors: [any AppServiceServerInterceptor] = []
 
     var callers: AppServiceCallers { self.options.callers }
     var supportsRemote: Bool { self.options.supportsRemote }

@@ -14,7 +14,8 @@ extension AppServiceConnection {
     ///   - request: the system or application that offers it.
     ///   - timeout: how long all of it may take, an application's start over there included; the configuration's request timeout
     ///     unless given. Valid range: 0–24 h.
-    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:)``.
+    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
+    ///   - metadata: what is sent beside the message.
     /// - Returns: the status and the answer.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
     ///   schema, or when this system's own identity cannot be used; `CancellationError`.
@@ -23,7 +24,8 @@ extension AppServiceConnection {
         to service: AppServiceDescription,
         request: RemoteSystemConnectionRequest,
         timeout: Duration? = nil,
-        idempotencyKey: IdempotencyKey? = nil
+        idempotencyKey: IdempotencyKey? = nil,
+        metadata: RequestMetadata = RequestMetadata()
     ) async throws -> StatelessAppServiceResponse {
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         let time = request.origin.environment.time
@@ -40,7 +42,8 @@ extension AppServiceConnection {
             let response = try await connection.send(
                 message,
                 timeout: max(deadline - time.now, .zero),
-                idempotencyKey: idempotencyKey
+                idempotencyKey: idempotencyKey,
+                metadata: metadata
             ).overAnotherConnection
             await connection.close()
             return StatelessAppServiceResponse(

@@ -13,22 +13,24 @@ extension AppServiceConnection {
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's request schema.
     ///   - type: the type of the response; what the context says unless given.
-    ///   - timeout: see ``send(_:timeout:idempotencyKey:)``.
-    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:)``.
+    ///   - timeout: see ``send(_:timeout:idempotencyKey:metadata:)``.
+    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
     /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
     ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
         as type: Response.Type = Response.self,
         timeout: Duration? = nil,
-        idempotencyKey: IdempotencyKey? = nil
+        idempotencyKey: IdempotencyKey? = nil,
+        metadata: RequestMetadata = RequestMetadata()
     ) async throws -> Response {
         let set = try ValueSet(sending: message)
-        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey).message(as: type)
+        return try await self.send(set, timeout: timeout, idempotencyKey: idempotencyKey, metadata: metadata)
+            .message(as: type)
     }
 
     /// Sends one message of your own type and waits for a response of your own type, without a connection of the
-    /// caller's own; see ``sendStateless(_:to:request:timeout:idempotencyKey:)``.
+    /// caller's own; see ``sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``.
     ///
     /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
     ///   `CancellationError`.
@@ -38,14 +40,16 @@ extension AppServiceConnection {
         request: RemoteSystemConnectionRequest,
         as type: Response.Type = Response.self,
         timeout: Duration? = nil,
-        idempotencyKey: IdempotencyKey? = nil
+        idempotencyKey: IdempotencyKey? = nil,
+        metadata: RequestMetadata = RequestMetadata()
     ) async throws -> Response {
         let response = try await Self.sendStateless(
             ValueSet(sending: message),
             to: service,
             request: request,
             timeout: timeout,
-            idempotencyKey: idempotencyKey
+            idempotencyKey: idempotencyKey,
+            metadata: metadata
         )
         guard response.status == .success else { throw response.error ?? .serviceFailed("\(response.status)") }
         return try response.message.response(as: type)
@@ -54,7 +58,7 @@ extension AppServiceConnection {
 
 extension LongLivedConnection {
     /// Sends a message of your own type and waits for a response of your own type, over whichever connection there is
-    /// by its deadline; see ``send(_:timeout:retry:)``.
+    /// by its deadline; see ``send(_:timeout:retry:metadata:)``.
     ///
     /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
     ///   `CancellationError`.
@@ -62,10 +66,11 @@ extension LongLivedConnection {
         _ message: Message,
         as type: Response.Type = Response.self,
         timeout: Duration? = nil,
-        retry: RequestRetry = .never
+        retry: RequestRetry = .never,
+        metadata: RequestMetadata = RequestMetadata()
     ) async throws -> Response {
         let set = try ValueSet(sending: message)
-        return try await self.send(set, timeout: timeout, retry: retry).message(as: type)
+        return try await self.send(set, timeout: timeout, retry: retry, metadata: metadata).message(as: type)
     }
 }
 

@@ -32,13 +32,15 @@ public final class AppServiceConnection: Sendable {
         let rules: MessageRules
         let requestTimeout: TimeAmount
         let info: RemoteSystemConnectionInfo
+        let interceptors: ClientInterceptorChain?
 
         init(
             connection: Connection,
             rules: MessageRules,
             isServing: Bool,
             requestTimeout: TimeAmount,
-            info: RemoteSystemConnectionInfo
+            info: RemoteSystemConnectionInfo,
+            interceptors: ClientInterceptorChain?
         ) {
             self.connection = connection
             self.requestRule = isServing ? rules.pushRequest : rules.request
@@ -46,6 +48,7 @@ public final class AppServiceConnection: Sendable {
             self.rules = rules
             self.requestTimeout = requestTimeout
             self.info = info
+            self.interceptors = interceptors
         }
     }
 
@@ -62,6 +65,8 @@ public final class AppServiceConnection: Sendable {
     let reception: RequestReception
     /// Whether they are this connection's alone.
     private let ownsReception: Bool
+    /// Whether this is the host's end.
+    private let isServing: Bool
     private let guarded: Mutex<Guarded>
     /// Set when the connection is open, for requests that come along with the host's answer.
     private let isOpen = Promise<Void>()
@@ -85,6 +90,7 @@ public final class AppServiceConnection: Sendable {
         self.service = service
         self.reception = RequestReception(onRequest: onRequest)
         self.ownsReception = true
+        self.isServing = false
         self.guarded = Mutex(Guarded())
     }
 
@@ -93,6 +99,7 @@ public final class AppServiceConnection: Sendable {
         self.service = service
         self.reception = reception
         self.ownsReception = false
+        self.isServing = false
         self.guarded = Mutex(Guarded())
     }
 
@@ -102,17 +109,20 @@ public final class AppServiceConnection: Sendable {
         rules: MessageRules,
         connection: Connection,
         info: RemoteSystemConnectionInfo,
-        timeout: TimeAmount
+        timeout: TimeAmount,
+        interceptors: ClientInterceptorChain?
     ) {
         self.service = AppServiceDescription(name: service.name)
         self.reception = .ofService
         self.ownsReception = false
+        self.isServing = true
         let open = Open(
             connection: connection,
             rules: rules,
             isServing: true,
             requestTimeout: timeout,
-            info: info
+            info: info,
+            interceptors: interceptors
         )
         self.guarded = Mutex(Guarded(state: .open(open)))
     }
@@ -206,7 +216,7 @@ public final class AppServiceConnection: Sendable {
                 targetApplication: route.applicationID,
                 limits: connector.limits
             ),
-            handler: self.handler(own: own)
+            handler: self.handler(own: own, request.serverInterceptors)
         )
         guard let published = try? AppServiceSchemas(connection.remote.schemas) else {
             await connection.abortAndWait()
@@ -222,7 +232,8 @@ public final class AppServiceConnection: Sendable {
             rules: MessageRules(published: published.completed(by: route.schemas), declared: self.service.schemas),
             isServing: false,
             requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
-            info: RemoteSystemConnectionInfo(connection, own: own)
+            info: RemoteSystemConnectionInfo(connection, own: own),
+            interceptors: request.clientInterceptors
         )
         let isStillWanted = self.guarded.withLock { guarded in
             guard case .opening = guarded.state else { return false }
@@ -247,8 +258,13 @@ public final class AppServiceConnection: Sendable {
         return RemoteSystemError(.misuse, text, side: .local)
     }
 
-    private func handler(own: SystemID) -> RemoteSystemsTransport.RequestHandler {
-        { [weak self, reception = self.reception] request, connection in
+    private func handler(
+        own: SystemID,
+        _ interceptors: [any AppServiceServerInterceptor]
+    ) -> RemoteSystemsTransport.RequestHandler {
+        let context = AppServiceServerContext(service: self.service.name, isPush: true)
+        let interceptors = ServerInterceptorChain(interceptors, context)
+        return { [weak self, reception = self.reception] request, connection in
             guard let self else { return .requestsNotTaken }
             let request = AppServiceRequest(
                 request,
@@ -256,7 +272,7 @@ public final class AppServiceConnection: Sendable {
                 caller: AppServiceCaller(connection, own: own),
                 connection: self
             )
-            return await reception.respond(to: request) { try? await self.isOpen.value }
+            return await reception.respond(to: request, interceptors) { try? await self.isOpen.value }
         }
     }
 
@@ -276,18 +292,20 @@ public final class AppServiceConnection: Sendable {
     ///     connections too, while it remembers (five minutes, unless it is short of room). Such a request goes on
     ///     when it is cancelled or its connection is lost, until its deadline. An answer that says that trying again may
     ///     help is not remembered. Needs a host that knows keys; an older one carries out each request.
+    ///   - metadata: what is sent beside the message, for the interceptors and the handler on the other side.
     /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
     ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
     ///   the other side had no room before its deadline, or for which there was no room to wait, ends in
     ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, ``RemoteSystemError/Code/misuse`` when the connection was never opened,
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`. Nothing
-    ///   has been sent then, or the service has been told to stop.
+    ///   schema, or the metadata breaks its rules, ``RemoteSystemError/Code/misuse`` when the connection was never opened,
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`; what an
+    ///   interceptor throws. Nothing has been sent then, or the service has been told to stop.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
-        idempotencyKey: IdempotencyKey? = nil
+        idempotencyKey: IdempotencyKey? = nil,
+        metadata: RequestMetadata = RequestMetadata()
     ) async throws -> AppServiceResponse {
         let open: Open
         switch self.guarded.withLock({ $0.state }) {
@@ -301,16 +319,41 @@ public final class AppServiceConnection: Sendable {
             )
         }
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
+        guard let interceptors = open.interceptors else {
+            return try await Self.send(message, timeout, idempotencyKey, metadata, over: open)
+        }
+        return try await interceptors.send(
+            AppServiceClientRequest(
+                message: message,
+                metadata: metadata,
+                timeout: timeout,
+                idempotencyKey: idempotencyKey
+            ),
+            AppServiceClientContext(service: self.service.name, connection: open.info, isPush: self.isServing)
+        ) { try await Self.send($0.message, $0.timeout, $0.idempotencyKey, $0.metadata, over: open) }
+    }
+
+    /// Sends it, whatever it has been through.
+    @inline(__always)
+    private static func send(
+        _ message: ValueSet,
+        _ timeout: Duration?,
+        _ idempotencyKey: IdempotencyKey?,
+        _ metadata: RequestMetadata,
+        over open: Open
+    ) async throws -> AppServiceResponse {
         do {
             try open.requestRule.check(message)
         } catch {
             throw RemoteSystemError(error)
         }
+        try metadata.check()
         do {
             let response = try await open.connection.send(
                 message,
                 timeout: timeout.map { TimeAmount($0) } ?? open.requestTimeout,
-                key: idempotencyKey?.bytes
+                key: idempotencyKey?.bytes,
+                metadata: TraceContext.inject(into: metadata, for: open.info.peer).values
             )
             return Self.response(response, open.responseRule)
         } catch let error as TransportError {

@@ -6,14 +6,17 @@ public import ValueSets
 
 /// A request that came over an app-service connection, for its handler.
 public struct AppServiceRequest: Sendable {
-    /// What the other side sent. It satisfies the service's request schema.
-    public let message: ValueSet
+    /// What the other side sent. It satisfies the service's request schema when a handler gets it, and not yet when an
+    /// interceptor does.
+    public var message: ValueSet
+    /// What the other side sent beside the message. It says so itself; only ``caller`` is verified.
+    public var metadata: RequestMetadata
     /// Who sent it. Verified, before the first byte of the message was looked at.
     public let caller: AppServiceCaller
     /// When the caller stops waiting. The handler's task, if it has one, is cancelled then.
     public let deadline: ContinuousClock.Instant
     /// By which the caller names what it wants done, if it means to ask again should no answer come. A host has seen to it
-    /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:)``).
+    /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``).
     public let idempotencyKey: IdempotencyKey?
     /// The connection it came over, for requests in the other direction.
     public let connection: AppServiceConnection
@@ -23,9 +26,11 @@ public struct AppServiceRequest: Sendable {
         caller: AppServiceCaller,
         deadline: ContinuousClock.Instant,
         idempotencyKey: IdempotencyKey?,
+        metadata: RequestMetadata,
         connection: AppServiceConnection
     ) {
         self.message = message
+        self.metadata = metadata
         self.caller = caller
         self.deadline = deadline
         self.idempotencyKey = idempotencyKey

@@ -16,6 +16,9 @@ public struct RemoteSystemConnectionRequest: Sendable {
 
     let target: Target
     let origin: AccountContext
+    /// The interceptors around every request that is sent over the connection, the outermost first, inside those of
+    /// ``RemoteSystemsConfiguration/interceptors``. None unless set.
+    public var interceptors: [any AppServiceClientInterceptor] = []
 
     /// A connection to whichever application on the system offers the service.
     public init(system: RemoteSystem) {

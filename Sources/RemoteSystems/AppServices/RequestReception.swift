@@ -50,20 +50,55 @@ final class RequestReception: Sendable {
     /// Responds to a request, in the order in which requests come.
     ///
     /// - Parameter opened: returns once the connection is open.
-    func respond(to request: AppServiceRequest, opened: () async -> Void) async -> Response {
-        if let onRequest {
-            await opened()
-            guard case .open(let rules) = request.connection.receptionState else { return Self.closing }
-            return await Response.from(
-                request,
-                checking: rules.pushRequest,
+    func respond(
+        to request: AppServiceRequest,
+        _ interceptors: ServerInterceptorChain?,
+        opened: () async -> Void
+    ) async -> Response {
+        guard let onRequest else { return await self.deliver(request, interceptors, opened: opened) }
+        await opened()
+        guard case .open(let rules) = request.connection.receptionState else { return Self.closing }
+        return await TraceContext.handling(request) {
+            guard let interceptors else {
+                return await Response.from(
+                    request,
+                    checking: rules.pushRequest,
+                    responses: rules.pushResponse,
+                    onRequest
+                )
+            }
+            return await interceptors.response(
+                to: request,
                 responses: rules.pushResponse,
-                onRequest
-            )
+                onUnknownError: { _ in }
+            ) { request, error in
+                await Response.from(
+                    request,
+                    checking: rules.pushRequest,
+                    responses: rules.pushResponse,
+                    onUnknownError: { error.set($0) },
+                    onRequest
+                )
+            }
         }
-        // Not after waiting: those that wait would go on in any order.
+    }
+
+    /// Hands a request to a reader.
+    private func deliver(
+        _ request: AppServiceRequest,
+        _ interceptors: ServerInterceptorChain?,
+        opened: () async -> Void
+    ) async -> Response {
+        // Not after waiting: requests that wait would go on in any order.
         guard let queue = self.queue.withLock({ $0 }) else { return .requestsNotTaken }
-        return await queue.deliver(request)
+        guard let interceptors else { return await queue.deliver(request) }
+        await opened()
+        guard case .open(let rules) = request.connection.receptionState else { return Self.closing }
+        return await interceptors.response(
+            to: request,
+            responses: rules.pushResponse,
+            onUnknownError: { _ in }
+        ) { request, _ in await queue.deliver(request) }
     }
 
     static let closing = Response(

@@ -17,6 +17,7 @@ extension AppServiceRequest {
             caller: caller,
             deadline: wire.instant(of: request.deadline),
             idempotencyKey: request.key.flatMap { IdempotencyKey($0) },
+            metadata: RequestMetadata(received: request.metadata),
             connection: connection
         )
     }
@@ -82,7 +83,7 @@ extension Response {
         }
     }
 
-    private init(_ error: any Error, onUnknownError reportUnknown: (any Error) -> Void) {
+    init(_ error: any Error, onUnknownError reportUnknown: (any Error) -> Void) {
         switch error {
         case let failure as AppServiceFailure:
             // Only numbers above that of success are failures.

@@ -182,6 +182,7 @@ actor HostCore {
             service: service,
             rules: self.rules[service.name] ?? MessageRules(published: service.schemas),
             responses: self.responses,
+            interceptors: self.accountContext.configuration.interceptors,
             metrics: self.metrics[service.name],
             own: own,
             logger: self.accountContext.logger,

@@ -25,6 +25,8 @@ final class ServingConnection: Sendable {
     private let service: AppService
     private let rules: MessageRules
     private let responses: IdempotencyCache
+    private let interceptors: ServerInterceptorChain?
+    private let clientInterceptors: ClientInterceptorChain?
     private let metrics: ServiceMetrics?
     private let own: SystemID
     private let logger: Logger
@@ -34,6 +36,7 @@ final class ServingConnection: Sendable {
         service: AppService,
         rules: MessageRules,
         responses: IdempotencyCache,
+        interceptors: AppServiceInterceptors,
         metrics: ServiceMetrics?,
         own: SystemID,
         logger: Logger,
@@ -41,6 +44,11 @@ final class ServingConnection: Sendable {
     ) {
         self.logger = logger
         self.responses = responses
+        self.interceptors = ServerInterceptorChain(
+            interceptors.server + service.interceptors,
+            AppServiceServerContext(service: service.name)
+        )
+        self.clientInterceptors = ClientInterceptorChain(interceptors.client)
         self.requestTimeout = requestTimeout
         self.service = service
         self.rules = rules
@@ -57,7 +65,8 @@ final class ServingConnection: Sendable {
             rules: self.rules,
             connection: connection,
             info: info,
-            timeout: self.requestTimeout
+            timeout: self.requestTimeout,
+            interceptors: self.clientInterceptors
         )
         self.opened.withLock { $0 = Opened(connection: served, caller: caller) }
         self.metrics?.connectionOpened()
@@ -72,17 +81,20 @@ final class ServingConnection: Sendable {
 
     /// The answer to a request whose handler awaits nothing; `nil` for any other.
     func respondAtOnce(to request: IncomingRequest, on connection: Connection) -> Response? {
-        guard request.key == nil, self.service.execution == .onEventLoop,
+        guard request.key == nil, self.service.execution == .onEventLoop, self.interceptors == nil,
             case .immediate(let handler) = self.service.handler, let opened = self.opened.withLock({ $0 })
         else { return nil }
         let started = NIODeadline.now()
-        let response = Response.from(
-            AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection),
-            checking: self.rules.request,
-            responses: self.rules.response,
-            onUnknownError: self.logUnknown,
-            handler
-        )
+        let request = AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection)
+        let response = TraceContext.handling(request) {
+            Response.from(
+                request,
+                checking: self.rules.request,
+                responses: self.rules.response,
+                onUnknownError: self.logUnknown,
+                handler
+            )
+        }
         self.measure(response, since: started)
         return response
     }
@@ -91,45 +103,64 @@ final class ServingConnection: Sendable {
         guard let opened = self.opened.withLock({ $0 }) else { return Response(status: .failure) }
         let started = NIODeadline.now()
         let request = AppServiceRequest(request, over: connection, caller: opened.caller, connection: opened.connection)
-        let response =
-            if request.idempotencyKey == nil, self.service.execution == .onEventLoop {
-                await self.execute(request)
-            } else {
-                await self.executeOnce(request)
-            }
+        let response = await TraceContext.handling(request) { await self.executeIntercepted(request) }
         self.measure(response, since: started)
         return response
+    }
+
+    /// The interceptors are outside of what carries a request out once: they decide about each one.
+    @inline(__always)
+    private func executeIntercepted(_ request: AppServiceRequest) async -> Response {
+        guard let interceptors else { return await self.executeAsDue(request, nil) }
+        return await interceptors.response(
+            to: request,
+            responses: self.rules.response,
+            onUnknownError: self.logUnknown,
+            self.executeAsDue
+        )
+    }
+
+    @inline(__always)
+    private func executeAsDue(_ request: AppServiceRequest, _ error: HandlerError?) async -> Response {
+        if request.idempotencyKey == nil, self.service.execution == .onEventLoop {
+            await self.execute(request, error)
+        } else {
+            await self.executeOnce(request, error)
+        }
     }
 
     private func measure(_ response: Response, since started: NIODeadline) {
         self.metrics?.handled(status: response.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
     }
 
-    private func executeOnce(_ request: AppServiceRequest) async -> Response {
+    private func executeOnce(_ request: AppServiceRequest, _ error: HandlerError?) async -> Response {
         // For strangers nothing is kept or goes on: what they can make this process do ends with their connection.
         guard let key = request.idempotencyKey, request.caller.authorizationKind != .anonymous else {
-            return await self.executeElsewhere(request)
+            return await self.executeElsewhere(request, error)
         }
         return await self.responses.response(to: request, key: key, of: self.service.name) {
-            await self.executeElsewhere(request)
+            await self.executeElsewhere(request, error)
         }
     }
 
     /// Where the service wants it.
-    private func executeElsewhere(_ request: AppServiceRequest) async -> Response {
-        guard self.service.execution == .onThreadPool else { return await self.execute(request) }
+    private func executeElsewhere(_ request: AppServiceRequest, _ error: HandlerError?) async -> Response {
+        guard self.service.execution == .onThreadPool else { return await self.execute(request, error) }
         // A task of its own: this one began on the event loop's thread without a switch (`Task.immediate`), which the runtime
         // takes for one of the pool's ever after, so that it stays there in a '@concurrent' function too.
-        async let response = self.execute(request)
+        async let response = self.execute(request, error)
         return await response
     }
 
-    private func execute(_ request: AppServiceRequest) async -> Response {
+    /// - Parameter handlerError: takes an error that nothing explains to the caller; `nil` to log it.
+    private func execute(_ request: AppServiceRequest, _ handlerError: HandlerError?) async -> Response {
         await Response.from(
             request,
             checking: self.rules.request,
             responses: self.rules.response,
-            onUnknownError: self.logUnknown,
+            onUnknownError: { error in
+                if let handlerError { handlerError.set(error) } else { self.logUnknown(error) }
+            },
             self.service.response
         )
     }

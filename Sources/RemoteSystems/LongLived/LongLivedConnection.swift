@@ -107,6 +107,7 @@ public final class LongLivedConnection: Sendable {
     ///   - timeout: how long to wait in all, for the connection and for the answer; the configuration's request timeout
     ///     unless given. Valid range: 0–24 h.
     ///   - retry: whether it may be sent again when the connection is lost before the answer.
+    ///   - metadata: what is sent beside the message.
     /// - Returns: the status and the answer, as ``AppServiceConnection`` has them, and besides:
     ///   ``AppServiceResponseStatus/remoteSystemUnavailable`` when there was no connection by the deadline, or it gave up:
     ///   nothing was sent; ``AppServiceResponseStatus/connectionClosed`` when it was closed before: nothing was sent;
@@ -119,9 +120,10 @@ public final class LongLivedConnection: Sendable {
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
-        retry: RequestRetry = .never
+        retry: RequestRetry = .never,
+        metadata: RequestMetadata = RequestMetadata()
     ) async throws -> AppServiceResponse {
-        try await self.run.send(message, timeout: timeout, retry: retry)
+        try await self.run.send(message, timeout: timeout, retry: retry, metadata: metadata)
     }
 
     /// Closes it once everything that was sent is answered; what still waits is not sent. Returns when it is closed.

@@ -332,7 +332,12 @@ final class LongLivedRun: Sendable {
 
     // MARK: Requests
 
-    func send(_ message: ValueSet, timeout: Duration?, retry: RequestRetry) async throws -> AppServiceResponse {
+    func send(
+        _ message: ValueSet,
+        timeout: Duration?,
+        retry: RequestRetry,
+        metadata: RequestMetadata
+    ) async throws -> AppServiceResponse {
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         let deadline = self.time.now + (timeout ?? self.origin.configuration.requestTimeout)
         let id = self.guarded.withLock { guarded in
@@ -347,7 +352,8 @@ final class LongLivedRun: Sendable {
                 return try refusal.response(mayHaveRun: mayHaveRun)
             case .send(let connection, let current):
                 generation = current
-                let response = try await self.send(message, over: connection, until: deadline, retry, mayHaveRun)
+                let request = AppServiceClientRequest(message: message, metadata: metadata, idempotencyKey: retry.key)
+                let response = try await self.send(request, over: connection, until: deadline, mayHaveRun)
                 let ending = Machine.Ending(response)
                 guard Machine.goesOn(after: ending, isIdempotent: retry != .never) else {
                     return response.reported(mayHaveRun: mayHaveRun)
@@ -358,17 +364,17 @@ final class LongLivedRun: Sendable {
     }
 
     private func send(
-        _ message: ValueSet,
+        _ request: AppServiceClientRequest,
         over connection: AppServiceConnection,
         until deadline: ContinuousClock.Instant,
-        _ retry: RequestRetry,
         _ mayHaveRun: Bool
     ) async throws -> AppServiceResponse {
         do {
             return try await connection.send(
-                message,
+                request.message,
                 timeout: max(deadline - self.time.now, .zero),
-                idempotencyKey: retry.key
+                idempotencyKey: request.idempotencyKey,
+                metadata: request.metadata
             ).overAnotherConnection
         } catch var error as RemoteSystemError where mayHaveRun {
             error.outcome = .unknown

@@ -14,7 +14,7 @@ extension RemoteSystemConnectionRequest {
 
     /// The same system or application as it is known now; `nil` if that says nothing of it.
     func refreshed(by system: RemoteSystem, for service: AppServiceDescription) -> RemoteSystemConnectionRequest? {
-        let request: RemoteSystemConnectionRequest
+        var request: RemoteSystemConnectionRequest
         switch self.target {
         case .system(let known) where known.id == system.id:
             request = RemoteSystemConnectionRequest(system: system)
@@ -24,6 +24,7 @@ extension RemoteSystemConnectionRequest {
         default:
             return nil
         }
+        request.interceptors = self.interceptors
         return request.places(of: service).isEmpty ? nil : request
     }
 

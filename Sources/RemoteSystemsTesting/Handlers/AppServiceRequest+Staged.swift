@@ -45,6 +45,7 @@ extension AppServiceRequest {
     ///   - caller: who sent it.
     ///   - timeout: how long the caller waits, from now by the machine's clock.
     ///   - idempotencyKey: by which the caller names what it wants done.
+    ///   - metadata: what was sent beside the message.
     ///   - connection: what it came over; one that is not open unless given. For a handler that sends requests of its own
     ///     there is ``DiscoveryStage/withConnectedPair(_:patience:_:)``.
     public static func staged(
@@ -52,6 +53,7 @@ extension AppServiceRequest {
         from caller: AppServiceCaller = .staged(),
         timeout: Duration = .seconds(30),
         idempotencyKey: IdempotencyKey? = nil,
+        metadata: RequestMetadata = RequestMetadata(),
         connection: AppServiceConnection = AppServiceConnection(to: AppServiceDescription(name: "test.service"))
     ) -> AppServiceRequest {
         AppServiceRequest(
@@ -59,6 +61,7 @@ extension AppServiceRequest {
             caller: caller,
             deadline: .now + timeout,
             idempotencyKey: idempotencyKey,
+            metadata: metadata,
             connection: connection
         )
     }
@@ -66,15 +69,18 @@ extension AppServiceRequest {
 
 extension AppService {
     /// What the service's handler answers, for tests of it by itself: the message and the answer are held to the service's
-    /// schemas, as a host does. Who may call is a host's affair; for that there is ``DiscoveryStage``.
+    /// schemas, as a host does, and the service's own interceptors run. Who may call is a host's affair; for that there is
+    /// ``DiscoveryStage``.
     ///
-    /// - Throws: what the handler throws; `RemoteSystemError` with the code `invalidMessage` when the message or the answer is not
+    /// - Throws: what the handler or an interceptor throws; `RemoteSystemError` with the code `invalidMessage` when the message or the answer is not
     ///   allowed.
     public func respond(to request: AppServiceRequest) async throws -> ValueSet {
-        try Self.check(request.message, self.requestSchema)
-        let response = try await self.response(to: request)
-        try Self.check(response, self.responseSchema)
-        return response
+        try await self.intercepting(request) { request in
+            try Self.check(request.message, self.requestSchema)
+            let response = try await self.response(to: request)
+            try Self.check(response, self.responseSchema)
+            return response
+        }
     }
 
     private static func check(_ message: ValueSet, _ schema: AllowedValueSchema) throws(RemoteSystemError) {

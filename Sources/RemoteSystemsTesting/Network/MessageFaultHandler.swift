@@ -111,7 +111,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         case .hello(let hello):
             self.conversation.service.withLock { $0 = hello.service }
             return nil
-        case .request(_, _, let content, _): return self.message(.request, content)
+        case .request(_, _, let content, _, _): return self.message(.request, content)
         case .response(_, _, let content, _): return self.message(.response, content)
         default: return nil
         }

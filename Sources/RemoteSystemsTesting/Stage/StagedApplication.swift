@@ -20,6 +20,8 @@ public struct StagedApplication: Sendable {
     public var allowsAnyoneNearby: Bool
     /// Whether other applications of its system may run under the same id.
     public var allowsSeveralProcesses: Bool
+    /// The interceptors of its configuration: around what it handles, and what it sends to its callers. None unless set.
+    public var interceptors = AppServiceInterceptors()
 
     /// An application.
     public init(

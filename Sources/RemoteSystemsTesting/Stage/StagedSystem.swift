@@ -70,6 +70,8 @@ public final class StagedSystem: Sendable {
                 options.launchURIProvider = application.launchURIProvider
                 options.allowsAnyoneNearby = application.allowsAnyoneNearby
                 options.allowsSeveralProcesses = application.allowsSeveralProcesses
+                var configuration = configuration
+                configuration.interceptors = application.interceptors
                 let host = RemoteSystemHost(
                     configuration,
                     services: application.services,

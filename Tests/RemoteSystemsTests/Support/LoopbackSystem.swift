@@ -12,6 +12,8 @@ struct LoopbackSystem {
     let segment = ScriptedDiscovery()
     /// Where its processes log; nil for the usual place.
     var logger: Logger?
+    /// The interceptors of all its processes.
+    var interceptors = AppServiceInterceptors()
 
     static func with(_ body: (LoopbackSystem) async throws -> Void) async throws {
         let loopbackSystem = LoopbackSystem(
@@ -31,6 +33,7 @@ struct LoopbackSystem {
         // Debug builds on busy machines are slow to shake hands.
         configuration.helloTimeout = .seconds(10)
         configuration.connectTimeout = .seconds(10)
+        configuration.interceptors = self.interceptors
         if let logger { configuration.logger = logger }
         return configuration
     }

@@ -1,0 +1,63 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystems
+internal import Tracing
+public import ValueSets
+
+/// Makes a span of every request that is handled, with the tracer that the program has installed
+/// (`InstrumentationSystem.bootstrap`).
+///
+/// ```swift
+/// configuration.interceptors.server.insert(TracingServerInterceptor(), at: 0)
+/// ```
+///
+/// The span's parent is the caller's, if the caller sent one; spans made and requests sent in the handler become its children. As the first
+/// interceptor it also covers what the others do. Span names and attributes follow OpenTelemetry's semantic conventions for
+/// RPC. The message and its metadata are not recorded.
+///
+/// | attribute | value |
+/// | --- | --- |
+/// | `rpc.system.name` | `remote_systems` |
+/// | `rpc.method` | the span's name: the service, and the operation if there is one |
+/// | `client.address`, `network.peer.address` | the caller's address |
+/// | `remote_systems.peer.system_id` | the calling system's id, which is verified |
+/// | `rpc.response.status_code` | the response's status, such as `success` |
+/// | `error.type` | if it failed: the status, or the type of the error that was thrown |
+public struct TracingServerInterceptor: AppServiceServerInterceptor {
+    private let operation: @Sendable (ValueSet) -> String?
+
+    /// An interceptor.
+    ///
+    /// - Parameter operation: which of the service's operations a message asks for, such as `{ $0["Type"]?.string }`. Span names are
+    ///   `service/operation` then. Callers choose their messages, so it should return one of a few known names. By default a
+    ///   span is named after the service.
+    public init(operation: @escaping @Sendable (_ message: ValueSet) -> String? = { _ in nil }) {
+        self.operation = operation
+    }
+
+    /// Handles the request in a span.
+    public func intercept(
+        _ request: AppServiceRequest,
+        context: AppServiceServerContext,
+        next: AppServiceServerNext
+    ) async throws -> ValueSet {
+        let name = RPCSpan.name(context.service, self.operation(request.message))
+        return try await InstrumentationSystem.tracer.withAnySpan(name, ofKind: .server) { span in
+            let address = request.connection.info?.address
+            span.setRPC(name, peer: request.caller, address: address)
+            if let address { span.attributes["client.address"] = address }
+            do {
+                let response = try await next(request)
+                span.attributes["rpc.response.status_code"] = "\(AppServiceResponseStatus.success)"
+                return response
+            } catch {
+                let refused = error as? AppServiceFailure
+                let status = refused?.status ?? .failure
+                span.attributes["rpc.response.status_code"] = "\(status)"
+                span.attributes["error.type"] = refused == nil ? RPCSpan.type(of: error) : "\(status)"
+                throw error
+            }
+        }
+    }
+}
