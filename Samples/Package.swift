@@ -17,6 +17,8 @@ let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package:
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let tracing: Target.Dependency = .product(name: "RemoteSystemsTracing", package: "remote-systems")
+let inMemoryTracing: Target.Dependency = .product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
 
 let package = Package(
@@ -40,6 +42,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
         // Answers pings until it is stopped.
@@ -104,10 +107,10 @@ let package = Package(
             path: "live-updates/Client",
             swiftSettings: settings
         ),
-        // A host beside other services of a program, with metrics.
+        // A host beside other services of a program, with metrics, a log, authorisation and traces.
         .executableTarget(
             name: "lifecycle-service",
-            dependencies: [remoteSystems, lifecycle, logging, metrics],
+            dependencies: [remoteSystems, lifecycle, logging, metrics, tracing, inMemoryTracing],
             path: "lifecycle-service",
             exclude: ["README.md"],
             swiftSettings: settings

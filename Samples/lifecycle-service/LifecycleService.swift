@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import InMemoryTracing
 import Logging
 import Metrics
 import RemoteSystems
+import RemoteSystemsTracing
 import ServiceLifecycle
+import Tracing
 
 /// A long-running program with work of its own, in which a host is one service among others.
 @main
@@ -14,16 +17,32 @@ struct LifecycleService {
         // Whatever backend the program uses: this one keeps its figures in memory and prints them.
         let metrics = InMemoryMetrics()
         MetricsSystem.bootstrap(metrics)
+        // The same with the tracer. One that exports to OpenTelemetry is set here in the same way.
+        let tracer = InMemoryTracer(recordInjections: false, recordExtractions: false)
+        InstrumentationSystem.bootstrap(tracer)
 
-        let configuration = RemoteSystemsConfiguration(
+        var configuration = RemoteSystemsConfiguration(
             applicationID: "org.example.lifecycle-service",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        let host = RemoteSystemHost(configuration, services: [.ping])
+        // Around every request: a span, then a line in the log.
+        configuration.interceptors.server = [TracingServerInterceptor(), RequestLog(logger: configuration.logger)]
+        let heating = AppService("org.example.heating") { request in
+            guard let celsius = request.message["Celsius"]?.double, (5...25).contains(celsius) else {
+                throw AppServiceFailure("Celsius is a number from 5 to 25.")
+            }
+            return try await withSpan("set the valves") { _ in
+                try await Task.sleep(for: .milliseconds(10))
+                return ["Celsius": .double(celsius)]
+            }
+        }
+        // Around this service alone: who may call it.
+        let services = [.ping, heating.intercepted(by: KeyCheck(key: "open sesame"))]
+        let host = RemoteSystemHost(configuration, services: services)
         // Started in this order and shut down in the other one: the host stops taking requests first, and its last
         // figures are still printed.
         let group = ServiceGroup(
-            services: [MetricsPrinter(metrics: metrics), host, Thermometer(host: host)],
+            services: [MetricsPrinter(metrics: metrics, tracer: tracer), host, Thermometer(host: host)],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: configuration.logger
         )
@@ -48,14 +67,19 @@ struct Thermometer: Service {
     }
 }
 
-/// Prints all figures every ten seconds, and at the end.
+/// Prints all figures and the newest spans every ten seconds, and at the end.
 struct MetricsPrinter: Service {
     let metrics: InMemoryMetrics
+    let tracer: InMemoryTracer
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(10))
+                for span in self.tracer.popFinishedSpans() {
+                    let parent = span.parentSpanID.map { " in \($0)" } ?? ""
+                    say("\(span.traceID) \(span.spanID)\(parent): \(span.operationName), \(span.kind)")
+                }
                 say(self.metrics.text)
             }
         }

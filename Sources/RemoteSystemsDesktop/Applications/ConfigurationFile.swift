@@ -61,13 +61,23 @@ package struct ConfigurationFile: Sendable {
         return content
     }
 
+    /// Decodes it, and adds everything that is wrong with it to `problems`, by line. Keys that are not known are wrong.
+    ///
+    /// - Returns: `nil` if anything is wrong.
+    package func decode<Content: Decodable>(
+        _ type: Content.Type,
+        problems: inout [ConfigurationFileError]
+    ) -> Content? {
+        self.decode(type, noting: nil, problems: &problems)
+    }
+
     /// Decodes it, and adds everything that is wrong with it to `problems`, by line.
     ///
     /// - Parameter unknown: collects the keys that are not known; without it they are refused.
     /// - Returns: `nil` if anything is wrong.
     func decode<Content: Decodable>(
         _ type: Content.Type,
-        noting unknown: UnknownKeys? = nil,
+        noting unknown: UnknownKeys?,
         problems: inout [ConfigurationFileError]
     ) -> Content? {
         let lines = JSONLines(self.bytes)
