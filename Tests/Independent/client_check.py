@@ -354,8 +354,24 @@ def _(place):
         for element in ("f7", "a2020a0101", "81" * 32 + "00"):
             connection.send_bytes(frame(None, bytes.fromhex("830603" + element)))
             check_that(connection.receive() == [PONG, 3], f"another answer to a ping, with {element}")
-        connection.send([REQUEST, 1, 5000, place.ping(), None, "new", [1]])
+        connection.send([REQUEST, 1, 5000, place.ping(), None, None, "new", [1]])
         check_that(connection.answer(1)[0] == 0, "not answered with success")
+
+
+@promise("metadata is taken, and a request whose metadata breaks a rule fails alone", "[6] Metadata")
+def _(place):
+    with place.connect(PING_SERVICE) as connection:
+        largest = {f"key-{number}": "v" * 122 for number in range(10, 74)}
+        for number, metadata in enumerate((largest, {"a.b_c-1": "", "traceparent": "é"}, {}, None), 1):
+            connection.send([REQUEST, number, 5000, place.ping(), None, metadata])
+            check_that(connection.answer(number)[0] == 0, f"not answered with success: {metadata}")
+        broken = ("text", [], {"A": "b"}, {"": "b"}, {"a b": ""}, {"a": 1}, {"a": None}, {"a": "\x1b[2J"}, {"a": "\u202e"},
+                  {"a": "b" * 8192}, {"a" * 65: "b"}, {**largest, "one-more": ""})
+        for number, metadata in enumerate(broken, 5):
+            connection.send([REQUEST, number, 5000, place.ping(), b"key", metadata])
+            check_that(connection.answer(number)[0] == 1, f"the metadata {metadata!r} was taken")
+        connection.send([REQUEST, 99, 5000, place.ping()])
+        check_that(connection.answer(99)[0] == 0, "not answered with success")
 
 
 @promise("a request with a key is answered as the first one was, a key of another form fails its request alone", "[6] Keys")

@@ -41,8 +41,11 @@ import ValueSets
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(.request(id: 1, timeoutMilliseconds: 10_000, message: ["a": 1], metadata: metadata))
-            guard case .response(1, .failure, [:], let failure?)? = try await peer.nextFrame() else {
-                Issue.record("There is no such response.")
+            var frame = try await peer.nextFrame()
+            // A busy machine may let the host ask whether its peer is there.
+            while case .ping = frame { frame = try await peer.nextFrame() }
+            guard case .response(1, .failure, [:], let failure?) = frame else {
+                Issue.record("This came: \(String(describing: frame))")
                 return
             }
             #expect(failure.text.contains("metadata"))
