@@ -289,7 +289,9 @@ extension CommandTests {
         @Test func `a port in use is reported`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
-                    let finished = try await sandbox.run("serve", "--loopback", "--port", port, "--json")
+                    let finished = try await sandbox.start(
+                        ["serve", "--loopback", "--port", port, "--json", "--application-id", "test.second"]
+                    ).finish()
                     #expect(finished.status == 2)
                     #expect(finished.event("failed")?["error"] as? String == "cannotListen")
                     #expect((finished.event("failed")?["message"] as? String)?.contains(port) == true)

@@ -44,7 +44,7 @@ import ValueSets
                     services: [AppService(service) { $0.message }]
                 )
                 let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
-                #expect(error?.code == .misuse)
+                #expect(error?.code == .invalidArgument)
                 #expect(error?.message.contains("no control, invisible") == true)
             }
         }

@@ -145,7 +145,7 @@ import Testing
         for name in ["remote-systems.presence", "", String(repeating: "x", count: 257)] {
             let host = RemoteSystemHost(stage.configuration, services: [AppService(name) { $0.message }])
             let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
-            #expect(error?.code == .misuse)
+            #expect(error?.code == .invalidArgument)
         }
         await stage.stop()
     }

@@ -58,10 +58,11 @@ final class Readings: AppServiceProvider {
     private func send(to connection: AppServiceConnection) async throws {
         for number in 1... {
             let reading = Reading(number: number, celsius: 20 + sin(Double(number) / 10), time: Date())
-            // Returns when the caller has taken it: one that reads slowly is sent fewer readings, and none is queued for it.
+            // Returns when the caller has taken it: one that reads slowly is sent fewer readings, and none is queued
+            // for it.
             let response = try await connection.send(ValueSetEncoder().encode(reading))
             if response.status != .success { print("not taken:", response.error?.message ?? "\(response.status)") }
-            let rate = self.callers.withLock { $0[ObjectIdentifier(connection)]?.rate.perSecond } ?? 1
+            let rate = self.callers.withLock { $0[ObjectIdentifier(connection)]?.rate.perSecond } ?? 10
             try await Task.sleep(for: .seconds(1 / rate))
         }
     }

@@ -43,7 +43,7 @@ struct PingService: AsyncParsableCommand {
         }
         var options = RemoteSystemHost.Options()
         options.port = self.port
-        // One for the network and one for a trial on this machine answer alike, so that it does not matter which is called.
+        // One for the network and one for a trial on this machine answer alike: it does not matter which is called.
         options.allowsSeveralProcesses = true
         let host = RemoteSystemHost(configuration, services: [ping], options: options)
         try await ServiceGroup(

@@ -15,7 +15,8 @@ struct TypedService {
             applicationID: "org.example.typed-service",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        // The types' schemas are published. What does not fit them never gets here: the caller is told before it sends, or refused.
+        // The types' schemas are published. What does not fit them never gets here: the caller is told before it sends,
+        // or refused.
         let orders = AppService(orderService) { (order: Order, request) -> Receipt in
             guard (1...12).contains(order.portions) else {
                 // The only text of a handler's that the caller gets to see.

@@ -47,7 +47,7 @@ import Testing
             let nonsense = await #expect(throws: RemoteSystemError.self) {
                 _ = try await RemoteSystem.find(host: "", configuration: configuration)
             }
-            #expect(nonsense?.code == .misuse)
+            #expect(nonsense?.code == .invalidArgument)
         }
     }
 

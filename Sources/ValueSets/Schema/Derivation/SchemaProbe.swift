@@ -75,10 +75,11 @@ final class SchemaProbe {
 
     private var schema: AllowedValueSchema {
         AllowedValueSchema(
-            fields: self.fields.map { name, field in
-                let isRequired = field.isRequired && !self.optionalKeys.contains(name)
-                return isRequired ? .required(name, field.type) : .optional(name, field.type)
-            },
+            fields: self.optionalKeys.subtracting(self.fields.keys).map { .optional($0, .any) }
+                + self.fields.map { name, field in
+                    let isRequired = field.isRequired && !self.optionalKeys.contains(name)
+                    return isRequired ? .required(name, field.type) : .optional(name, field.type)
+                },
             allowsFurtherKeys: true,
             basedOn: .full
         )
@@ -115,7 +116,6 @@ final class SchemaProbe {
 
     func noteQuestion(about key: some CodingKey) {
         self.optionalKeys.insert(key.stringValue)
-        if self.fields[key.stringValue] == nil { self.fields[key.stringValue] = (.any, false) }
     }
 
     func noteElement(_ type: FieldType) {
