@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [80_000, -5, 0, 65_536, .max, .min])
-    func `a port that is none is connected to by nobody`(port: Int) async throws {
+    func `a port that is none is connected to by nobody (R-33)`(port: Int) async throws {
         try await DiscoveryStage.with { stage in
             let text = "port is \(port). Valid range: 1 to 65535."
             let request = RemoteSystemConnectionRequest(

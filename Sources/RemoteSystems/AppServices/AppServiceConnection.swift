@@ -318,7 +318,7 @@ public final class AppServiceConnection: Sendable {
                 side: .local
             )
         }
-        try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
+        if let timeout { try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts) }
         guard let interceptors = open.interceptors else {
             return try await Self.send(message, timeout, idempotencyKey, metadata, over: open)
         }

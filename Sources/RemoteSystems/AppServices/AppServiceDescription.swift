@@ -9,7 +9,7 @@ public import ValueSets
 /// stricter: requests, responses, and requests in the other direction must satisfy both the schema that the service
 /// publishes and the description's. Where there is neither, ``AllowedValueSchema/appService`` holds. A request
 /// that does not satisfy them is not sent (``RemoteSystemError/Code/invalidMessage``, on the
-/// ``RemoteSystemError/Side/accountContext`` side); a response that does not is not handed on
+/// ``RemoteSystemError/Side/local`` side); a response that does not is not handed on
 /// (``RemoteSystemError/Code/protocolViolation``, on the ``RemoteSystemError/Side/remote`` side).
 public struct AppServiceDescription: Sendable, Hashable {
     /// The service's name, in reverse-DNS form (`com.example.ping`): 1 to 256 bytes of UTF-8 without control, invisible

@@ -22,10 +22,11 @@ extension RemoteSystem {
     ///
     /// - Parameters:
     ///   - host: a name or an address.
-    ///   - port: the port that the host there listens on.
+    ///   - port: the port that the host there listens on. Valid range: 1–65535.
     ///   - configuration: how this process takes part.
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/unreachable`` when nobody answers there,
-    ///   ``RemoteSystemError/Code/notTrusted`` when whoever does is not of this account; `CancellationError`.
+    ///   ``RemoteSystemError/Code/notTrusted`` when whoever does is not of this account,
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the host is empty or the port out of range; `CancellationError`.
     public static func find(
         host: String,
         port: Int = RemoteSystemHost.defaultPort,
