@@ -26,8 +26,9 @@ extension AppService {
     ///     come, 1 for one after the other. Valid range: 1–4096.
     ///   - execution: where the handler runs.
     ///   - options: to whom the service is open, and what it tells of itself.
-    ///   - handler: responds to a message; gets the request as well, with its caller and deadline. See
-    ///     ``init(_:requestSchema:responseSchema:concurrentRequests:execution:options:handler:)-(_,_,_,_,_,_,(AppServiceRequest)(AppServiceRequest)->ValueSet)``.
+    ///   - handler: responds to a message; gets the request as well, with its caller and deadline. It starts on the
+    ///     connection's event loop unless `execution` says otherwise, and is cancelled when the caller cancels, stops
+    ///     waiting, or goes away.
     public init<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ name: String,
         requestSchema: AllowedValueSchema? = nil,
