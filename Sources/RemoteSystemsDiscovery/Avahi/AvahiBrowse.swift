@@ -14,9 +14,9 @@ final class AvahiBrowse {
     private var listeners: [UInt64: Listener] = [:]
     private var browsers: [Int32: AnyObject] = [:]
     private var resolvers: [ServiceInstance: AnyObject] = [:]
-    /// Sightings whose resolvers are requested next. Each takes the daemon a while, in which others may become
-    /// unnecessary or urgent.
-    private var waiting: ArraySlice<ServiceInstance> = []
+    /// Sightings whose resolvers are requested next, the last one first: in a crowd, it is the one that a user is
+    /// waiting for. A request takes a busy daemon seconds, in which others become unnecessary.
+    private var waiting: [ServiceInstance] = []
     /// Those that are requested and have not started.
     private var starting: Set<ServiceInstance> = []
     private static let startingAtATime = 16
@@ -171,7 +171,7 @@ final class AvahiBrowse {
     }
 
     private func startWaiting() {
-        while starting.count < Self.startingAtATime, let serviceInstance = waiting.popFirst() {
+        while starting.count < Self.startingAtATime, let serviceInstance = waiting.popLast() {
             guard resolvers[serviceInstance] == nil, machine.needsResolver(serviceInstance) else { continue }
             startResolver(serviceInstance)
         }

@@ -15,7 +15,7 @@ actor AvahiSession {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
     /// How long a host that ends waits at most for its announcement to be withdrawn.
-    private static let withdrawing: Duration = .milliseconds(500)
+    private static let withdrawing = DispatchTimeInterval.milliseconds(300)
 
     private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
     private let options: AvahiWorker.Options
@@ -121,22 +121,31 @@ actor AvahiSession {
         if let worker { await withdrawn(by: worker) }
     }
 
-    /// Waits until what was requested so far is performed, for a bounded time.
+    /// Waits until the worker has performed all requests, for a bounded time and even in a cancelled task.
     private func withdrawn(by worker: AvahiWorker) async {
         // The embedded stack sends it on a later turn of its loop; the process may be about to end.
         let isLater = selection?.backend == .embedded
-        let (over, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        worker.perform { worker in
-            if isLater {
-                worker.perform(after: .milliseconds(20)) { end.finish() }
-            } else {
-                end.finish()
+        let queue = executor.queue
+        await withCheckedContinuation { continuation in
+            let wait = Wait(continuation)
+            worker.perform { worker in
+                if isLater { worker.perform(after: .milliseconds(20)) { wait.end() } } else { wait.end() }
             }
+            queue.asyncAfter(deadline: .now() + Self.withdrawing) { wait.end() }
         }
-        let limit = QueueTimer(queue: executor.queue) { end.finish() }
-        limit.set(after: Self.withdrawing)
-        for await _ in over {}
-        limit.unset()
+    }
+
+    /// Ends with the first of several reasons.
+    private final class Wait: Sendable {
+        private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+        init(_ continuation: CheckedContinuation<Void, Never>) {
+            self.continuation = Mutex(continuation)
+        }
+
+        func end() {
+            continuation.withLock { $0.take() }?.resume()
+        }
     }
 
     /// Finds out which Avahi would be used now, for a diagnosis.
