@@ -1,11 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import RemoteSystems
 
 // Watches for three seconds after it has found a system, stops, and goes on living without doing anything, for others to
-// see what it sends then: `stopping-probe STATE-DIRECTORY stop|leave-loop`.
+// see what it sends then; starts again at SIGUSR1: `stopping-probe STATE-DIRECTORY stop|leave-loop`.
 let arguments = CommandLine.arguments
 guard arguments.count == 3 else { fatalError("usage: stopping-probe STATE-DIRECTORY stop|leave-loop") }
 
@@ -27,6 +28,21 @@ for await case .added in events {
     if arguments[2] == "stop" { await watcher.stop() }
     break
 }
+let (signals, signalled) = AsyncStream<Void>.makeStream()
+_ = signal(SIGUSR1, SIG_IGN)
+let source = DispatchSource.makeSignalSource(signal: SIGUSR1)
+let noteSignal: @Sendable () -> Void = { [signalled] in signalled.yield() }
+source.setEventHandler(handler: noteSignal)
+source.resume()
+// Ended by another signal; bounded should none come.
+let end = Task {
+    try await Task.sleep(for: .seconds(120))
+    signalled.finish()
+}
 report("stopped")
-// Ended by a signal; bounded should that not come.
-try await Task.sleep(for: .seconds(120))
+for await _ in signals { break }
+let again = watcher.events
+try await watcher.start()
+for await case .added in again { break }
+report("added again")
+try await end.value

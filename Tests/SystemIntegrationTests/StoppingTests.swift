@@ -36,7 +36,7 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.allCases, ["stop", "leave-loop"])
-        func `nothing is sent after a watcher was stopped, though its program lives on (R-12)`(
+        func `nothing is sent after a watcher was stopped, until it is started again (R-11, R-12)`(
             _ way: Way,
             stop: String
         ) async throws {
@@ -68,6 +68,8 @@ extension SystemTests {
                 #expect(after.isNothing, "\(after)")
                 #expect(probe.exitCode == nil, "the program has ended")
                 await capture.stop()
+                probe.send(SIGUSR1)
+                try await probe.reported("added again", within: .seconds(30))
             }
         }
     }

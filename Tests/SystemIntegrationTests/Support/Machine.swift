@@ -15,6 +15,8 @@ struct ReportedEvent: Sendable, Decodable {
     let time: Date?
     let id: String?
     let name: String?
+    let kind: String?
+    let discovery: String?
     let isLocal: Bool?
     let applications: [Application]?
     let systemID: String?
@@ -22,6 +24,7 @@ struct ReportedEvent: Sendable, Decodable {
     let port: Int?
     let uri: String?
     let systems: Int?
+    let excluded: Int?
     let message: String?
     let sent: Int?
     let answered: Int?
