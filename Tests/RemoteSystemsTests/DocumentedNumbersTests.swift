@@ -111,6 +111,32 @@ import ValueSets
         ),
     ]
 
+    static let articles: [Statement] = [
+        Statement(
+            "../Sources/ValueSets/ValueSets.docc/WireProfile.md",
+            "order; invalid UTF-8; collections",
+            "\(ValueSetLimits.defaults.depth) levels",
+            "\(number(ValueSetLimits.defaults.keysPerDictionary)) keys"
+        ),
+        Statement(
+            "../Sources/ValueSets/ValueSets.docc/WireProfile.md",
+            "elements and entries",
+            "\(number(ValueSetLimits.defaults.items)) elements",
+            bytes(ValueSetLimits.defaults.bytes)
+        ),
+        Statement(
+            "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
+            "- A message may take what the receiver announced",
+            "\(bytes(configuration.messageLimit)) unless configured",
+            "\(bytes(ConnectionLimits.maxMessageBytes)) at most"
+        ),
+        Statement(
+            "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
+            "- The receiver takes a bounded number",
+            "\(configuration.requestWindow) unless configured"
+        ),
+    ]
+
     static let launching: [Statement] = [
         Statement(
             security,
@@ -205,7 +231,7 @@ import ValueSets
         ),
     ]
 
-    @Test(arguments: messages + launching + trust)
+    @Test(arguments: messages + articles + launching + trust)
     func `a document states the number that the code has`(_ statement: Statement) throws {
         let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let text = try String(contentsOf: root.appending(path: "Docs/\(statement.document)"), encoding: .utf8)
