@@ -22,12 +22,19 @@ configuration.deadPeerTime = .seconds(3)
 let watcher = RemoteSystemWatcher(configuration)
 let events = watcher.events
 try await watcher.start()
-for await case .added in events {
-    report("added")
-    try await Task.sleep(for: .seconds(3))
-    if arguments[2] == "stop" { await watcher.stop() }
-    break
+
+// In a function: in the code of this file itself Swift keeps the iterator of a loop until the program ends.
+@MainActor func watch() async throws {
+    for await case .added in events {
+        report("added")
+        try await Task.sleep(for: .seconds(3))
+        if arguments[2] == "stop" { await watcher.stop() }
+        break
+    }
 }
+
+try await watch()
+
 let (signals, signalled) = AsyncStream<Void>.makeStream()
 _ = signal(SIGUSR1, SIG_IGN)
 let source = DispatchSource.makeSignalSource(signal: SIGUSR1)

@@ -229,9 +229,12 @@ public final class RemoteSystemWatcher: Sendable {
     /// The sequence ends when the watcher stops, and the watcher stops when the sequence ends:
     ///
     /// ```swift
-    /// try await watcher.start()
-    /// for await case .added(let system) in watcher.events where system.displayName == "Kitchen" {
-    ///     break  // The watcher stops: nothing is sent on the network any more.
+    /// func kitchen() async throws -> RemoteSystem? {
+    ///     try await watcher.start()
+    ///     for await case .added(let system) in watcher.events where system.displayName == "Kitchen" {
+    ///         return system  // The watcher stops: nothing is sent on the network any more.
+    ///     }
+    ///     return nil
     /// }
     /// ```
     ///
@@ -241,6 +244,9 @@ public final class RemoteSystemWatcher: Sendable {
     /// stopped, and ``start()`` may be called at once. A watcher of which no sequence was ever read runs until
     /// ``stop()``, and so does one with ``Options/stopsWithLastSequence`` set to `false`. Cancelling a listener never
     /// stops the watcher.
+    ///
+    /// In top-level code (`main.swift`) Swift keeps the iterator of a loop until the program ends, so leaving the loop is
+    /// not noticed. Put the loop into a function there, or call ``stop()``.
     public var events: RemoteSystemEvents {
         let (events, feed) = CoalescingEvents<RemoteSystemEvent>.make(limit: .max) { nil }
         let reading = RemoteSystemEvents.Reading { feed.end() }
