@@ -38,7 +38,7 @@ public enum Value: Sendable {
     case date(secondsSince1970: Double)
     /// A universally unique identifier.
     case uuid(UUID)
-    /// An absolute URL (a URI with a scheme, RFC 3986).
+    /// An absolute URL: a `URI` by the grammar of RFC 3986. Others cannot be encoded.
     case url(URL)
     /// Values in order.
     case array([Value])

@@ -20,6 +20,10 @@ extension RemoteSystem {
     /// ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal`` when the address is one that only neighbours have, else
     /// ``RemoteSystemDiscoveryType/cloud``.
     ///
+    /// The host has the configuration's ``RemoteSystemsConfiguration/connectTimeout`` to be reached, its
+    /// ``RemoteSystemsConfiguration/startTimeout`` more to accept the connection once it has proved who it is, and 5 s to describe
+    /// itself.
+    ///
     /// - Parameters:
     ///   - host: a name or an address.
     ///   - port: the port that the host there listens on. Valid range: 1–65535.

@@ -109,7 +109,7 @@ extension ValueSetError {
     static func invalidURL(at offset: Int) -> ValueSetError {
         ValueSetError(
             .invalidText,
-            "A text tagged as URL is not a URI with a scheme (RFC 3986). Percent-encode it, or send it as a string.",
+            "A text tagged as URL is not a URI (RFC 3986). Percent-encode it, or send it as a string.",
             byteOffset: offset
         )
     }
@@ -118,8 +118,8 @@ extension ValueSetError {
     static func urlNotAbsolute() -> ValueSetError {
         ValueSetError(
             .notRepresentable,
-            "A URL without a scheme means nothing on another system. Send an absolute URL, or a string.",
-            found: "a relative URL",
+            "The URL is not a URI (RFC 3986): it has no scheme, or a malformed host. Send an absolute URL, or a string.",
+            found: "a relative or malformed URL",
             allowed: "a URI with a scheme (RFC 3986)"
         )
     }
