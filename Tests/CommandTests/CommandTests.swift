@@ -71,7 +71,7 @@ extension CommandTests {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.start(arguments + ["-1"]).finish()
                 #expect(finished.status == 64)
-                #expect(finished.errors.contains("Error: \(arguments.last ?? "") is "), "\(finished.errors)")
+                #expect(finished.errors.contains("Error: \(arguments.last ?? "") takes "), "\(finished.errors)")
                 #expect(finished.errors.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(finished.errors)")
             }
         }

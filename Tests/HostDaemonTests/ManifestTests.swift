@@ -136,9 +136,12 @@ import Testing
         ),
     ])
     func `what is wrong is reported with its line`(text: String, line: Int, message: String) {
-        let error = #expect(throws: ConfigurationFileError.self) { try self.manifest(text) }
-        #expect(error?.line == line, "\(error.debugDescription)")
-        #expect(error?.message.contains(message) == true, "\(error.debugDescription)")
+        #expect(throws: ConfigurationFileError.self) { try self.manifest(text) }
+        var problems: [ConfigurationFileError] = []
+        let file = ConfigurationFile(path: "/applications/com.example.player.json", bytes: Array(text.utf8))
+        #expect(ApplicationManifest.read(file, problems: &problems) == nil)
+        let error = problems.first { $0.line == line && $0.message.contains(message) }
+        #expect(error != nil, "\(problems)")
         #expect(error.map { "\($0)" }?.hasPrefix("/applications/com.example.player.json:\(line): ") == true)
     }
 

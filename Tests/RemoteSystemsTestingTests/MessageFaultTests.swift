@@ -28,14 +28,16 @@ import Testing
     {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop(selector)
-            #expect(try await Self.send(3, pair) == [.success, .unknown, .success])
+            let statuses = try await Self.send(3, pair)
+            #expect(statuses == [.success, .unknown, .success])
         }
     }
 
     @Test func `a message is chosen by what it holds`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop(.first { $0.kind == .request && $0.direction == .toSystem && $0.content["n"] == 3 })
-            #expect(try await Self.send(4, pair) == [.success, .success, .unknown, .success])
+            let statuses = try await Self.send(4, pair)
+            #expect(statuses == [.success, .success, .unknown, .success])
         }
     }
 
@@ -46,7 +48,8 @@ import Testing
             pair.link.drop(.request(2))
             try await watcher.start()
             try await pair.stage.settle()
-            #expect(try await Self.send(2, pair) == [.success, .unknown])
+            let statuses = try await Self.send(2, pair)
+            #expect(statuses == [.success, .unknown])
         }
     }
 
@@ -71,8 +74,10 @@ import Testing
     @Test func `a damaged message ends the connection`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.corrupt(.response(2))
-            #expect(try await pair.client.send([:]).status == .success)
-            #expect(try await pair.client.send([:]).status == .unknown)
+            let first = try await pair.client.send([:])
+            #expect(first.status == .success)
+            let second = try await pair.client.send([:])
+            #expect(second.status == .unknown)
         }
     }
 

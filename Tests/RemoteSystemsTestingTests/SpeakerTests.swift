@@ -81,9 +81,9 @@ private final class Player: Sendable {
 
     /// Of all threads of the process.
     private static var processorTime: Duration {
-        var usage = unsafe rusage()
-        guard unsafe getrusage(RUSAGE_SELF, &usage) == 0 else { return .zero }
-        let (user, system) = unsafe (usage.ru_utime, usage.ru_stime)
+        var usage = rusage()
+        guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return .zero }
+        let (user, system) = (usage.ru_utime, usage.ru_stime)
         return .seconds(user.tv_sec + system.tv_sec) + .microseconds(user.tv_usec + system.tv_usec)
     }
 }

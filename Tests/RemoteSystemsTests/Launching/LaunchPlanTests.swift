@@ -67,10 +67,11 @@ import Testing
             )
             .steps.map { "\($0.application.id) \($0.opens)" }
         }
+        let host = try Self.application(Self.host)
         #expect(steps(["nobody"], all) == ["a fallback"])
         #expect(steps(["b"], all) == ["b uri", "a fallback"])
         #expect(
-            steps(["nobody"], all + [try Self.application(Self.host)])
+            steps(["nobody"], all + [host])
                 == ["\(Self.host) uri", "a fallback", "\(Self.host) fallback"]
         )
     }
