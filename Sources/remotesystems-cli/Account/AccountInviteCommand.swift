@@ -40,7 +40,7 @@ struct AccountInviteCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (0...65_535).contains(self.port) else { throw ValidationError("--port takes 0 to 65535.") }
         guard self.hosts.count <= 8 else { throw ValidationError("--host may be given eight times at most.") }
     }
 
