@@ -142,7 +142,7 @@ if !isFetched {
         .executableTarget(
             name: "remotesystems",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDesktop",
+                "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTransport",
                 logging, lifecycle, unixSignals,
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -154,13 +154,13 @@ if !isFetched {
         .testTarget(name: "ValueSetsTests", dependencies: ["ValueSets", nioCore], swiftSettings: settings),
         .testTarget(
             name: "RemoteSystemsIdentityTests",
-            dependencies: ["RemoteSystemsIdentity", crypto, cryptoExtras, x509, asn1],
+            dependencies: ["RemoteSystemsIdentity", "IntegrationSupport", crypto, cryptoExtras, x509, asn1],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RemoteSystemsTransportTests",
             dependencies: [
-                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets",
+                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", "IntegrationSupport",
                 nioCore, nioEmbedded, nioPosix, nioSSL, crypto, x509, asn1, logging,
             ],
             swiftSettings: settings

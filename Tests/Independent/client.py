@@ -12,6 +12,7 @@ import functools
 import hashlib
 import hmac
 import io
+import ipaddress
 import math
 import os
 import pathlib
@@ -32,7 +33,11 @@ ALPN, JOIN_ALPN = "remote-systems/1", "remote-systems-join/1"
 
 
 class Broken(Exception):
-    """The other side broke a rule of the page, or ended what it should not have ended."""
+    """The other side broke a rule of the page, or ended what it should not have ended. With the code for it, if there is one."""
+
+    def __init__(self, text, code=None):
+        super().__init__(text)
+        self.code = code
 
 
 class Refused(Exception):
@@ -97,7 +102,7 @@ def check(value, depth):
             require(type(content) is not float or content != int(content) or abs(content) > 2**53, "an integer is due")
             require(type(content) is not int or abs(content) <= 2**53, "a float is due")
         elif value.tag == 32:
-            require(isinstance(content, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]*", content), "no URL")
+            require(isinstance(content, str) and is_uri(content), "no URL")
         elif value.tag == 37:
             require(isinstance(content, bytes) and len(content) == 16, "no UUID")
         elif value.tag == 258:
@@ -111,6 +116,27 @@ def check(value, depth):
         require(False, f"{type(value).__name__} is no value")
 
 
+# RFC 3986, appendix A, with a scheme in front.
+MARKS = r"[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}"
+URI = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):"
+    r"(?://(?:(?:(?!@)(?:MARKS))*@)?(?:\[(?P<literal>[^\]]*)\]|(?:(?![:@])(?:MARKS))*)(?::[0-9]*)?(?=[/?#]|\Z)|(?!//))"
+    r"(?:(?:MARKS)|/)*(?:\?(?:(?:MARKS)|[/?])*)?(?:#(?:(?:MARKS)|[/?])*)?".replace("MARKS", MARKS))
+FUTURE_ADDRESS = re.compile(r"[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+")
+
+
+def is_uri(text):
+    """Whether a text is a URI with a scheme."""
+    match = URI.fullmatch(text)
+    literal = match and match["literal"]
+    if literal is None or FUTURE_ADDRESS.fullmatch(literal):
+        return match is not None
+    try:
+        return "%" not in literal and bool(ipaddress.IPv6Address(literal))
+    except ValueError:
+        return False
+
+
 # Frames [4]
 
 # How many elements each kind needs, and how many there can be before newer ones are passed over.
@@ -119,10 +145,13 @@ ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 6), RESP
 # The keys of a hello, an accept and a failure; what is required has no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
 KEYS = {
-    HELLO: {"version": list, "service": str, "target": str, "application": str, **LIMITS},
-    ACCEPT: {"version": list, "application": str, "request-schema": dict, "response-schema": dict, **LIMITS},
+    HELLO: {"version": list, "service": str, "target": str, "application": str, "features": list, "requires": list, **LIMITS},
+    ACCEPT: {
+        "version": list, "application": str, "features": list, "request-schema": dict, "response-schema": dict,
+        "push-request-schema": dict, "push-response-schema": dict, **LIMITS,
+    },
 }
-FAILURE = {"text": str, "retry": bool}
+FAILURE = {"text": str, "code": str, "retry": bool}
 
 
 def frame(array, body=None):
@@ -131,7 +160,33 @@ def frame(array, body=None):
 
 
 def read_frame(body):
-    """The array of a frame, without what newer versions add; None for an unknown kind."""
+    """The array of a frame, without what newer versions add; None for an unknown kind.
+
+    What it raises has the code of section 14; for a request or a response whose message cannot be read it has its number, too.
+    """
+    try:
+        return read_array(body)
+    except Broken as broken:
+        number = number_of_message(body)
+        broken.number, broken.code = number, broken.code or ("frame-malformed" if number is None else "message-malformed")
+        raise
+
+
+def number_of_message(body):
+    """The number of a request or a response whose frame is sound up to its message."""
+    if not body or body[0] not in range(0x84, 0x98):
+        return None
+    stream, numbers = io.BytesIO(body[1:]), []
+    try:
+        numbers = [cbor2.load(stream, allow_indefinite=False) for _ in range(3)]
+    except cbor2.CBORDecodeError:
+        return None
+    if not all(type(number) is int and number >= 0 for number in numbers) or numbers[0] not in (REQUEST, RESPONSE):
+        return None
+    return numbers[1] if body.startswith(body[:1] + b"".join(map(encode, numbers))) else None
+
+
+def read_array(body):
     try:
         stream = io.BytesIO(body)
         every = cbor2.load(stream, semantic_decoders=KEPT, max_depth=66, allow_indefinite=False, allow_duplicate_keys=False)
@@ -142,9 +197,11 @@ def read_frame(body):
     if not isinstance(every, list) or not every or type(every[0]) is not int or every[0] < 0:
         raise Broken("not an array that begins with an unsigned integer")
     kind = every[0]
+    least, most = ELEMENTS.get(kind, (1, 1))
+    for element in every[most:]:
+        check_depth(element, 32)
     if kind not in ELEMENTS:
         return None
-    least, most = ELEMENTS[kind]
     array = every[:most]
     if len(array) < least:
         raise Broken("an element is missing")
@@ -167,11 +224,10 @@ def read_frame(body):
     for element in array[1 + numbers:]:
         if not isinstance(element, dict):
             raise Broken("not a dictionary")
+        check(element, 32)
     if kind in KEYS:
         array[1] = {"application": "", **read_keys(array[1], KEYS[kind])}
         check_hello(kind, array[1])
-    elif kind in (REQUEST, RESPONSE):
-        check(array[3], 32)
     failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2}.get(kind)
     if failure and len(array) > failure:
         array[failure] = read_keys(array[failure], FAILURE)
@@ -191,24 +247,43 @@ def check_metadata(metadata):
             raise Broken("a metadata value with control characters")
 
 
+def check_depth(element, depth):
+    """What is passed over is bounded, too."""
+    if isinstance(element, (list, dict, cbor2.CBORTag)):
+        if not depth:
+            raise Broken("nested deeper than 32 levels")
+        parts = [element.value] if isinstance(element, cbor2.CBORTag) else element
+        for part in [*element, *element.values()] if isinstance(element, dict) else parts:
+            check_depth(part, depth - 1)
+
+
 def read_keys(map, keys):
     known = {key: value for key, value in map.items() if key in keys}
     for key, value in known.items():
         if type(value) is not keys[key]:
-            raise Broken(f"{key} is of another type")
+            raise Broken(f"{key} is of another type", "hello-malformed" if "limit" in keys else None)
     return known
 
 
 def check_hello(kind, map):
-    missing = {"version", "limit", "window", "window-bytes"} | ({"service"} if kind == HELLO else set())
+    def require(condition, rule):
+        if not condition:
+            raise Broken(rule, "hello-malformed")
+
+    version = map.get("version", [])
+    require(len(version) >= 2 and all(type(number) is int and number >= 0 for number in version[:2]), "version")
+    map["version"] = version[:2]
+    if version[0] != 1:  # the rest of another version's hello may be anything
+        return
+    missing = {"limit", "window", "window-bytes"} | ({"service"} if kind == HELLO else set())
     missing -= map.keys()
-    if missing:
-        raise Broken(f"without {', '.join(sorted(missing))}")
+    require(not missing, f"without {', '.join(sorted(missing))}")
     for key in ("service", "target", "application"):
-        if len(map.get(key, "").encode()) > 256:
-            raise Broken(f"{key} is too long")
-    if map.get("service") == "" or map["limit"] < 1024 or map["window"] < 1 or map["window-bytes"] < map["limit"]:
-        raise Broken("service, limit, window or window-bytes is out of range")
+        text = map.get(key, "")
+        require(len(text.encode()) <= 256, f"{key} is too long")
+        require(not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in text), f"{key} is no name")
+    require(map.get("service") != "" and map["limit"] >= 1024 and map["window"] >= 1 and map["window-bytes"] >= map["limit"],
+            "service, limit, window or window-bytes is out of range")
 
 
 # Ids and certificates [2]
@@ -218,9 +293,12 @@ def base32(data):
 
 
 def from_base32(text):
-    data = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
+    try:
+        data = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
+    except ValueError as error:
+        raise Broken(f"{text!r} is not base32", "certificate-invalid") from error
     if base32(data) != text:
-        raise Broken(f"{text!r} is not the one spelling")
+        raise Broken(f"{text!r} is not the one spelling", "certificate-invalid")
     return data
 
 
@@ -238,6 +316,8 @@ def der(data):
             count = length & 0x7F
             length = int.from_bytes(data[offset:offset + count], "big")
             offset += count
+        if offset + length > len(data):
+            raise ValueError("DER that ends too soon")
         parts.append((tag, data[offset:offset + length], data[start:offset + length]))
         offset += length
     return parts
@@ -264,6 +344,12 @@ CLIENT, SERVER = bytes.fromhex("06082b06010505070302"), bytes.fromhex("06082b060
 
 class Certificate:
     def __init__(self, data):
+        try:
+            self.read(data)
+        except (ValueError, IndexError) as error:
+            raise Broken(f"not a certificate in DER: {error}", "certificate-invalid") from error
+
+    def read(self, data):
         self.data = data
         (_, outer, _), = der(data)
         (_, fields, self.signed), (_, _, self.algorithm), (_, signature, _) = der(outer)
@@ -289,34 +375,45 @@ class Certificate:
     @property
     def id(self):
         if not (self.spki.startswith(P256_SPKI) and len(self.spki) == 91 and self.spki[26] == 4):
-            raise Broken("not a P-256 key with an uncompressed point")
+            raise Broken("not a P-256 key with an uncompressed point", "certificate-invalid")
         return base32(hashlib.sha256(self.spki).digest())
 
     def is_signed_by(self, root):
         return self.algorithm == ECDSA_SHA256 and is_signature(root.spki, self.signature, self.signed)
 
-    def system_id(self, root, account):
-        """The id of the system that this certificate is of; whatever breaks a rule is refused."""
-        def require(condition, rule):
-            if not condition:
-                raise Broken(f"the certificate: {rule}")
+    def system_id(self, root, account, now=None, revoked=(), anonymous=False):
+        """The id of the system that this certificate is of; whatever breaks a rule is refused.
 
-        now = datetime.datetime.now(datetime.timezone.utc)
+        With `anonymous` a system of another account will do.
+        """
+        def require(condition, rule, code="certificate-invalid"):
+            if not condition:
+                raise Broken(f"the certificate: {rule}", code)
+
+        now = now or datetime.datetime.now(datetime.timezone.utc)
         require(len(self.data) <= 4096 and self.version == 3, "at most 4096 bytes, version 3")
-        require(self.begin <= now <= self.end, "begun and not ended")
-        require(root.id == account and self.is_signed_by(root), "signed by the account's root key")
         extensions = self.extensions
-        require({NAME, CONSTRAINTS, USAGE, EXTENDED} <= extensions.keys(), "all four extensions")
+        names = der(der(extensions[NAME][1])[0][1]) if NAME in extensions else []
+        uris = [contents.decode() for tag, contents, _ in names if tag == 0x86]
+        require(uris and uris[0].startswith("remote-systems://"), "names no account", "other-account")
+        require(len(names) == 1, "exactly one name, a URI")
+        of, _, system = uris[0].removeprefix("remote-systems://").partition("/")
+        require(len(from_base32(of)) == len(from_base32(system)) == 32, "two ids")
+        require(of == account or anonymous, "another account", "other-account")
+        require(self.algorithm == ECDSA_SHA256, "signed with ECDSA and SHA-256")
+        require(of != account or root.id == account and self.is_signed_by(root), "signed by the account's root key")
+        require({CONSTRAINTS, USAGE, EXTENDED} <= extensions.keys(), "all four extensions")
         require({key for key, (critical, _) in extensions.items() if critical} <= {NAME, CONSTRAINTS, USAGE, EXTENDED},
                 "no other critical extensions")
-        names = der(der(extensions[NAME][1])[0][1])
-        require([tag for tag, _, _ in names] == [0x86], "exactly one name, a URI")
-        require(names[0][1].decode() == f"remote-systems://{account}/{self.id}", "the account's and its own key's id")
+        require(system == self.id, "its own key's id")
         require(b"\x01\x01\xff" not in extensions[CONSTRAINTS][1], "not a CA")
         bits = der(extensions[USAGE][1])[0][1]
         require(bits[1] & 0x80 and not bits[1] & 0x06, "digitalSignature, neither keyCertSign nor cRLSign")
         purposes = [whole for _, _, whole in der(der(extensions[EXTENDED][1])[0][1])]
         require(CLIENT in purposes and SERVER in purposes, "clientAuth and serverAuth")
+        require(self.begin <= now, "not begun", "certificate-not-yet-valid")
+        require(now <= self.end, "ended", "certificate-expired")
+        require(system not in revoked, "revoked", "revoked")
         return self.id
 
 
@@ -512,7 +609,60 @@ class Connection(Stream):
         raise Broken("something came after the close")
 
 
+# Announcements, and revoked systems [12]
+
+def discovery_tag(key, instance):
+    return hmac.digest(key, b"remote-systems/1" + instance.encode(), "sha256")[:8]
+
+
+def read_revocation_list(data, root):
+    """The number of a list and the ids on it, if it is one of the account with this root certificate."""
+    if len(data) < 72 or (len(data) - 72) % 32 or len(data) > 72 + 4096 * 32:
+        raise Broken("a length that no list has", "revocation-list-invalid")
+    body, raw = data[:-64], data[-64:]
+    numbers = b""
+    for number in (raw[:32], raw[32:]):  # as DER, which openssl takes
+        number = number.lstrip(b"\0") or b"\0"
+        number = b"\0" + number if number[0] & 0x80 else number
+        numbers += bytes([2, len(number)]) + number
+    signature = bytes([0x30, len(numbers)]) + numbers
+    if not is_signature(root.spki, signature, b"remote-systems/1 revoked" + from_base32(root.id) + body):
+        raise Broken("the signature does not hold", "revocation-list-invalid")
+    ids = [body[offset:offset + 32] for offset in range(8, len(body), 32)]
+    if any(a >= b for a, b in zip(ids, ids[1:])):
+        raise Broken("the ids are not in order, each once", "revocation-list-invalid")
+    return int.from_bytes(body[:8]), [base32(one) for one in ids]
+
+
+def launch_scheme(text):
+    """The scheme of a URI that may be launched, in lower case."""
+    if not is_uri(text) or "%00" in text or len(text) > 8192 or len(text.partition(":")[0]) > 64:
+        raise Broken("not a URI that may be launched", "request-invalid")
+    return text.partition(":")[0].lower()
+
+
 # Joining an account [12]
+
+JOIN_PARTS = {
+    0: {"nonce": (32, 32), "request": (1, 2048)}, 1: {"nonce": (32, 32), "certificate": (1, 4096), "root-certificate": (1, 4096)},
+    2: {"code": (32, 32)}, 3: {"code": (32, 32), "certificate": (1, 4096), "discovery-key": (32, 32)}, 4: {},
+}
+JOIN_REASONS = {"expired", "already-used", "wrong-secret", "malformed", "failed"}
+
+
+def read_join_message(body):
+    """The kind and the parts of a message, without what newer versions add."""
+    array = decode(body)
+    if not isinstance(array, list) or len(array) < 2 or array[0] not in JOIN_PARTS or not isinstance(array[1], dict):
+        raise Broken("no message of joining")
+    kind, map = array[:2]
+    if kind == 4:
+        return [4, {"reason": map["reason"] if map.get("reason") in JOIN_REASONS else "failed"}]
+    for name, (least, most) in JOIN_PARTS[kind].items():
+        if not isinstance(map.get(name), bytes) or not least <= len(map[name]) <= most:
+            raise Broken(f"{name} is missing, or of another size")
+    return [kind, {name: map[name] for name in JOIN_PARTS[kind]}]
+
 
 def fields(*parts):
     return hashlib.sha256(b"".join(struct.pack(">Q", len(part)) + part for part in parts)).digest()
@@ -532,13 +682,26 @@ class Invitation:
 
     @staticmethod
     def read(text):
-        url = urllib.parse.urlsplit(text)
-        items = urllib.parse.parse_qs(url.query, strict_parsing=True)
-        if (url.scheme, url.netloc, items["v"]) != ("remote-systems", "join", ["1"]):
-            raise Broken("not an invitation that can be read")
-        hosts = [urllib.parse.urlsplit("//" + address) for address in items["address"]]
-        return Invitation(items["account"][0], [(host.hostname, host.port) for host in hosts], int(items["expires"][0]),
-                          from_base32(items["secret"][0]))
+        def require(condition, rule):
+            if not condition:
+                raise Broken(f"not an invitation that can be read: {rule}")
+
+        start, _, query = text.strip().partition("?")
+        require(start == "remote-systems://join", "remote-systems://join?")
+        items = urllib.parse.parse_qs(query, strict_parsing=True)
+        require(items.get("v") == ["1"], "v")
+        for key in ("account", "expires", "secret"):
+            require(len(items.get(key, [])) == 1, key)
+        (account,), (expires,), (secret,) = (items[key] for key in ("account", "expires", "secret"))
+        require(len(from_base32(account)) == 32 and len(from_base32(secret)) == 16, "base32")
+        require(re.fullmatch("[0-9]+", expires), "expires")
+        addresses = []
+        for address in items.get("address", []):
+            match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%A-Za-z0-9_-]*:[^\]]*)\]|([^:\[\]]+)):([0-9]{1,5})", address)
+            require(match and 1 <= int(match[3]) <= 65535, "a host and a port")
+            addresses.append((match[1] or match[2], int(match[3])))
+        require(1 <= len(addresses) <= 8, "one to eight addresses")
+        return Invitation(account, addresses, int(expires), from_base32(secret))
 
 
 class Joining(Stream):
@@ -554,8 +717,7 @@ class Joining(Stream):
 
     def exchange(self, kind, map):
         self.send([kind, map])
-        body = self.receive_body(limit=8192)
-        array = decode(body)
+        array = read_join_message(self.receive_body(limit=8192))
         if array[0] == 4:
             raise Refused(4, {"text": array[1]["reason"]})
         if array[0] != kind + 1:
@@ -584,6 +746,63 @@ class Joining(Stream):
         if Certificate(answer["certificate"]).system_id(self.root, self.invitation.account) != self.identity.id:
             raise Broken("a certificate for another key")
         return answer
+
+
+def replay_joining(vector, keys, moment):
+    """Plays both sides of a vector of joining, without a network. Returns what differs, if something does."""
+    invitation, outcome = Invitation.read(vector["invitation"]), {}
+    joiner, inviter = (from_base32(keys[vector[side]]["id"]) for side in ("joiner", "inviter"))
+    account, now = from_base32(invitation.account), moment(vector["now"])
+    key_of = {name: hkdf(invitation.secret, account, b"remote-systems/1 join " + name) for name in (b"joiner", b"inviter")}
+    said, transcript, proved = [], None, None
+    for step in vector["steps"]:
+        kind, parts = read_join_message(bytes.fromhex(step["hex"])[4:])
+        if outcome:
+            return f"something comes after {outcome}"
+        if kind == 0:
+            said = [parts["nonce"], parts["request"]]
+            own = hashlib.sha256(subject_key(parts["request"])).digest() == joiner
+            refusal = "expired" if now.timestamp() >= invitation.expires else None if own else "malformed"
+        elif kind == 1:
+            try:
+                root, other = Certificate(parts["root-certificate"]), Certificate(parts["certificate"])
+                if root.id != invitation.account or from_base32(other.system_id(root, invitation.account, now)) != inviter:
+                    raise Broken("whoever is there is not the inviter")
+            except Broken:
+                outcome = {"stopped-by": "joiner"}
+                continue
+            transcript = [b"remote-systems/1 join", account, joiner, inviter, *said, parts["nonce"], other.data, root.data]
+        elif kind == 2:
+            if transcript is None:
+                refusal = "malformed"
+                continue
+            proved = parts["code"]
+            refusal = None if proved == hmac.digest(key_of[b"joiner"], fields(*transcript), "sha256") else "wrong-secret"
+        elif kind == 3:
+            whole = [*transcript, proved, parts["certificate"], parts["discovery-key"]]
+            granted = Certificate(parts["certificate"])
+            if parts["code"] != hmac.digest(key_of[b"inviter"], fields(*whole), "sha256") or from_base32(granted.id) != joiner:
+                outcome = {"stopped-by": "joiner"}
+                continue
+            outcome = {"joined": granted.system_id(root, invitation.account, now)}
+            computed = {"k1": key_of[b"joiner"], "k2": key_of[b"inviter"], "t": fields(*transcript), "t2": fields(*whole)}
+            if vector["computed"] != {name: value.hex() for name, value in computed.items()}:
+                return f"computed {computed}"
+        elif parts["reason"] != refusal:
+            return f"{parts} where {refusal} is due"
+        else:
+            outcome = {"refused": refusal}
+    return None if outcome == vector["outcome"] else f"ends with {outcome}"
+
+
+def subject_key(request):
+    """The SubjectPublicKeyInfo of a certificate request, if the request is signed with its key."""
+    (_, outer, _), = der(request)
+    (_, contents, signed), (_, _, algorithm), (_, signature, _) = der(outer)
+    key = der(contents)[2][2]
+    if algorithm != ECDSA_SHA256 or not is_signature(key, signature[1:], signed):
+        raise Broken("a request that is not signed with its own key")
+    return key
 
 
 def join(invitation, directory):

@@ -851,6 +851,7 @@ def read_whole(data):
 
 
 vectors("values", decode)
+vectors("urls", decode)
 vectors("frames", read_whole)
 
 

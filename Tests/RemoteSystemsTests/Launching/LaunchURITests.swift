@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import IntegrationSupport
 import RemoteSystems
 import Testing
 
@@ -30,6 +31,16 @@ import Testing
         #expect(error?.code == .misuse)
         #expect(error?.side == .local)
         if text.count > 4 { #expect(error?.message.contains(text) == false) }
+    }
+
+    @Test(arguments: try WireVectors.list("launch-uris"))
+    func `a URI is taken, or refused, as its wire vector says`(vector: WireVectors.Vector) throws {
+        let text = try vector.required("text", \.string)
+        if vector.isValid {
+            #expect(try LaunchURI(text).scheme == vector["json"]?["scheme"]?.string)
+        } else {
+            #expect(throws: RemoteSystemError.self) { try LaunchURI(text) }
+        }
     }
 
     @Test func `more than 8 KiB is refused`() throws {

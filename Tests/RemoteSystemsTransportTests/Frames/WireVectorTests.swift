@@ -16,14 +16,19 @@ import ValueSets
         var meaning: Value?
         /// Whether a sender of this version sends these very bytes.
         var isSent: Bool
+        /// The code with which they are refused.
+        var code: String?
 
         var testDescription: String { self.name }
     }
 
     private static let docs = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs")
 
+    /// Read once for all tests.
+    static let file = Result { try ValueSet(json: Data(contentsOf: docs.appending(path: "wire-vectors.json"))) }
+
     private static func vectors(_ kind: String) throws -> [Vector] {
-        let file = try ValueSet(json: Data(contentsOf: Self.docs.appending(path: "wire-vectors.json")))
+        let file = try Self.file.get()
         return try #require(file[kind]?.array).map { entry in
             let entry = try #require(entry.dictionary)
             let name = try #require(entry["name"]?.string)
@@ -34,7 +39,8 @@ import ValueSets
                 name: name,
                 bytes: try #require(Self.bytes(hex), "\(name)"),
                 meaning: meaning,
-                isSent: entry["encodes"]?.bool ?? true
+                isSent: entry["encodes"]?.bool ?? true,
+                code: entry["code"]?.string
             )
         }
     }
@@ -45,16 +51,18 @@ import ValueSets
         return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 
-    @Test(arguments: try vectors("values").filter { $0.meaning != nil })
+    @Test(arguments: try vectors("values").filter { $0.meaning != nil } + vectors("urls").filter { $0.meaning != nil })
     func `a value has the one encoding of its vector, both ways`(vector: Vector) throws {
         let meaning = try #require(vector.meaning)
         #expect(try meaning.encoded() == vector.bytes)
         #expect(try Value(encoded: vector.bytes) == meaning)
     }
 
-    @Test(arguments: try vectors("values").filter { $0.meaning == nil })
+    @Test(arguments: try vectors("values").filter { $0.meaning == nil } + vectors("urls").filter { $0.meaning == nil })
     func `bytes that are no value are refused`(vector: Vector) {
         #expect(throws: ValueSetError.self) { try Value(encoded: vector.bytes) }
+        // In a message they make the message malformed; what else is said of a value there is nothing.
+        #expect(vector.code == FailureCode.messageMalformed.rawValue)
     }
 
     @Test(arguments: try vectors("frames").filter { $0.meaning != nil })
@@ -68,8 +76,24 @@ import ValueSets
     }
 
     @Test(arguments: try vectors("frames").filter { $0.meaning == nil })
-    func `bytes that are no frame are refused`(vector: Vector) {
-        #expect(throws: TransportError.self) { try Self.read(vector.bytes) }
+    func `bytes that are no frame are refused, with their code`(vector: Vector) {
+        let error = #expect(throws: TransportError.self) { try Self.read(vector.bytes) }
+        #expect(error?.failureCode == vector.code)
+    }
+
+    @Test(arguments: try vectors("join-messages").filter { $0.meaning != nil })
+    func `a message of joining is read as its vector says, and written so`(vector: Vector) throws {
+        let meaning = try #require(vector.meaning).encoded()
+        var written = ByteBuffer()
+        try JoinMessage(ByteBuffer(bytes: vector.bytes.dropFirst(4))).write(to: &written)
+        #expect(written.readInteger(as: UInt32.self) == UInt32(written.readableBytes))
+        #expect(Array(written.readableBytesView) == meaning)
+        if vector.isSent { #expect(Array(vector.bytes.dropFirst(4)) == meaning) }
+    }
+
+    @Test(arguments: try vectors("join-messages").filter { $0.meaning == nil })
+    func `bytes that are no message of joining are refused`(vector: Vector) {
+        #expect(throws: TransportError.self) { try JoinMessage(ByteBuffer(bytes: vector.bytes.dropFirst(4))) }
     }
 
     private static func read(_ bytes: [UInt8]) throws -> Frame {
@@ -86,12 +110,25 @@ import ValueSets
         try await Self.ask("check", needing: "cbor2")
     }
 
+    @Test func `the vectors that are made by a script are what it makes`() async throws {
+        try await Self.ask("check", needing: "cryptography", script: "make_wire_vectors.py")
+    }
+
     @Test func `the grammar fits what is sent, and nothing that it is meant to exclude`() async throws {
         let grammar = Self.docs.appending(path: "wire-protocol.cddl").path
         try await Self.ask("cddl", grammar, needing: "cddl_verifier")
     }
 
-    private static func ask(_ command: String, _ more: String..., needing module: String) async throws {
+    private static func script(_ name: String) -> String {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Independent/\(name)").path
+    }
+
+    private static func ask(
+        _ command: String,
+        _ more: String...,
+        needing module: String,
+        script: String = "wire_vectors.py"
+    ) async throws {
         let environment = ProcessInfo.processInfo.environment
         let python = environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
         do {
@@ -102,12 +139,10 @@ import ValueSets
             print("SKIPPED: \(python) has no \(module). The wire vectors are not checked with it; Scripts/test has it.")
             return
         }
-        let script = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Independent/wire_vectors.py").path
         let vectors = Self.docs.appending(path: "wire-vectors.json").path
         let complaints = try await runProcess(
             "/bin/sh",
-            ["-c", "\"$0\" \"$@\" || true", python, script, command, vectors] + more
+            ["-c", "\"$0\" \"$@\" || true", python, "-B", Self.script(script), command, vectors] + more
         )
         #expect(String(decoding: complaints, as: UTF8.self) == "all right\n")
     }

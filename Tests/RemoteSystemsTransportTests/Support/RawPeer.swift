@@ -39,6 +39,25 @@ final class RawPeer: Sendable {
         return RawPeer(channel: channel, inbox: inbox)
     }
 
+    /// A host without manners: takes one connection on loopback.
+    ///
+    /// - Returns: its port, and the peer once somebody has connected. Whoever gets it closes the channel of both.
+    static func listen(
+        with security: TransportSecurity
+    ) async throws -> (port: Int, listener: any Channel, peer: EventLoopFuture<RawPeer>) {
+        let promise = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: RawPeer.self)
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let inbox = Inbox()
+                    try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), RawHandler(inbox: inbox))
+                    promise.succeed(RawPeer(channel: channel, inbox: inbox))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        return (listener.localAddress?.port ?? 0, listener, promise.futureResult)
+    }
+
     func send(_ bytes: [UInt8]) {
         self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
     }

@@ -1,0 +1,573 @@
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the vectors of Docs/wire-vectors.json that need keys, and those of texts and conversations, from the page alone.
+
+make_wire_vectors.py write FILE    writes the file anew; what is hand-written in it (frames and values) stays as it is
+make_wire_vectors.py check FILE    prints each list that differs from what it would write, or "all right"
+
+The private keys are derived from their names, are written into the file, and are worth nothing. Everything is
+deterministic (RFC 6979 signatures, nonces and serial numbers from names), so that one page has one file.
+"""
+import base64
+import datetime
+import hashlib
+import hmac
+import json
+import struct
+import sys
+
+import cbor2
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
+
+import conversations
+from wire_vectors import encode, frame, write
+
+ABOUT = (
+    "Test vectors of the RemoteSystems wire protocol 1.0; section 13 of wire-protocol.md describes them. The private keys "
+    "in this file are public test keys: never use them, or certificates made with them, for anything else."
+)
+# Noon-ish of a fixed day, so that no vector depends on a clock.
+NOW = 1_790_000_000
+DAY = 86_400
+
+
+def derive(name, count=32):
+    """Bytes that look random and come from a name."""
+    return hashlib.sha256(f"remote-systems public test data: {name}".encode()).digest()[:count]
+
+
+# Keys and names [2]
+
+class Key:
+    def __init__(self, name, curve=ec.SECP256R1()):
+        order = 2**curve.key_size  # the derived number is far below every order used here
+        self.name = name
+        self.number = int.from_bytes(derive(f"key {name}")) % order >> 1 | 1
+        self.private = ec.derive_private_key(self.number, curve)
+        self.public = self.private.public_key()
+        self.spki = self.public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        self.fingerprint = hashlib.sha256(self.spki).digest()
+        self.id = base32(self.fingerprint)
+
+    def vector(self):
+        return {"name": self.name, "private": f"{self.number:064x}", "spki": self.spki.hex(), "id": self.id}
+
+    def signature(self, data):
+        """r and s, of 32 bytes each."""
+        der = self.private.sign(data, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
+        return b"".join(number.to_bytes(32) for number in decode_dss_signature(der))
+
+
+def base32(data):
+    return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+ACCOUNT, OTHER_ACCOUNT = Key("account"), Key("another account")
+SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM = Key("system"), Key("another system"), Key("a third system")
+INVITER, JOINER = Key("inviter"), Key("joiner")
+KEYS = [ACCOUNT, OTHER_ACCOUNT, SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM, INVITER, JOINER]
+DISCOVERY_KEY = derive("discovery key")
+
+
+# Certificates [2]
+
+def common_name(text):
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def moment(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+
+
+def root_certificate(account):
+    name = common_name("RemoteSystems account")
+    builder = (
+        x509.CertificateBuilder(name, name, account.public)
+        .serial_number(int.from_bytes(derive(f"serial {account.name}", 16)) >> 1)
+        .not_valid_before(moment(NOW - DAY))
+        .not_valid_after(moment(NOW + 10_000 * DAY))
+        .add_extension(x509.BasicConstraints(True, 0), True)
+        .add_extension(key_usage(digital_signature=False, key_cert_sign=True, crl_sign=True), True)
+    )
+    return sign(builder, account)
+
+
+def key_usage(digital_signature=True, key_cert_sign=False, crl_sign=False, key_agreement=False):
+    return x509.KeyUsage(digital_signature=digital_signature, key_cert_sign=key_cert_sign, crl_sign=crl_sign,
+                         content_commitment=False, key_encipherment=False, data_encipherment=False,
+                         key_agreement=key_agreement, encipher_only=False, decipher_only=False)
+
+
+def sign(builder, key, algorithm=hashes.SHA256()):
+    return builder.sign(key.private, algorithm, ecdsa_deterministic=True).public_bytes(Encoding.DER)
+
+
+def uri(account, system):
+    return x509.UniformResourceIdentifier(f"remote-systems://{account.id}/{system.id}")
+
+
+CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+
+
+def certificate(key=SYSTEM, account=ACCOUNT, signer=None, names=None, begin=NOW - DAY, end=NOW + 90 * DAY, more=(),
+                constraints=x509.BasicConstraints(False, None), usage=key_usage(), purposes=(CLIENT, SERVER),
+                algorithm=hashes.SHA256(), subject="RemoteSystems system", issuer="RemoteSystems account", label=""):
+    """A certificate that keeps every rule unless an argument breaks one; None leaves an extension out."""
+    names = [uri(account, key)] if names is None else names
+    builder = (
+        x509.CertificateBuilder(common_name(issuer), common_name(subject), key.public)
+        .serial_number(int.from_bytes(derive(f"serial {key.name} {label}", 16)) >> 1)
+        .not_valid_before(moment(begin))
+        .not_valid_after(moment(end))
+    )
+    if constraints:
+        builder = builder.add_extension(constraints, True)
+    if usage:
+        builder = builder.add_extension(usage, True)
+    if purposes:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), False)
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
+    for extension, critical in more:
+        builder = builder.add_extension(extension, critical)
+    return sign(builder, signer or account, algorithm)
+
+
+def certificates():
+    unknown = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.32473.1"), b"\x05\x00")
+    large = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.32473.1"), bytes(4096))
+    good = certificate()
+    named = f"remote-systems://{ACCOUNT.id}/"
+
+    def valid(name, data, system=SYSTEM, **more):
+        return {"name": name, "hex": data.hex(), "json": {"system": system.id}, **more}
+
+    def refused(name, reason, code, data, **more):
+        return {"name": name, "hex": data.hex(), "refused": reason, "code": code, **more}
+
+    # The base32 of 32 bytes ends with four unused bits: the next letter has the same bytes and is another spelling.
+    last = "abcdefghijklmnopqrstuvwxyz234567"
+    misspelled = SYSTEM.id[:-1] + last[last.index(SYSTEM.id[-1]) + 1]
+    return [
+        valid("a system of the account", good),
+        valid("another system of the account", certificate(OTHER_SYSTEM), OTHER_SYSTEM),
+        valid("subject and issuer mean nothing", certificate(subject="Anything", issuer="Anybody")),
+        valid("an extension that is not critical means nothing", certificate(more=[(unknown, False)])),
+        valid("a further purpose and a further usage do not matter",
+              certificate(purposes=(CLIENT, ExtendedKeyUsageOID.CODE_SIGNING, SERVER), usage=key_usage(key_agreement=True))),
+        valid("in its last hour", good, now=NOW + 90 * DAY - 3600),
+        valid("another account's system, where anonymous peers are let in", certificate(OTHER_SYSTEM, OTHER_ACCOUNT),
+              OTHER_SYSTEM, anonymous=True),
+        refused("not begun yet", "not begun", "certificate-not-yet-valid", good, now=NOW - 2 * DAY),
+        refused("ended", "ended", "certificate-expired", good, now=NOW + 91 * DAY),
+        refused("a revoked system", "the system was revoked", "revoked", good, revoked=[SYSTEM.id]),
+        refused("another account's system", "names another account", "other-account",
+                certificate(account=OTHER_ACCOUNT)),
+        refused("the account's name, signed by another account", "not signed by the account's root key",
+                "certificate-invalid", certificate(signer=OTHER_ACCOUNT)),
+        refused("the account's name, signed by another account, where anonymous peers are let in",
+                "who names one's own account must be of it", "certificate-invalid", certificate(signer=OTHER_ACCOUNT),
+                anonymous=True),
+        refused("self-signed", "not signed by the account's root key", "certificate-invalid", certificate(signer=SYSTEM)),
+        refused("a changed byte", "the signature does not hold", "certificate-invalid",
+                good[:-1] + bytes([good[-1] ^ 1])),
+        refused("signed with SHA-384", "the signature is ECDSA with SHA-256", "certificate-invalid",
+                certificate(algorithm=hashes.SHA384())),
+        refused("another system's id", "the id is not that of the key", "certificate-invalid",
+                certificate(names=[uri(ACCOUNT, OTHER_SYSTEM)])),
+        refused("no names", "exactly one name", "other-account", certificate(names=[])),
+        refused("a second name", "exactly one name", "certificate-invalid",
+                certificate(names=[uri(ACCOUNT, SYSTEM), x509.DNSName("example.com")])),
+        refused("a DNS name alone", "the name is a URI", "other-account", certificate(names=[x509.DNSName(SYSTEM.id)])),
+        refused("a URI of another scheme", "the name is remote-systems://…", "other-account",
+                certificate(names=[x509.UniformResourceIdentifier(f"https://{ACCOUNT.id}/{SYSTEM.id}")])),
+        refused("a name with a third part", "the name is remote-systems://<account id>/<system id>", "certificate-invalid",
+                certificate(names=[x509.UniformResourceIdentifier(f"{named}{SYSTEM.id}/")])),
+        refused("an id in upper case", "ids are in lower case", "certificate-invalid",
+                certificate(names=[x509.UniformResourceIdentifier(named + SYSTEM.id.upper())])),
+        refused("an id with unused bits that are not zero", "the last character holds one bit", "certificate-invalid",
+                certificate(names=[x509.UniformResourceIdentifier(named + misspelled)])),
+        refused("without basic constraints", "basic constraints are missing", "certificate-invalid",
+                certificate(constraints=None)),
+        refused("an authority", "basic constraints say CA", "certificate-invalid",
+                certificate(constraints=x509.BasicConstraints(True, None))),
+        refused("without a key usage", "key usage is missing", "certificate-invalid", certificate(usage=None)),
+        refused("not for signatures", "key usage lacks digitalSignature", "certificate-invalid",
+                certificate(usage=key_usage(digital_signature=False, key_agreement=True))),
+        refused("for signing certificates", "key usage has keyCertSign", "certificate-invalid",
+                certificate(usage=key_usage(key_cert_sign=True))),
+        refused("for signing revocation lists", "key usage has cRLSign", "certificate-invalid",
+                certificate(usage=key_usage(crl_sign=True))),
+        refused("without an extended key usage", "extended key usage is missing", "certificate-invalid",
+                certificate(purposes=None)),
+        refused("for clients alone", "extended key usage lacks serverAuth", "certificate-invalid",
+                certificate(purposes=(CLIENT,))),
+        refused("for servers alone", "extended key usage lacks clientAuth", "certificate-invalid",
+                certificate(purposes=(SERVER,))),
+        refused("an unknown critical extension", "another critical extension", "certificate-invalid",
+                certificate(more=[(unknown, True)])),
+        refused("a P-384 key", "the key is of P-256", "certificate-invalid", certificate(Key("P-384", ec.SECP384R1()))),
+        refused("the account's root certificate", "no name of a system", "other-account", root_certificate(ACCOUNT)),
+        refused("longer than 4096 bytes", "at most 4096 bytes", "certificate-invalid", certificate(more=[(large, False)])),
+        refused("cut off", "not a certificate in DER", "certificate-invalid", good[:-1]),
+        refused("a byte behind it", "not a certificate in DER", "certificate-invalid", good + b"\x00"),
+        refused("no bytes", "not a certificate in DER", "certificate-invalid", b""),
+    ]
+
+
+# Discovery tags [12]
+
+def tags():
+    def entry(name, key, instance, protocol=b"remote-systems/1", **more):
+        tag = hmac.digest(key, protocol + instance.encode(), "sha256")[:8]
+        return {"name": name, "key": key.hex(), "instance": instance, "hex": more.pop("tag", tag).hex(), **more}
+
+    other = derive("another discovery key")
+    tag = hmac.digest(DISCOVERY_KEY, b"remote-systems/1abc", "sha256")[:8]
+    return [
+        entry("a short name", DISCOVERY_KEY, "abc"),
+        entry("a key that counts up", bytes(range(32)), "abc"),
+        entry("a name of 63 bytes", DISCOVERY_KEY, "q" * 63),
+        entry("a name beyond ASCII, as UTF-8", DISCOVERY_KEY, "Zoë’s laptop"),
+        entry("a name with a dot, unescaped", DISCOVERY_KEY, "a.b\\c"),
+        entry("a key of zeros", bytes(32), "abc"),
+        {"name": "another account's tag", "key": other.hex(), "instance": "abc", "hex": tag.hex(),
+         "refused": "made with another key"},
+        {"name": "another instance's tag", "key": DISCOVERY_KEY.hex(), "instance": "abd", "hex": tag.hex(),
+         "refused": "made for another instance"},
+        {"name": "a tag of 7 bytes", "key": DISCOVERY_KEY.hex(), "instance": "abc", "hex": tag[:7].hex(),
+         "refused": "a tag has 8 bytes"},
+        {"name": "a tag of 9 bytes", "key": DISCOVERY_KEY.hex(), "instance": "abc", "hex": tag.hex() + "00",
+         "refused": "a tag has 8 bytes"},
+        {"name": "no tag", "key": DISCOVERY_KEY.hex(), "instance": "abc", "hex": "", "refused": "a tag has 8 bytes"},
+    ]
+
+
+# Revocation lists [12]
+
+REVOCATION = b"remote-systems/1 revoked"
+
+
+def revocation_list(number, systems, account=ACCOUNT, signer=None, context=REVOCATION, ordered=True):
+    ids = [system.fingerprint for system in systems]
+    body = struct.pack(">Q", number) + b"".join(sorted(ids) if ordered else ids)
+    return body + (signer or account).signature(context + account.fingerprint + body)
+
+
+def revocation_lists():
+    three = sorted([SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM], key=lambda key: key.fingerprint)
+    number = NOW * 1000
+    good = revocation_list(number, [SYSTEM])
+
+    def valid(name, number, systems):
+        return {"name": name, "hex": revocation_list(number, systems).hex(),
+                "json": {"number": number, "systems": [key.id for key in sorted(systems, key=lambda key: key.fingerprint)]}}
+
+    def refused(name, reason, code, data):
+        return {"name": name, "hex": data.hex(), "refused": reason, "code": code}
+
+    return [
+        valid("one system", number, [SYSTEM]),
+        valid("three systems, in the order of their bytes", number + 1, three),
+        valid("no system", 1, []),
+        valid("the largest number", 2**64 - 1, [OTHER_SYSTEM]),
+        refused("out of order", "the ids are not in ascending order", "revocation-list-invalid",
+                revocation_list(number, three[::-1], ordered=False)),
+        refused("a system twice", "each once", "revocation-list-invalid", revocation_list(number, [SYSTEM, SYSTEM])),
+        refused("signed by another account", "the signature does not hold", "revocation-list-invalid",
+                revocation_list(number, [SYSTEM], signer=OTHER_ACCOUNT)),
+        refused("of another account", "the signature does not hold", "revocation-list-invalid",
+                revocation_list(number, [SYSTEM], account=OTHER_ACCOUNT)),
+        refused("signed without its context", "the signature does not hold", "revocation-list-invalid",
+                revocation_list(number, [SYSTEM], context=b"")),
+        refused("a changed number", "the signature does not hold", "revocation-list-invalid",
+                good[:7] + bytes([good[7] ^ 1]) + good[8:]),
+        refused("an id that is cut off", "another length", "revocation-list-invalid", good[:39] + good[40:]),
+        refused("cut off", "another length", "revocation-list-invalid", good[:-1]),
+        refused("a byte behind it", "another length", "revocation-list-invalid", good + b"\x00"),
+        refused("no signature", "another length", "revocation-list-invalid", good[:8]),
+        refused("no bytes", "another length", "revocation-list-invalid", b""),
+    ]
+
+
+# Joining [12]
+
+SECRET = derive("invitation secret", 16)
+EXPIRY = NOW + 600
+
+
+def invitation(**changes):
+    items = {"v": "1", "account": ACCOUNT.id, "address": "192.0.2.7:47475", "expires": str(EXPIRY), "secret": base32(SECRET)}
+    items.update(changes)
+    return "remote-systems://join?" + "&".join(
+        f"{key}={value}" for key, values in items.items() if values is not None
+        for value in (values if isinstance(values, list) else [values]))
+
+
+def invitations():
+    meaning = {"account": ACCOUNT.id, "addresses": [{"host": "192.0.2.7", "port": 47475}], "expires": EXPIRY,
+               "secret": base32(SECRET)}
+
+    def valid(name, text, **changes):
+        return {"name": name, "text": text, "json": {**meaning, **changes}}
+
+    def refused(name, reason, text):
+        return {"name": name, "text": text, "refused": reason}
+
+    eight = [f"192.0.2.{number}:47475" for number in range(1, 9)]
+    return [
+        valid("an IPv4 address", invitation()),
+        valid("an IPv6 address", invitation(address="[2001:db8::7]:47475"), addresses=[{"host": "2001:db8::7", "port": 47475}]),
+        valid("an IPv6 address, percent-encoded", invitation(address="%5B2001%3Adb8%3A%3A7%5D%3A47475"),
+              addresses=[{"host": "2001:db8::7", "port": 47475}]),
+        valid("a host name", invitation(address="inviter.example:1"), addresses=[{"host": "inviter.example", "port": 1}]),
+        valid("eight addresses, in order", invitation(address=eight),
+              addresses=[{"host": text.split(":")[0], "port": 47475} for text in eight]),
+        valid("items in another order", "remote-systems://join?" + "&".join(reversed(invitation().split("?")[1].split("&")))),
+        valid("an item of a later version", invitation(colour="red")),
+        refused("another version", "must not be read further", invitation(v="2")),
+        refused("no version", "v is missing", invitation(v=None)),
+        refused("no account", "account is missing", invitation(account=None)),
+        refused("an account in upper case", "not an id", invitation(account=ACCOUNT.id.upper())),
+        refused("no address", "one to eight addresses", invitation(address=None)),
+        refused("nine addresses", "one to eight addresses", invitation(address=[*eight, "192.0.2.9:47475"])),
+        refused("an address without a port", "a host and a port", invitation(address="192.0.2.7")),
+        refused("port 0", "a host and a port", invitation(address="192.0.2.7:0")),
+        refused("port 65536", "a host and a port", invitation(address="192.0.2.7:65536")),
+        refused("an IPv6 address without brackets", "IPv6 in brackets", invitation(address="2001:db8::7:47475")),
+        refused("no end", "expires is missing", invitation(expires=None)),
+        refused("an end that is no number", "whole seconds since 1970", invitation(expires="tomorrow")),
+        refused("no secret", "secret is missing", invitation(secret=None)),
+        refused("a secret of 25 characters", "26 characters", invitation(secret=base32(SECRET)[:25])),
+        refused("another scheme", "remote-systems://join?", "https" + invitation()[len("remote-systems"):]),
+        refused("another host", "remote-systems://join?", invitation().replace("//join?", "//leave?")),
+    ]
+
+
+def signing_request(key):
+    builder = x509.CertificateSigningRequestBuilder(common_name("RemoteSystems system"))
+    return builder.sign(key.private, hashes.SHA256(), ecdsa_deterministic=True).public_bytes(Encoding.DER)
+
+
+def transcript(*parts):
+    return hashlib.sha256(b"".join(struct.pack(">Q", len(part)) + part for part in parts)).digest()
+
+
+def side_key(side, secret=SECRET):
+    info = b"remote-systems/1 join " + side
+    return HKDF(hashes.SHA256(), length=32, salt=ACCOUNT.fingerprint, info=info).derive(secret)
+
+
+def data(content):
+    return {"$data": base64.b64encode(content).decode()}
+
+
+def message(kind, **parts):
+    """A message of joining, as bytes and as what it means."""
+    parts = {name.replace("_", "-"): part for name, part in parts.items()}
+    meaning = {name: data(part) if isinstance(part, bytes) else part for name, part in parts.items()}
+    return {"hex": frame(encode([kind, parts])).hex(), "json": [kind, meaning]}
+
+
+def joining():
+    hello_nonce, challenge_nonce = derive("hello nonce"), derive("challenge nonce")
+    request, inviter, root = signing_request(JOINER), certificate(INVITER), root_certificate(ACCOUNT)
+    fields = [b"remote-systems/1 join", ACCOUNT.fingerprint, JOINER.fingerprint, INVITER.fingerprint, hello_nonce, request,
+              challenge_nonce, inviter, root]
+    first, second = side_key(b"joiner"), side_key(b"inviter")
+    code = hmac.digest(first, transcript(*fields), "sha256")
+    issued = certificate(JOINER)
+    further = [*fields, code, issued, DISCOVERY_KEY]
+    answer = hmac.digest(second, transcript(*further), "sha256")
+    wrong = hmac.digest(side_key(b"joiner", bytes(16)), transcript(*fields), "sha256")
+    foreign = certificate(INVITER, OTHER_ACCOUNT)
+
+    hello = {"from": "joiner", **message(0, nonce=hello_nonce, request=request)}
+    challenge = {"from": "inviter", **message(1, nonce=challenge_nonce, certificate=inviter, root_certificate=root)}
+    proof = {"from": "joiner", **message(2, code=code)}
+    accepted = {"from": "inviter", **message(3, code=answer, certificate=issued, discovery_key=DISCOVERY_KEY)}
+
+    def refusing(reason):
+        return {"from": "inviter", **message(4, reason=reason)}
+
+    def conversation(name, outcome, *steps, **more):
+        return {"name": name, "now": NOW, "invitation": invitation(), "joiner": "joiner", "inviter": "inviter",
+                "outcome": outcome, "steps": steps, **more}
+
+    fake = {"from": "inviter", **message(1, nonce=challenge_nonce, certificate=foreign, root_certificate=root_certificate(OTHER_ACCOUNT))}
+    mixed = {"from": "inviter", **message(1, nonce=challenge_nonce, certificate=foreign, root_certificate=root)}
+    changed = {"from": "inviter", **message(3, code=answer[:-1] + bytes([answer[-1] ^ 1]), certificate=issued,
+                                           discovery_key=DISCOVERY_KEY)}
+    another_key = certificate(OTHER_SYSTEM)
+    answer_for_another = hmac.digest(second, transcript(*fields, code, another_key, DISCOVERY_KEY), "sha256")
+    misissued = {"from": "inviter", **message(3, code=answer_for_another, certificate=another_key, discovery_key=DISCOVERY_KEY)}
+    return [
+        conversation("a system joins", {"joined": JOINER.id}, hello, challenge, proof, accepted, computed={
+            "k1": first.hex(), "k2": second.hex(), "t": transcript(*fields).hex(), "t2": transcript(*further).hex()}),
+        conversation("a wrong secret", {"refused": "wrong-secret"}, hello, challenge,
+                     {"from": "joiner", **message(2, code=wrong)}, refusing("wrong-secret")),
+        conversation("the ten minutes are over", {"refused": "expired"}, hello, refusing("expired"), now=EXPIRY + 1),
+        conversation("a request for another key than TLS's", {"refused": "malformed"},
+                     {"from": "joiner", **message(0, nonce=hello_nonce, request=signing_request(OTHER_SYSTEM))},
+                     refusing("malformed")),
+        conversation("a proof in place of the hello", {"refused": "malformed"}, proof, refusing("malformed")),
+        conversation("whoever answers is of another account", {"stopped-by": "joiner"}, hello, fake),
+        conversation("the root is right, the certificate of another account", {"stopped-by": "joiner"}, hello, mixed),
+        conversation("the inviter does not know the secret", {"stopped-by": "joiner"}, hello, challenge, proof, changed),
+        conversation("a certificate for another key", {"stopped-by": "joiner"}, hello, challenge, proof, misissued),
+    ]
+
+
+def join_messages():
+    nonce, code = derive("hello nonce"), derive("code")
+
+    def valid(name, kind, **parts):
+        return {"name": name, **message(kind, **parts)}
+
+    def refused(name, reason, kind, **parts):
+        return {"name": name, "hex": message(kind, **parts)["hex"], "refused": reason}
+
+    def raw(name, reason, body):
+        return {"name": name, "hex": frame(bytes.fromhex(body)).hex(), "refused": reason}
+
+    def newer(name, array, meaning):
+        return {"name": name, "hex": frame(encode(array)).hex(), "json": meaning, "encodes": False}
+
+    proof = message(2, code=code)["json"]
+    return [
+        valid("hello", 0, nonce=nonce, request=b"request"),
+        valid("hello with the longest request", 0, nonce=nonce, request=bytes(2048)),
+        valid("challenge", 1, nonce=nonce, certificate=b"certificate", root_certificate=b"root"),
+        valid("proof", 2, code=code),
+        valid("accepted", 3, code=code, certificate=b"certificate", discovery_key=DISCOVERY_KEY),
+        *(valid(f"refused: {reason}", 4, reason=reason)
+          for reason in ("expired", "already-used", "wrong-secret", "malformed", "failed")),
+        newer("a key of a newer version", [2, {"code": code, "more": 1}], proof),
+        newer("an element of a newer version", [2, {"code": code}, "more"], proof),
+        newer("a reason that 1.0 does not know", [4, {"reason": "full-moon"}], [4, {"reason": "failed"}]),
+        refused("a nonce of 31 bytes", "32 bytes", 0, nonce=nonce[:31], request=b"request"),
+        refused("a nonce of 33 bytes", "32 bytes", 0, nonce=nonce + b"\x00", request=b"request"),
+        refused("a nonce that is text", "data", 0, nonce="nonce", request=b"request"),
+        refused("no nonce", "a part is missing", 0, request=b"request"),
+        refused("an empty request", "1 to 2048 bytes", 0, nonce=nonce, request=b""),
+        refused("a request of 2049 bytes", "1 to 2048 bytes", 0, nonce=nonce, request=bytes(2049)),
+        refused("an empty certificate", "1 to 4096 bytes", 1, nonce=nonce, certificate=b"", root_certificate=b"root"),
+        refused("a certificate of 4097 bytes", "1 to 4096 bytes", 1, nonce=nonce, certificate=bytes(4097),
+                root_certificate=b"root"),
+        refused("a code of 31 bytes", "32 bytes", 2, code=code[:31]),
+        refused("a discovery key of 33 bytes", "32 bytes", 3, code=code, certificate=b"certificate", discovery_key=bytes(33)),
+        refused("an unknown kind", "an unknown kind", 5),
+        raw("no array", "not an array", "a0"),
+        raw("an element missing", "an element is missing", "8102"),
+        raw("a map that is an array", "not a map", "820280"),
+        raw("keys out of order", "not in the one encoding", "8200a2677265717565737441004100"),
+    ]
+
+
+# URLs [9] and the URIs of launches [12]
+
+def urls():
+    valid = [
+        ("https", "https://example.com/"), ("a query and a fragment", "http://example.com:8080/a/b?c=d/?e#f?/"),
+        ("a path without slashes", "mailto:someone@example.com"), ("a URN", "urn:isbn:0451450523"),
+        ("a scheme alone", "a:"), ("a scheme with digits and signs", "x-a1+b.c:/d"), ("no authority", "file:///tmp/x"),
+        ("an empty query and fragment", "http://example.com/?#"), ("percent-encoded", "http://example.com/%20%C3%A9"),
+        ("an IPv6 address", "http://[2001:db8::7]:80/"), ("an IPv6 address with IPv4 in it", "http://[::ffff:192.0.2.1]/"),
+        ("the shortest IPv6 address", "http://[::]"), ("an address of a future version", "http://[v1.fe80::a+en1]/"),
+        ("user information", "ftp://user:pass@example.com/"), ("every mark", "a:-._~!$&'()*+,;=:@/?"),
+        ("upper case", "HTTPS://EXAMPLE.COM/"), ("an empty port", "http://example.com:/"),
+    ]
+    invalid = [
+        ("no text", "", "a scheme is missing"), ("no scheme", "example.com", "a scheme is missing"),
+        ("an empty scheme", ":", "the scheme is empty"), ("an empty scheme and an authority", "://x", "the scheme is empty"),
+        ("a relative reference", "//example.com/", "a scheme is missing"), ("a path", "/a:b", "a scheme is missing"),
+        ("a scheme that begins with a digit", "1a:b", "a scheme begins with a letter"),
+        ("a scheme with an underscore", "a_b:c", "a character that no scheme has"),
+        ("a space", "http://example.com/a b", "white space"), ("a space at the end", "http://example.com/ ", "white space"),
+        ("a line break", "http://example.com/\n", "white space"), ("a letter beyond ASCII", "http://example.com/é", "beyond ASCII"),
+        ("a host beyond ASCII", "http://exämple.com/", "beyond ASCII"), ("a NUL", "a:\0", "a control character"),
+        ("a percent sign without digits", "http://example.com/%zz", "two hexadecimal digits"),
+        ("a percent sign with one digit", "http://example.com/%2", "two hexadecimal digits"),
+        ("two fragments", "http://example.com/#a#b", "one # at most"),
+        ("an angle bracket", "http://example.com/<a>", "a character that no URI has"),
+        ("a quotation mark", 'http://example.com/"a"', "a character that no URI has"),
+        ("a backslash", "http://example.com\\a", "a character that no URI has"),
+        ("a brace", "http://example.com/{a}", "a character that no URI has"),
+        ("a bar", "http://example.com/a|b", "a character that no URI has"),
+        ("a caret", "http://example.com/a^b", "a character that no URI has"),
+        ("square brackets in a path", "http://example.com/[a]", "square brackets only around an IP literal"),
+        ("an IP literal that is none", "http://[zz]/", "not an IP literal"),
+        ("an empty IP literal", "http://[]/", "not an IP literal"),
+        ("an IPv6 address with two gaps", "http://[1::2::3]/", "not an IP literal"),
+        ("an IPv6 address of nine parts", "http://[1:2:3:4:5:6:7:8:9]/", "not an IP literal"),
+        ("an IPv4 address in brackets", "http://[192.0.2.1]/", "not an IP literal"),
+        ("an IP literal that does not end", "http://[::1/", "not an IP literal"),
+        ("something behind an IP literal", "http://[::1]x/", "a port, or nothing, behind an IP literal"),
+        ("a port that is no number", "http://example.com:80x/", "a port is digits"),
+    ]
+    return [
+        *({"name": name, "hex": encode(cbor2.CBORTag(32, text)).hex(), "json": {"$url": text}} for name, text in valid),
+        *({"name": name, "hex": encode(cbor2.CBORTag(32, text)).hex(), "refused": reason, "code": "message-malformed"} for name, text, reason in invalid),
+    ]
+
+
+def launch_uris():
+    valid = ["https://example.com/a?b=c#d", "mailto:someone@example.com", "myapp:do-it", "a:", "x-a1+b.c://[::1]:80/",
+             "geo:37.786971,-122.399677", "http://user@[2001:db8::7]/", "a:" + "b" * 8190, "a" * 64 + ":"]
+    invalid = [
+        ("", "a scheme is missing"), (":", "the scheme is empty"), ("example.com", "a scheme is missing"),
+        ("1a:b", "a scheme begins with a letter"), ("a" * 65 + ":", "a scheme of more than 64 characters"),
+        ("a:b c", "white space"), ("a:é", "beyond ASCII"), ("a:%zz", "two hexadecimal digits"), ("a:%00", "an encoded NUL"),
+        ("a:#b#c", "one # at most"), ("a:[b]", "square brackets only around an IP literal"),
+        ("http://[zz]/", "not an IP literal"), ("http://[]/", "not an IP literal"), ("a:\"b\"", "a character that no URI has"),
+        ("a:" + "b" * 8191, "longer than 8192 bytes"),
+    ]
+    short = lambda text: text if len(text) <= 40 else f"{text[:12]}… of {len(text)} bytes"
+    return [
+        *({"name": short(text), "text": text, "json": {"scheme": text.split(":")[0].lower()}} for text in valid),
+        *({"name": short(text) or "no text", "text": text, "refused": reason} for text, reason in invalid),
+    ]
+
+
+def lists():
+    return {
+        "about": ABOUT,
+        "keys": [key.vector() for key in KEYS],
+        "account": {"id": ACCOUNT.id, "root-certificate": root_certificate(ACCOUNT).hex(), "discovery-key": DISCOVERY_KEY.hex(),
+                    "now": NOW},
+        "urls": urls(),
+        "launch-uris": launch_uris(),
+        "certificates": certificates(),
+        "tags": tags(),
+        "revocation-lists": revocation_lists(),
+        "invitations": invitations(),
+        "join-messages": join_messages(),
+        "joining": joining(),
+        "conversations": conversations.vectors(),
+    }
+
+
+def main(command, path):
+    with open(path, encoding="utf-8") as file:
+        now = json.load(file)
+    made = json.loads(json.dumps(lists()))
+    if command == "write":
+        write(path, {**{name: made[name] for name in ("about", "keys", "account")},
+                     **{name: now[name] for name in ("frames", "values")}, **made})
+        return 0
+    different = [name for name, content in made.items() if now.get(name) != content]
+    for name in different:
+        print(f"{name}: not what make_wire_vectors.py makes; run it with 'write'")
+    if not different:
+        print("all right")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
