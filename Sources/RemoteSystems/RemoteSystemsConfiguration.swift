@@ -51,6 +51,9 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// How many requests others may have with us at once on one connection. Defaults to 128. Valid range:
     /// 1–4096.
     public var requestWindow = 128
+    /// How many bytes of requests others may have with us at once on one connection, at least a message; `nil`, as unless set,
+    /// for 8 MiB.
+    package var requestWindowBytes: Int?
     /// How many connections a host has at once, of all systems together. Defaults to 16 384; fewer where the process
     /// may not open so many files (RLIMIT_NOFILE): of 1 024 files about 850 are for connections. Whoever comes then is told
     /// that the system is full, and to try again. Valid range: 1–1 048 576.

@@ -272,6 +272,7 @@ final class AccountContext: Sendable {
         var limits = ConnectionLimits(messageBytes: self.configuration.messageLimit)
         limits.window = self.configuration.requestWindow
         limits.concurrentRequests = limits.window
+        if let bytes = self.configuration.requestWindowBytes { limits.windowBytes = bytes }
         limits.deadPeerTime = TimeAmount(self.configuration.deadPeerTime)
         limits.handshakeTimeout = TimeAmount(self.configuration.helloTimeout)
         limits.drainTime = TimeAmount(self.configuration.drainTimeout)

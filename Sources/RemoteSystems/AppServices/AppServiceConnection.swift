@@ -407,6 +407,12 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
+    /// Sends a frame as it is, without its length field; for a host that checks how its callers take what they do not know.
+    package func send(unchecked frame: [UInt8]) {
+        guard case .open(let open) = self.guarded.withLock({ $0.state }) else { return }
+        open.connection.send(unchecked: frame)
+    }
+
     // MARK: Closing
 
     /// Closes the connection once everything under way is answered; requests sent afterwards are not sent.

@@ -7,10 +7,10 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import RemoteSystemsIdentity
-internal import RemoteSystemsTransport
+package import RemoteSystemsTransport
 public import ServiceLifecycle
 internal import Synchronization
-internal import ValueSets
+package import ValueSets
 
 /// Makes this process an application that other systems of the account find and talk to.
 ///
@@ -57,6 +57,10 @@ public final class RemoteSystemHost: Service {
         /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
         /// One that takes connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
+        /// Is told of everything that happens on the host's connections; for a host that checks its callers.
+        package var connectionObserver: ConnectionObserver?
+        /// Keys that this version of the protocol does not know, for every `accept`.
+        package var unknownAcceptKeys: ValueSet = [:]
         /// Opens URIs that other systems launch here; `nil`, the default, for none.
         public var launchURIProvider: (any LaunchURIProvider)?
 
@@ -279,9 +283,13 @@ public final class RemoteSystemHost: Service {
                 network: self.options.listeningSocket.map {
                     SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
                 } ?? self.accountContext.network,
-                allowsAnonymous: self.options.allowsAnyoneNearby
-            ) { [core = self.core] hello, peer in
-                await core.admit(hello, peer: peer, own: security.systemID)
+                allowsAnonymous: self.options.allowsAnyoneNearby,
+                observer: self.options.connectionObserver
+            ) { [core = self.core, unknownKeys = self.options.unknownAcceptKeys] hello, peer in
+                let admission = await core.admit(hello, peer: peer, own: security.systemID)
+                guard !unknownKeys.isEmpty, case .accept(var accepted) = admission else { return admission }
+                accepted.acceptance.unknownKeys = unknownKeys
+                return .accept(accepted)
             }
         } catch {
             throw RemoteSystemError(error)

@@ -98,6 +98,25 @@ package struct AccountAuthority: Sendable {
         }
     }
 
+    /// A further system of the account whose key is made here, for another program to take its identity over.
+    ///
+    /// - Parameter identity: an identity of the same account, for its discovery key.
+    package func makeSystem(beside identity: SystemIdentity, now: Date) throws(IdentityError) -> SystemIdentity {
+        let key = P256.Signing.PrivateKey()
+        let certificate = try self.issueCertificate(for: key.publicKey, now: now)
+        do {
+            return try SystemIdentity(
+                rootCertificate: self.rootCertificate,
+                certificate: certificate,
+                systemKey: key,
+                discoveryKey: identity.discoveryKey,
+                isAuthority: false
+            )
+        } catch {
+            throw .unusableCertificate(error)
+        }
+    }
+
     /// A new certificate for a system of the account that asks for one over an authorised connection.
     ///
     /// - Parameters:

@@ -166,7 +166,7 @@ extension IdentityError {
         )
     }
 
-    fileprivate static func unusableCertificate(_ cause: TrustError) -> IdentityError {
+    static func unusableCertificate(_ cause: TrustError) -> IdentityError {
         IdentityError(
             .rejectedCertificate,
             """

@@ -65,6 +65,7 @@ package final class Connection: Sendable {
         limits: ConnectionLimits,
         decoder: FrameDecoder,
         logger: Logger,
+        observer: ConnectionObserver.One? = nil,
         immediateHandler: ImmediateHandler?,
         handler: @escaping RequestHandler
     ) {
@@ -86,7 +87,8 @@ package final class Connection: Sendable {
             // Longer than any machine stays up, and in range whatever the certificate says.
             trusted: .nanoseconds(Int64(min(max(peer.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9)),
             decoder: decoder,
-            logger: logger
+            logger: logger,
+            observer: observer
         )
         self.driver = NIOLoopBound(driver, eventLoop: channel.eventLoop)
         driver.connection = self
@@ -136,6 +138,13 @@ package final class Connection: Sendable {
                 if let id = call.cancel() { driver.cancel(id: id) }
             }
         }
+    }
+
+    /// Sends a frame as it is, whatever it is: for a host that checks how its callers take what they do not know.
+    ///
+    /// - Parameter frame: without its length field; at most ``ConnectionLimits/minMessageBytes``.
+    package func send(unchecked frame: [UInt8]) {
+        self.onEventLoop { $0.write(unchecked: frame) }
     }
 
     /// At once if this is the connection's event loop, else as soon as it gets to it.

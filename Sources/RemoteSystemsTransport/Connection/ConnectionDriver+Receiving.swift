@@ -21,10 +21,13 @@ extension ConnectionDriver {
         let now = self.eventLoopEnvironment.now
         self.machine.heardFromPeer(now: now)
         do throws(TransportError) {
-            while !self.hasEnded, let frame = try self.decoder.next() {
-                try self.receive(Frame(frame), bytes: frame.readableBytes, at: now)
+            while !self.hasEnded, let bytes = try self.decoder.next() {
+                let frame = try Frame(bytes)
+                self.observer?.report(.received(frame, bytes: bytes.readableBytes))
+                try self.receive(frame, bytes: bytes.readableBytes, at: now)
             }
         } catch {
+            self.observer?.report(.violation(error))
             self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
             self.abort(error.closeStatus ?? .unknown, reason: error)
         }
@@ -144,6 +147,7 @@ extension ConnectionDriver {
 
     /// - Parameter mode: after the peer's TCP has ended without its TLS, only the output is left to close.
     func channelFailed(_ error: any Error, closing mode: CloseMode = .all) {
+        if !self.hasEnded { self.observer?.report(.failed(error)) }
         let failed = TransportError(
             .connectionLost,
             "The connection failed.",
@@ -191,6 +195,7 @@ extension ConnectionDriver {
     private func respond(id: UInt64, _ response: Response) {
         do throws(TransportError) {
             try self.writeResponse(id: id, response)
+            self.observer?.report(.responded(id: id, status: response.status))
         } catch {
             // The caller must get an answer whatever the handler made of it.
             self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
@@ -198,6 +203,7 @@ extension ConnectionDriver {
             let failure = WireFailure(error.message, code: isTooLarge ? .responseTooLarge : .responseNotAllowed)
             let status: ResponseStatus = isTooLarge ? .messageTooLarge : .failure
             self.write(.response(id: id, status: status, message: [:], failure: failure))
+            self.observer?.report(.responded(id: id, status: status))
         }
     }
 }

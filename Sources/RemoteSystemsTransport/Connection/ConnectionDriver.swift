@@ -20,6 +20,7 @@ final class ConnectionDriver {
     let remote: PeerLimits
     let limits: ConnectionLimits
     let logger: Logger
+    let observer: ConnectionObserver.One?
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
     var decoder: FrameDecoder
@@ -62,8 +63,10 @@ final class ConnectionDriver {
         limits: ConnectionLimits,
         trusted: TimeAmount,
         decoder: FrameDecoder,
-        logger: Logger
+        logger: Logger,
+        observer: ConnectionObserver.One? = nil
     ) {
+        self.observer = observer
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()
         self.eventLoopEnvironment = eventLoopEnvironment
@@ -194,6 +197,13 @@ final class ConnectionDriver {
         }
     }
 
+    func write(unchecked frame: [UInt8]) {
+        guard !self.hasEnded else { return }
+        self.outbound.writeInteger(UInt32(clamping: frame.count))
+        self.outbound.writeBytes(frame)
+        self.scheduleFlush()
+    }
+
     func writeResponse(id: UInt64, _ response: Response) throws(TransportError) {
         try self.outbound.writeResponse(id: id, response, limit: self.remote.messageBytes)
         self.scheduleFlush()
@@ -321,6 +331,7 @@ final class ConnectionDriver {
         guard self.ending == nil else { return }
         let lost = self.machine.lost(status)
         self.ending = (lost.status, cause)
+        self.observer?.report(.ended(lost.status))
         self.stopTimer()
         self.held = nil
         for call in lost.sent {

@@ -64,6 +64,8 @@ package struct Acceptance: Sendable, Hashable {
     package var schemas: PublishedSchemas
     /// The features that the host has, by name.
     package var features: Set<String>
+    /// Keys that this version does not know, for a host that checks that its callers pass over them; empty when read.
+    package var unknownKeys: ValueSet = [:]
 
     package init(
         version: ProtocolVersion = .current,
@@ -202,6 +204,7 @@ extension Acceptance {
         var map: ValueSet = ["version": self.version.value, "application": .string(self.application)]
         self.schemas.write(into: &map)
         map.write(features: self.features, under: "features")
+        for (key, value) in self.unknownKeys { map[key] = value }
         self.limits.write(into: &map)
         return map
     }

@@ -58,6 +58,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var deadline: HandshakeDeadline
     private let responseTimeout: TimeAmount
     private let logger: Logger
+    private let observer: ConnectionObserver.One?
     private var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
     private var timeout: Scheduled<Void>?
     private var isDone = false
@@ -69,8 +70,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         authorise: @escaping PeerAuthorization,
         deadline: HandshakeDeadline,
         responseTimeout: TimeAmount = .zero,
-        logger: Logger
+        logger: Logger,
+        observer: ConnectionObserver.One? = nil
     ) {
+        self.observer = observer
         self.role = role
         self.authorise = authorise
         self.deadline = deadline
@@ -101,6 +104,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         guard self.deadline.timerWentOff(now: context.eventLoop.now) == .giveUp else {
             return self.restartTimer(context: context)
         }
+        if !self.isDone { self.observer?.report(.helloTimedOut) }
         self.fail(
             TransportError(
                 .unreachable,
@@ -138,6 +142,11 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func secured(alpn: String?, context: ChannelHandlerContext) {
         let peer = self.authorisePeer(context: context)
+        if let observer {
+            var objection: TransportError?
+            if case .failure(let error) = peer { objection = error }
+            observer.report(.secured(alpn: alpn, error: objection))
+        }
         switch self.role {
         case .caller(var handshake, let accepted, let promise):
             let action = handshake.secured(alpn: alpn, peer: peer)
@@ -196,9 +205,12 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         do throws(TransportError) {
             // One frame each way and no more: whatever follows the answer belongs to the open connection.
             if let bytes = try self.decoder.next() {
-                try self.received(Frame(bytes), context: context)
+                let frame = try Frame(bytes)
+                self.observer?.report(.received(frame, bytes: bytes.readableBytes))
+                try self.received(frame, context: context)
             }
         } catch {
+            self.observer?.report(.violation(error))
             switch self.role {
             case .caller: self.fail(error, context: context)
             case .host: self.refuse(Refusal(.unknown, error.message, codeOf: error), context: context)
@@ -251,7 +263,12 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .refuse(let refusal):
             self.refuse(refusal, context: context)
         case .accept(let accepted):
-            guard self.decoder.pendingBytes == 0 else { return self.refuse(.outOfTurn, context: context) }
+            guard self.decoder.pendingBytes == 0 else {
+                self.observer?.report(
+                    .violation(.violation("something came before the hello was answered", .frameUnexpected))
+                )
+                return self.refuse(.outOfTurn, context: context)
+            }
             guard let (peer, hello) = handshake.accepted() else { return }
             self.role = .host(handshake, admit, leave: leave)
             let remote = Acceptance(
@@ -289,6 +306,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             limits: accepted.limits,
             decoder: self.decoder,
             logger: self.logger,
+            observer: self.observer,
             immediateHandler: accepted.immediateHandler,
             handler: accepted.handler
         )
@@ -296,6 +314,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         do {
             try context.pipeline.syncOperations.addHandler(WireHandler(driver: driver), position: .after(self))
             self.finish()
+            self.observer?.report(.opened)
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(connection)
             done(connection)
@@ -316,6 +335,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         // Whoever can reach the port can cause this, so it must not be able to fill a log.
         self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
         self.finish()
+        self.observer?.report(.refused(refusal))
+        self.observer?.report(.ended(nil))
         // It always fits: its text is short.
         try? self.write(.refuse(refusal.status, refusal.failure), context: context)
         context.channel.outlivesPeersHalf(false)
@@ -332,6 +353,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
         }
         self.finish()
+        self.observer?.report(.ended(nil))
         context.channel.outlivesPeersHalf(false)
         context.close(mode: mode, promise: nil)
     }
@@ -377,6 +399,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Of a host that has proved who it is, and whose process ends, TLS hears no goodbye.
+        if !self.isDone { self.observer?.report(.failed(error)) }
         var isUnclean = false
         if case .uncleanShutdown? = error as? NIOSSLError { isUnclean = true }
         let isEnd = isUnclean || error is IOError

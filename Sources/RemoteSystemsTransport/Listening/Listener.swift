@@ -28,6 +28,7 @@ package final class Listener: Sendable {
     ///   - allowsAnonymous: whether callers of other accounts get as far as their hello, if their address is one that only
     ///     neighbours have. `admit` decides about them; it is told who they are.
     ///   - inherited: a socket to listen on instead, bound by whoever started this process. It is closed with the listener.
+    ///   - observer: is told of everything that happens on the listener's connections.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
@@ -38,6 +39,7 @@ package final class Listener: Sendable {
         logger: Logger,
         network: any TransportNetwork = SocketNetwork(),
         allowsAnonymous: Bool = false,
+        observer: ConnectionObserver? = nil,
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
         try Self.check(port)
@@ -60,7 +62,8 @@ package final class Listener: Sendable {
                         ),
                         authorise: { try security.authorise($0, allowsAnonymous: allowsAnonymous) },
                         deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
-                        logger: logger
+                        logger: logger,
+                        observer: observer?.connection(shared.nextNumber())
                     )
                     do {
                         try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
@@ -157,6 +160,9 @@ extension Admission {
 /// Shares one gate between the channels of a listener, whatever event loop they run on.
 private final class GateBox: Sendable {
     private let gate = Mutex(AdmissionGate())
+    private let number = Atomic<UInt64>(0)
+
+    func nextNumber() -> UInt64 { self.number.add(1, ordering: .relaxed).newValue }
 
     func enter(_ address: String) -> Bool { self.gate.withLock { $0.enter(address) } }
     func leave(_ address: String) { self.gate.withLock { $0.leave(address) } }

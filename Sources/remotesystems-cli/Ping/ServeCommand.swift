@@ -21,6 +21,11 @@ struct ServeCommand: Subcommand {
 
             One runs for each application id and account: a second one ends with 2 and names the process of the first. \
             Give it another --application-id, and another --port, to run both.
+
+            With --conformance it is a host for testing an implementation of the protocol in another language, on this \
+            machine alone: it uses a throw-away account, tells which rule of Docs/wire-protocol.md a client breaks, and \
+            lists at the end the rules that were kept, broken and never exercised. The exit status is 1 if one was \
+            broken.
             """
     )
 
@@ -41,6 +46,18 @@ struct ServeCommand: Subcommand {
     )
     var anyoneNearby = false
 
+    @Flag(help: "Test the client of another implementation, with a throw-away account; implies --loopback.")
+    var conformance = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --conformance: where the throw-away account and the client's key and certificates are written.",
+            valueName: "directory"
+        ),
+        completion: .directory
+    )
+    var identityDirectory: String?
+
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
@@ -52,9 +69,25 @@ struct ServeCommand: Subcommand {
         guard self.applicationID.isName else {
             throw ValidationError("--application-id is \(String.nameForm).")
         }
+        guard self.conformance == (self.identityDirectory != nil), self.identityDirectory != "" else {
+            throw ValidationError("--conformance and --identity-directory go together.")
+        }
+        guard !self.conformance || !self.anyoneNearby && self.state.directory == nil && self.network.interfaces.isEmpty
+        else {
+            throw ValidationError("--conformance excludes --anyone-nearby, --state-directory and --interface.")
+        }
     }
 
     func perform(_ output: Output) async throws -> Bool {
+        if let directory = self.identityDirectory {
+            return try await ConformanceRun(
+                directory: directory,
+                port: self.port,
+                network: .loopback,
+                output: output,
+                logger: self.common.logger()
+            ).run()
+        }
         let logger = self.common.logger(quietly: .notice)
         var configuration = RemoteSystemsConfiguration("serve", self.network, self.state, logger: logger)
         configuration.applicationID = self.applicationID

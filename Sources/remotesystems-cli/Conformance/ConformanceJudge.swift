@@ -1,0 +1,284 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTransport
+import Synchronization
+
+/// Turns what the transport reports of a host's connections into rules kept and broken.
+///
+/// It repeats no check of the transport: a rule that the transport enforces is broken when the transport says so. What a
+/// host tolerates, and what shows only by what does not come, is noted here: a missing pong, response or close.
+final class ConformanceJudge: Sendable {
+    /// What a connection has shown so far.
+    private struct Connection {
+        var isSecured = false
+        var isOpen = false
+        /// Whether it is one to the conformance service, where unknown frames are sent and requests have a `Do`.
+        var isExercise = false
+        var hasBroken = false
+        /// The client's outstanding requests, and how long their frames are.
+        var outstanding: [UInt64: Int] = [:]
+        var requests = 0
+        /// Whether the client has said something that it says only after it has read what the host sent first.
+        var hasReadOn = false
+        var hasResponded = false
+        var closedByClient: CloseStatus?
+        /// The host was asked to close.
+        var isHostClosing = false
+        var pongsDue = 0
+        /// The requests that the host was asked to make, in their order: whether it cancels them. `nil` once answered.
+        var asked: [Bool?] = []
+        var failure: (any Error)?
+        /// What has just been found, to be taken out and reported.
+        var findings: [(rule: ConformanceRule, seen: String)] = []
+
+        /// - Parameter ends: whether the connection ends for it, so that nothing that follows is the client's doing.
+        mutating func breaks(_ rule: ConformanceRule, _ seen: String, ends: Bool = true) {
+            if ends { self.hasBroken = true }
+            self.findings.append((rule, seen))
+        }
+    }
+
+    private struct State {
+        var connections: [UInt64: Connection] = [:]
+        /// By the keys of requests: their messages.
+        var messages: [[UInt8]: ValueSet] = [:]
+    }
+
+    /// How many keys are remembered, and how many requests of the host on one connection.
+    private static let (maxKeys, maxQuestions) = (1024, 100_000)
+
+    private let record: ConformanceRecord
+    private let limits: ConformanceService.Limits
+    /// Whether the host is of another account, which no client may talk to.
+    let isImpostor: Bool
+    private let state = Mutex(State())
+
+    init(record: ConformanceRecord, limits: ConformanceService.Limits, isImpostor: Bool = false) {
+        self.record = record
+        self.limits = limits
+        self.isImpostor = isImpostor
+    }
+
+    var observer: ConnectionObserver {
+        ConnectionObserver { number, event in self.observe(number, event) }
+    }
+
+    private func observe(_ number: UInt64, _ event: ConnectionEvent) {
+        let findings = self.state.withLock { state in
+            var connection = state.connections[number] ?? Connection()
+            if self.isImpostor {
+                self.judgeImpostor(event, &connection)
+            } else {
+                self.judge(event, &connection, &state.messages)
+            }
+            let findings = connection.findings
+            connection.findings = []
+            if case .ended = event {
+                state.connections[number] = nil
+            } else {
+                state.connections[number] = connection
+            }
+            return findings
+        }
+        for (rule, seen) in findings {
+            self.record.add(ConformanceRecord.Finding(rule: rule, connection: number, seen: seen))
+        }
+    }
+
+    /// What a client says to a host that it must not trust.
+    private func judgeImpostor(_ event: ConnectionEvent, _ connection: inout Connection) {
+        switch event {
+        case .secured: connection.isSecured = true
+        case .received(.refuse, _): break
+        case .received(let frame, _):
+            guard !connection.hasBroken else { return }
+            connection.breaks(.hostNotVerified, "\(frame.kindName) to a host of another account.")
+        case .ended:
+            if connection.isSecured, !connection.hasBroken { self.record.keep(.hostNotVerified) }
+        default: break
+        }
+    }
+
+    private func judge(
+        _ event: ConnectionEvent,
+        _ connection: inout Connection,
+        _ messages: inout [[UInt8]: ValueSet]
+    ) {
+        switch event {
+        case .secured(let alpn, let error):
+            connection.isSecured = true
+            self.record.keep(.tls)
+            if let error {
+                connection.breaks(error.rule ?? .certificateInvalid, error.message)
+            } else {
+                self.record.keep(
+                    .certificateInvalid,
+                    .certificateExpired,
+                    .certificateNotYetValid,
+                    .otherAccount,
+                    .revoked
+                )
+                if alpn == ProtocolVersion.alpn { self.record.keep(.protocolNotNegotiated) }
+            }
+        case .opened:
+            connection.isOpen = true
+            self.record.keep(.helloMalformed, .helloLate)
+        case .refused(let refusal):
+            guard !connection.hasBroken else { return }
+            if let rule = refusal.failure.code.flatMap({ ConformanceRule(rawValue: $0) }) {
+                connection.breaks(rule, refusal.failure.text)
+            } else {
+                self.record.keep(.refusal)
+            }
+        case .received(let frame, let bytes):
+            self.judge(frame, bytes, &connection, &messages)
+        case .responded(let id, let status):
+            connection.outstanding[id] = nil
+            connection.hasResponded = true
+            if status == .messageTooLarge { self.record.keep(.responseTooLarge) }
+        case .violation(let error):
+            connection.breaks(error.rule ?? .frameMalformed, error.message)
+        case .helloTimedOut:
+            connection.breaks(.helloLate, "No whole hello in time.")
+        case .failed(let error):
+            if connection.isSecured {
+                connection.failure = error
+            } else {
+                connection.breaks(.tls, "The handshake failed: \(error)")
+            }
+        case .ended(let status):
+            self.judgeEnd(status, &connection)
+        }
+    }
+
+    private func judge(
+        _ frame: Frame,
+        _ bytes: Int,
+        _ connection: inout Connection,
+        _ messages: inout [[UInt8]: ValueSet]
+    ) {
+        self.record.keep(.frameEmpty, .frameMalformed)
+        if bytes > self.limits.messageBytes * 3 / 4 { self.record.keep(.frameTooLong) }
+        if connection.isExercise, connection.isOpen, connection.hasResponded, !connection.hasReadOn {
+            connection.hasReadOn = true
+            self.record.keep(.acceptKeys, .unknownFrames, .frameUnexpected)
+        }
+        switch frame {
+        case .hello(let hello): connection.isExercise = hello.service == ConformanceService.name
+        case .request(let id, _, let message, let key):
+            self.record.keep(.messageMalformed)
+            self.judgeRequest(id, bytes, &connection)
+            if connection.isExercise { self.take(message, &connection) }
+            guard let key else { return }
+            // What is forgotten is told by nobody, and no client makes this process hold more.
+            if messages.count >= Self.maxKeys { messages.removeAll() }
+            if let before = messages[key], before != message {
+                connection.breaks(.keyReused, "One key with two messages.", ends: false)
+            } else if messages.updateValue(message, forKey: key) != nil {
+                self.record.keep(.keyReused)
+            }
+        case .malformed(let kind, let id, let error):
+            if kind == .request { self.judgeRequest(id, bytes, &connection) }
+            connection.breaks(.messageMalformed, "The message of \(kind) \(id) cannot be read: \(error)", ends: false)
+        case .cancel(let id):
+            if connection.outstanding[id] != nil { self.record.keep(.cancel) }
+        case .response(let id, _, _, _):
+            let index = Int(clamping: id) - 1
+            guard connection.asked.indices.contains(index), let isCancelled = connection.asked[index] else { return }
+            connection.asked[index] = nil
+            self.record.keep(.responseUnexpected, isCancelled ? .cancelledUnanswered : .requestUnanswered)
+        case .pong(let token):
+            guard connection.pongsDue > 0 else { return }
+            connection.pongsDue -= 1
+            if token == ConformanceService.pingToken {
+                self.record.keep(.pong)
+            } else {
+                let sent = ConformanceService.pingToken
+                connection.breaks(.pong, "A pong with the token \(token), where the ping had \(sent).", ends: false)
+            }
+        case .close(let status, let failure):
+            connection.closedByClient = status
+            if connection.isHostClosing, status == .completed { self.record.keep(.closeUnanswered) }
+            // A client that gives up over what it does not know says so by the code, or by the status alone.
+            let isComplaint = status.rawValue >= CloseStatus.resourceLimitsExceeded.rawValue
+            if isComplaint, connection.isExercise, !connection.hasReadOn, !connection.hasBroken {
+                let reason = failure.map { " (\($0.text))" } ?? ""
+                let seen = "A close with status \(status.rawValue)\(reason) after an unknown frame."
+                connection.breaks(.unknownFrames, seen)
+            }
+        default: break
+        }
+    }
+
+    private func judgeRequest(_ id: UInt64, _ bytes: Int, _ connection: inout Connection) {
+        connection.requests += 1
+        if connection.requests > 1 { self.record.keep(.requestOutOfOrder) }
+        connection.outstanding[id] = bytes
+        if connection.outstanding.count == self.limits.window { self.record.keep(.windowExceeded) }
+        let sum = connection.outstanding.values.reduce(0, +)
+        if connection.outstanding.count > 1, sum <= self.limits.windowBytes, sum > self.limits.windowBytes / 2 {
+            self.record.keep(.windowBytesExceeded)
+        }
+    }
+
+    /// What the service will do for this message.
+    private func take(_ message: ValueSet, _ connection: inout Connection) {
+        guard connection.asked.count < Self.maxQuestions else { return }
+        switch ConformanceService.Action(message) {
+        case .ask: connection.asked.append(false)
+        case .askAndCancel: connection.asked.append(true)
+        case .ping: connection.pongsDue += 1
+        case .close: connection.isHostClosing = true
+        default: break
+        }
+    }
+
+    private func judgeEnd(_ status: CloseStatus?, _ connection: inout Connection) {
+        guard connection.isOpen, !connection.hasBroken else { return }
+        let asked = connection.asked.compactMap(\.self)
+        if connection.pongsDue > 0 { connection.breaks(.pong, "The connection ended without a pong.") }
+        for isCancelled in asked {
+            connection.breaks(
+                isCancelled ? .cancelledUnanswered : .requestUnanswered,
+                "The connection ended without a response to the host's request."
+            )
+        }
+        let isUnclean = connection.failure != nil
+        switch connection.closedByClient {
+        case nil where connection.isHostClosing:
+            connection.breaks(.closeUnanswered, "The connection ended, or 5 s were over, without the client's close.")
+        case nil:
+            connection.breaks(.close, "The connection ended without a close.")
+        case .some:
+            if !isUnclean { self.record.keep(.close, .closeNotify) }
+            if status == .completed { self.record.keep(.requestAfterClose) }
+        }
+        if let failure = connection.failure, connection.closedByClient != nil {
+            connection.breaks(.closeNotify, "TCP ended without close_notify: \(failure)")
+        }
+    }
+}
+
+extension TransportError {
+    fileprivate var rule: ConformanceRule? { self.failureCode.flatMap { ConformanceRule(rawValue: $0) } }
+}
+
+extension Frame {
+    /// As the page names it.
+    fileprivate var kindName: String {
+        switch self {
+        case .hello: "A hello"
+        case .accept: "An accept"
+        case .refuse: "A refuse"
+        case .request: "A request"
+        case .response: "A response"
+        case .cancel: "A cancel"
+        case .ping: "A ping"
+        case .pong: "A pong"
+        case .close: "A close"
+        case .malformed, .unknown: "A frame"
+        }
+    }
+}

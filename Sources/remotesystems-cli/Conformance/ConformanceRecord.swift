@@ -1,0 +1,59 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Which rules clients kept and broke, over all connections of a conformance host.
+final class ConformanceRecord: Sendable {
+    /// A rule that a client broke.
+    struct Finding: Sendable, Hashable {
+        var rule: ConformanceRule
+        /// The connection's number, in the order in which the host took them.
+        var connection: UInt64
+        /// What the client did.
+        var seen: String
+    }
+
+    private struct State {
+        var kept: [ConformanceRule: Int] = [:]
+        var broken: [ConformanceRule: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let report: @Sendable (Finding) -> Void
+
+    /// - Parameter report: is called for each finding at once, on the connection's event loop.
+    init(report: @escaping @Sendable (Finding) -> Void = { _ in }) {
+        self.report = report
+    }
+
+    func keep(_ rules: ConformanceRule...) {
+        self.state.withLock { state in
+            for rule in rules { state.kept[rule, default: 0] += 1 }
+        }
+    }
+
+    func add(_ finding: Finding) {
+        self.state.withLock { $0.broken[finding.rule, default: 0] += 1 }
+        self.report(finding)
+    }
+
+    /// Rules that were exercised and never broken, in the order of the page.
+    var kept: [ConformanceRule] {
+        self.state.withLock { state in Self.rules { state.kept[$0] != nil && state.broken[$0] == nil } }
+    }
+    /// Rules that were broken, and how often.
+    var broken: [(rule: ConformanceRule, count: Int)] {
+        self.state.withLock { state in
+            Self.rules { state.broken[$0] != nil }.map { ($0, state.broken[$0] ?? 0) }
+        }
+    }
+    /// Rules that no connection has put to the test.
+    var neverExercised: [ConformanceRule] {
+        self.state.withLock { state in Self.rules { state.kept[$0] == nil && state.broken[$0] == nil } }
+    }
+
+    private static func rules(where isWanted: (ConformanceRule) -> Bool) -> [ConformanceRule] {
+        ConformanceRule.allCases.filter(isWanted)
+    }
+}

@@ -1,0 +1,379 @@
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+"""Holds `remotesystems serve --conformance` to what it promises: a client that keeps the page's rules is told of nothing, and
+each client that breaks one is told that rule.
+
+conformance_check.py PROGRAM DIRECTORY VECTORS
+
+Starts the program itself, on loopback. The clients are the one beside this file and those that the vectors' conversations
+describe. Prints a line for each check, and exits with 1 if one failed.
+"""
+import json
+import pathlib
+import queue
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+from client import *
+
+SERVICE = "remote-systems.conformance"
+
+
+class Wrong(Exception):
+    pass
+
+
+class Host:
+    """The program under test, and what it prints."""
+
+    def __init__(self, program, directory):
+        self.directory = pathlib.Path(directory)
+        self.process = subprocess.Popen(
+            [program, "serve", "--conformance", "--identity-directory", directory, "--port", "0", "--json"],
+            stdout=subprocess.PIPE, text=True)
+        self.events = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+        self.ready = self.next("ready", 60)
+        self.address, self.impostor = (("127.0.0.1", self.ready[key]) for key in ("port", "otherAccountPort"))
+
+    def read(self):
+        for line in self.process.stdout:
+            self.events.put(json.loads(line))
+        self.events.put(None)
+
+    def next(self, event, timeout=20):
+        """The next thing that it prints, which must be that event."""
+        try:
+            found = self.events.get(timeout=timeout)
+        except queue.Empty:
+            raise Wrong(f"no '{event}' within {timeout} s") from None
+        if found is None or found["event"] != event:
+            raise Wrong(f"{found} where '{event}' is due")
+        return found
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        summary = self.next("stopped")
+        return summary, self.process.wait(20)
+
+    @property
+    def identity(self):
+        return Identity(self.directory)
+
+
+def connect(host, service=SERVICE, **options):
+    connection = Connection(host.address, host.identity, **options)
+    if service:
+        connection.open(service)
+    return connection
+
+
+# Conversations of the vectors
+
+def said(array):
+    """What counts of a frame: not the words, nor what each host chooses."""
+    if array is None:
+        return None
+    kind = array[0]
+    code = lambda failure: failure.get("code") if failure else None
+    if kind == ACCEPT:
+        return [kind]
+    if kind in (REFUSE, CLOSE):
+        return [kind, array[1], code(array[2] if len(array) > 2 else None)]
+    if kind == REQUEST:
+        return [kind, array[1], array[3]]
+    if kind == RESPONSE:
+        return [kind, array[1], array[2], array[3], code(array[4] if len(array) > 4 else None)]
+    return array
+
+
+def replay(host, conversation):
+    """Says the caller's part of a conversation and compares the host's."""
+    with Connection(host.address, host.identity) as connection:
+        steps, optional = conversation["steps"], []
+        for number, step in enumerate(steps):
+            data = bytes.fromhex(step["hex"])
+            if step["from"] == "caller":
+                if not step.get("together"):
+                    together = [s for s in steps[number + 1:number + 2] if s.get("together")]
+                    connection.send_bytes(data + b"".join(bytes.fromhex(s["hex"]) for s in together))
+                continue
+            if step.get("optional"):
+                optional.append(said(read_frame(data[4:])))
+                continue
+            expected, array = said(read_frame(data[4:])), said(connection.receive())
+            if array != expected:
+                raise Wrong(f"step {number}: {array} came where {expected} is due")
+        try:
+            while (array := said(connection.receive())) in optional:
+                pass
+            raise Wrong(f"{array} came where the connection ends")
+        except EOFError:
+            end(connection)
+        except OSError as error:
+            if steps[-1]["from"] == "host":
+                raise Wrong(f"the end: {error!r}") from error
+
+
+def end(connection):
+    """Says close_notify; the host may have closed TCP already."""
+    try:
+        connection.tls.unwrap()
+    except OSError:
+        pass
+
+
+def kept(host, vectors):
+    """Clients that keep every rule."""
+    for conversation in vectors["conversations"]:
+        if "broken-by" not in conversation["outcome"]:
+            yield conversation["name"], lambda conversation=conversation: replay(host, conversation)
+
+    def refuses_impostor():
+        with Connection(host.impostor, host.identity) as connection:
+            try:
+                connection.authenticate()
+            except Broken:
+                # What the host still says is read, or TCP would throw away the refusal with it.
+                try:
+                    connection.receive(5)
+                except (EOFError, OSError):
+                    return
+        raise Wrong("the client trusts it, or it does not take the refusal")
+
+    def whole_window():
+        with connect(host) as connection:
+            window = connection.accepted["window"]
+            message = {"Do": "hold", "Data": bytes(connection.accepted["window-bytes"] // window - 100)}
+            for number in range(1, window + 1):
+                connection.send([REQUEST, number, 60_000, message])
+            for number in range(1, window + 1):
+                connection.send([CANCEL, number])
+                connection.answer(number)
+            connection.close()
+            end(connection)
+
+    yield "a host of another account is not talked to", refuses_impostor
+    yield "the whole window is used, in requests and bytes", whole_window
+
+
+# Clients that break a rule each
+
+BROKEN = []
+
+
+def breaks(rule):
+    def add(function):
+        BROKEN.append((function.__doc__, rule, function))
+        return function
+    return add
+
+
+@breaks("client-tls")
+def _(host):
+    """TLS 1.2"""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(host.identity.path("certificate.pem"), host.identity.path("key.pem"))
+    try:
+        context.wrap_socket(socket.create_connection(host.address, 5)).close()
+    except (ssl.SSLError, ConnectionError):
+        return
+    raise Wrong("the handshake succeeded")
+
+
+@breaks("client-tls")
+def _(host):
+    """no certificate"""
+    try:
+        with Stream(host.address) as stream:
+            stream.receive()
+    except OSError:
+        pass
+
+
+@breaks("protocol-not-negotiated")
+def _(host):
+    """no ALPN"""
+    with Stream(host.address, host.identity, alpn=None) as stream:
+        stream.receive()
+
+
+@breaks("other-account")
+def _(host):
+    """a certificate of its own making"""
+    with Stream(host.address, Identity.create(host.directory / "stranger")) as stream:
+        stream.receive()
+
+
+@breaks("certificate-invalid")
+def _(host):
+    """a certificate with the account's name that the account did not sign"""
+    forger = Identity.create(host.directory / "forger")
+    openssl("req", "-x509", "-key", forger.path("key.pem"), "-subj", "/", "-days", "30", "-sha256",
+            "-addext", f"subjectAltName=URI:remote-systems://{host.identity.account}/{forger.id}",
+            "-addext", "keyUsage=critical,digitalSignature", "-addext", "extendedKeyUsage=clientAuth,serverAuth",
+            "-addext", "basicConstraints=critical,CA:FALSE", "-out", forger.path("certificate.pem"))
+    with Stream(host.address, forger) as stream:
+        stream.receive()
+
+
+@breaks("client-host-not-verified")
+def _(host):
+    """a hello to a host of another account"""
+    with Stream(host.impostor, host.identity) as stream:
+        stream.send([HELLO, Connection.hello(None, SERVICE)])
+        stream.receive()
+
+
+@breaks("client-hello-late")
+def _(host):
+    """no hello"""
+    with Connection(host.address, host.identity) as connection:
+        try:
+            connection.receive(10)
+        except (EOFError, OSError):
+            pass
+
+
+@breaks("client-unknown-frames")
+def _(host):
+    """a client that chokes on an unknown frame"""
+    with Connection(host.address, host.identity) as connection:
+        connection.authenticate()
+        connection.send([HELLO, connection.hello(SERVICE)])
+        connection.receive()
+        if read_frame(connection.receive_body()) is not None:
+            raise Wrong("no unknown frame came")
+        connection.send([CLOSE, 3, {"text": "What is that?", "code": "frame-malformed", "retry": False}])
+
+
+@breaks("client-pong")
+def _(host):
+    """a pong with another token"""
+    with connect(host) as connection:
+        connection.send([REQUEST, 1, 5000, {"Do": "ping"}])
+        connection.receive()
+        connection.send([PONG, 1])
+        connection.receive()
+        connection.close()
+
+
+@breaks("client-pong")
+def _(host):
+    """no pong"""
+    with connect(host) as connection:
+        connection.send([REQUEST, 1, 5000, {"Do": "ping"}])
+        connection.receive(), connection.receive()
+        connection.close()
+
+
+@breaks("client-request-unanswered")
+def _(host):
+    """no response to the host's request"""
+    with connect(host) as connection:
+        connection.send([REQUEST, 1, 5000, {"Do": "ask", "Number": 1}])
+        connection.next()
+        connection.send([CLOSE, 1])
+
+
+@breaks("client-cancelled-request-unanswered")
+def _(host):
+    """no response to a request that the host cancelled"""
+    with connect(host) as connection:
+        connection.send([REQUEST, 1, 5000, {"Do": "ask-and-cancel"}])
+        connection.next(), connection.next(), connection.next()
+        connection.send([CLOSE, 1])
+
+
+@breaks("client-close")
+def _(host):
+    """an end without a close"""
+    with connect(host) as connection:
+        connection.request({"Do": "echo"})
+        end(connection)
+
+
+@breaks("client-close-unanswered")
+def _(host):
+    """no close in answer to the host's"""
+    with connect(host) as connection:
+        connection.request({"Do": "close"})
+        connection.next()
+        try:
+            connection.receive(15)
+        except (EOFError, OSError):
+            pass
+
+
+@breaks("client-close-notify")
+def _(host):
+    """TCP ended without close_notify"""
+    with connect(host) as connection:
+        connection.send([REQUEST, 1, 5000, {"Do": "hold"}], [CLOSE, 0])
+        connection.next()
+        connection.tls.shutdown(socket.SHUT_RDWR)
+
+
+def broken(host, vectors):
+    for conversation in vectors["conversations"]:
+        outcome = conversation["outcome"]
+        if outcome.get("broken-by") == "caller":
+            yield (conversation["name"], outcome["code"],
+                   lambda host, conversation=conversation: replay(host, conversation))
+    yield from BROKEN
+
+
+class Results:
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, name, function):
+        try:
+            problem = function()
+        except Exception as error:  # whatever it is, it is the check's result
+            problem = repr(error)
+        self.failed += problem is not None
+        print(f"FAIL {name}: {problem}" if problem else f"ok {name}", flush=True)
+
+
+def main(program, directory, vectors):
+    vectors, results = json.loads(pathlib.Path(vectors).read_text()), Results()
+    host = Host(program, directory)
+    try:
+        for name, client in kept(host, vectors):
+            results.check(f"kept: {name}", client)
+        summary, status = host.stop()
+    finally:
+        host.process.kill()
+    results.check("a client that keeps every rule has broken none", lambda: (summary["broken"], status) != ({}, 0) and summary or None)
+    results.check("every rule was exercised", lambda: summary["neverExercised"] or None)
+
+    host, rules = Host(program, directory), set()
+    try:
+        for name, rule, client in broken(host, vectors):
+            def run():
+                while not host.events.empty():
+                    host.events.get()
+                client(host)
+                found = host.next("broken")
+                rules.add(found["rule"])
+                return None if found["rule"] == rule and found["seen"] and found["expected"] else found
+            results.check(f"broken: {name}: {rule}", run)
+        summary, status = host.stop()
+    finally:
+        host.process.kill()
+    results.check("the summary names every broken rule", lambda: set(summary["broken"]) ^ rules or None)
+    results.check("a run with broken rules ends with status 1", lambda: None if status == 1 else status)
+    print(f"{len(rules)} rules were broken and named")
+    return 1 if results.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
