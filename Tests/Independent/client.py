@@ -230,6 +230,9 @@ def read_array(body):
         check_hello(kind, array[1])
     failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2}.get(kind)
     if failure and len(array) > failure:
+        code = array[failure].get("code")
+        if not (isinstance(code, str) and re.fullmatch("[a-z0-9.-]{1,64}", code)):  # counts as none
+            array[failure].pop("code", None)
         array[failure] = read_keys(array[failure], FAILURE)
     return array + keys
 

@@ -840,7 +840,7 @@ def vectors(name, read):
             # Encoded again, so that 1, 1.0 and true differ.
             check_that(encode(value) == encode(meant), f"{vector['name']}: read as {value}, not {meant}")
             if vector.get("encodes", True):
-                own = encode(meant) if name == "values" else frame(meant)
+                own = frame(meant) if name == "frames" else encode(meant)
                 check_that(own == data, f"{vector['name']}: encoded as {own.hex()}")
 
 
