@@ -25,7 +25,7 @@ extension CommandTests {
 
         private static let change = AppService(
             "test.news",
-            schema: .full,
+            requestSchema: .full,
             responseSchema: .full,
             provider: StateChange()
         )

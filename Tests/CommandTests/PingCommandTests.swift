@@ -38,7 +38,7 @@ extension CommandTests {
             async throws
         {
             let requests = Mutex<[ValueSet]>([])
-            let service = AppService(AppService.pingName, schema: .full, responseSchema: .full) { request in
+            let service = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full) { request in
                 requests.withLock { $0.append(request.message) }
                 return request.message
             }
@@ -74,7 +74,7 @@ extension CommandTests {
             }
             let closed = Mutex<[AppServiceClosedStatus]>([])
             let provider = Provider { status in closed.withLock { $0.append(status) } }
-            let service = AppService(AppService.pingName, schema: .full, responseSchema: .full, provider: provider)
+            let service = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full, provider: provider)
             try await Calling.with([service]) { sandbox, address in
                 let ping = try sandbox.start(
                     ["ping", address, "--loopback", "--json", "--count", "1000", "--interval", "60"]

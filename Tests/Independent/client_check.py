@@ -631,11 +631,11 @@ def _(place):
 @promise("an application that is not there is refused", "[11] 1: there is no application of that name")
 def _(place):
     with place.connect() as connection:
-        connection.send([HELLO, connection.hello(PING_SERVICE, package="org.example.nothing")])
+        connection.send([HELLO, connection.hello(PING_SERVICE, target="org.example.nothing")])
         expect_refusal(connection, 1)
     with place.connect() as connection:
         application = connection.open(PING_SERVICE)["application"]
-    with place.connect(PING_SERVICE, package=application) as connection:
+    with place.connect(PING_SERVICE, target=application) as connection:
         expect_alive(place, connection)
 
 

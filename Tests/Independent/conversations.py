@@ -144,7 +144,7 @@ def valid():
         host(accept(), encode([ACCEPT, {**accept()[1], "version": [1, 7, "beta"], "new": [1, {"x": None}]}, "more"])),
         caller([4711], encode([4711, "x", {"y": [1.5]}])), host([4712], encode([4712, "x"]), optional=True),
         caller([9], encode([9])), caller([PING, 3], undefined), host([PONG, 3]), caller([PING, 4], unordered), host([PONG, 4]),
-        caller(request(1, ECHO), encode([*request(1, ECHO), None, "new", [1]])), host(response(1, ECHO)),
+        caller(request(1, ECHO), encode([*request(1, ECHO), None, None, "new", [1]])), host(response(1, ECHO)),
         caller([CLOSE, 0], encode([CLOSE, 0, {"text": "", "retry": False, "colour": "red"}, 1])), host([CLOSE, 0]))
     yield conversation("a feature that the host may not know", caller(hello(features=["org.example.feature"])), host(accept()),
                        caller(request(1, ECHO)), host(response(1, ECHO)), *CLOSED)
@@ -152,7 +152,7 @@ def valid():
                   caller(hello(requires=["org.example.feature"])))
     yield refused("no such service", 3, "service-not-found", "There is no such service.", caller(hello(service="org.example.nothing")))
     yield refused("no such application", 1, "application-not-found", "There is no such application.",
-                  caller(hello(package="org.example.nothing")))
+                  caller(hello(target="org.example.nothing")))
     yield refused("another major version", 4, "version-unsupported", "This side speaks version 1.0.", caller(
         [HELLO, {"version": [2, 0], "all": "else"}], newer=True))
     yield {"name": "the caller does not trust the host", "outcome": {"open": False, "status": 7},
@@ -210,7 +210,7 @@ def broken():
     yield changed("a hello with a service of 257 bytes", 5, service="s" * 257)
     yield changed("a hello with a service that is data", 5, service=data(b"service"))
     yield changed("a hello with a line break in the service", 5, service="a\nb")
-    yield changed("a hello with a package that turns the direction of text", 5, package="a\u202eb")
+    yield changed("a hello with a target that turns the direction of text", 5, target="a\u202eb")
     yield changed("a hello with an escape character in the application", 5, application="\x1b[2J")
     yield changed("a hello with a limit of 1023", 5, limit=1023)
     yield changed("a hello with a window of 0", 5, window=0)

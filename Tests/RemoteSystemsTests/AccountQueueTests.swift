@@ -42,7 +42,7 @@ import Testing
                 let (connection, status) = try await Loopback.connect(
                     loopbackSystem,
                     host,
-                    AppServiceDescription(name: AppService.pingName, schema: .full)
+                    AppServiceDescription(name: AppService.pingName, requestSchema: .full, responseSchema: .full)
                 )
                 #expect(status == .success)
                 #expect(try await connection.send(["Type": "ping"]).get() == ["Type": "pong"])

@@ -167,7 +167,7 @@ final class ConformanceJudge: Sendable {
         }
         switch frame {
         case .hello(let hello): connection.isExercise = hello.service == ConformanceService.name
-        case .request(let id, _, let message, let key):
+        case .request(let id, _, let message, let key, _):
             self.record.keep(.messageMalformed)
             self.judgeRequest(id, bytes, &connection)
             if connection.isExercise { self.take(message, &connection) }

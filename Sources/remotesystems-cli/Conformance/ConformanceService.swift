@@ -43,7 +43,7 @@ final class ConformanceService: AppServiceProvider {
     static var service: AppService {
         AppService(
             Self.name,
-            schema: .full,
+            requestSchema: .full,
             responseSchema: .full,
             options: AppService.Options(summary: "Exercises every part of the protocol."),
             provider: ConformanceService()

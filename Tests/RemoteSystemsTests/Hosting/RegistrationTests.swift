@@ -117,7 +117,7 @@ import Testing
     @Test func `one of several sources is enough, and a static list is none (X-38)`() async throws {
         let discovery = HesitantDiscovery()
         let configuration = RemoteSystemsConfiguration(applicationID: "test")
-        let list = StaticPeers([], logger: configuration.logger)
+        let list = try StaticPeers([], logger: configuration.logger)
         try await Self.whileRunning(discovery: [list]) { host, _ in
             #expect(host.registration == .unregistered)
         }

@@ -17,7 +17,6 @@ import Testing
         _ service: AppService,
         _ interceptors: AppServiceInterceptors = AppServiceInterceptors(),
         connection own: [any AppServiceClientInterceptor] = [],
-        schema: AllowedValueSchema = .appService,
         log: InMemoryLogHandler? = nil,
         onRequest: AppServiceConnection.RequestHandler? = nil,
         _ body: (AppServiceConnection) async throws -> Void
@@ -28,7 +27,7 @@ import Testing
             loopbackSystem.logger = log.map { log in Logger(label: "test") { _ in log } }
             try await loopbackSystem.withHost([service]) { host in
                 let connection = AppServiceConnection(
-                    to: AppServiceDescription(name: service.name, schema: schema),
+                    to: AppServiceDescription(name: service.name),
                     onRequest: onRequest
                 )
                 var request = RemoteSystemConnectionRequest(
@@ -97,7 +96,7 @@ import Testing
 
     @Test func `they may change the message and the response, which are checked then`() async throws {
         let schema = AllowedValueSchema(fields: [.required("n", .integer)])
-        let service = AppService("test.adding", schema: schema, responseSchema: schema) { request in
+        let service = AppService("test.adding", requestSchema: schema, responseSchema: schema) { request in
             ["n": .integer((request.message["n"]?.int64 ?? 0) + 1)]
         }
         let changing = ServerInterceptor { request, _, next in
@@ -108,7 +107,7 @@ import Testing
             return response
         }
         let log = InMemoryLogHandler()
-        try await Self.talk(service.intercepted(by: changing), schema: schema, log: log) { connection in
+        try await Self.talk(service.intercepted(by: changing), log: log) { connection in
             let changed = try await connection.send(["n": 0])
             #expect(changed.status == .failure)
             #expect(changed.error?.message.contains("answer is not allowed") == true)
@@ -123,7 +122,7 @@ import Testing
             return try await next(request)
         }
         let both = service.intercepted(by: ServerInterceptor("server", diary), breaking)
-        try await Self.talk(both, schema: schema) { connection in
+        try await Self.talk(both) { connection in
             let response = try await connection.send(["n": 1])
             #expect(response.status == .failure)
             #expect(response.error?.message.contains("not allowed here") == true)
@@ -356,8 +355,8 @@ import Testing
                 try longLived.start()
                 let response = try await longLived.send([:], metadata: ["a": "1"])
                 #expect(response.message == ["text": "1 2"])
-                let response: Message = try await longLived.send(Message(text: ""), metadata: ["a": "1"])
-                #expect(response.text == "1 2")
+                let typedResponse: Message = try await longLived.send(Message(text: ""), metadata: ["a": "1"])
+                #expect(typedResponse.text == "1 2")
                 await longLived.close()
             }
         }

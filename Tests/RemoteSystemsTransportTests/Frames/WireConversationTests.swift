@@ -83,11 +83,11 @@ import ValueSets
         switch frame {
         case .accept(var acceptance):
             acceptance.application = ""
-            acceptance.schema = nil
+            acceptance.schemas = PublishedSchemas()
             acceptance.version = .current
             return .accept(acceptance)
         case .refuse(let status, let failure): return .refuse(status, code(failure) ?? WireFailure(""))
-        case .request(let id, _, let message, let key):
+        case .request(let id, _, let message, let key, _):
             return .request(id: id, timeoutMilliseconds: 0, message: message, key: key)
         case .response(let id, let status, let message, let failure):
             return .response(id: id, status: status, message: message, failure: code(failure))
@@ -161,7 +161,7 @@ import ValueSets
             }
             return .accept(
                 EstablishedConnection(
-                    acceptance: Acceptance(application: "test", limits: limits.peerLimits, schema: nil),
+                    acceptance: Acceptance(application: "test", limits: limits.peerLimits),
                     limits: limits,
                     handler: Self.handle,
                     opened: { _ in }
@@ -208,7 +208,7 @@ import ValueSets
             case _ where !step.isCaller: continue
             case _ where Array(buffer.readableBytesView) != step.bytes: return false
             case .hello(let hello): guard hello.version == .current else { return false }
-            case .request(let id, _, _, _):
+            case .request(let id, _, _, _, _):
                 guard id == last + 1 else { return false }
                 last = id
                 outstanding.insert(id)
@@ -306,7 +306,7 @@ import ValueSets
     /// Does what makes our caller say this.
     private static func act(_ frame: Frame, on connection: Connection, _ calls: inout [UInt64: Task<Void, Never>]) {
         switch frame {
-        case .request(let id, let timeout, let message, let key):
+        case .request(let id, let timeout, let message, let key, _):
             calls[id] = Task {
                 _ = try? await connection.send(message, timeout: .milliseconds(Int64(timeout)), key: key)
             }

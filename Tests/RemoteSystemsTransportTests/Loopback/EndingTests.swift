@@ -33,7 +33,7 @@ import ValueSets
         } _: { host in
             let peer = try await host.openRaw()
             try peer.send(.request(id: 1, timeoutMilliseconds: 20_000, message: [:]))
-            guard case .request(let id, _, _, _)? = try await peer.nextFrame() else {
+            guard case .request(let id, _, _, _, _)? = try await peer.nextFrame() else {
                 Issue.record("the host asked nothing")
                 return
             }
