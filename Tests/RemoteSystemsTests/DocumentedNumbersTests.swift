@@ -114,13 +114,13 @@ import ValueSets
     static let articles: [Statement] = [
         Statement(
             "../Sources/ValueSets/ValueSets.docc/WireProfile.md",
-            "order; invalid UTF-8; collections",
-            "\(ValueSetLimits.defaults.depth) levels",
-            "\(number(ValueSetLimits.defaults.keysPerDictionary)) keys"
+            "what is beyond the limits",
+            "\(ValueSetLimits.defaults.depth) levels"
         ),
         Statement(
             "../Sources/ValueSets/ValueSets.docc/WireProfile.md",
             "elements and entries",
+            "\(number(ValueSetLimits.defaults.keysPerDictionary)) keys",
             "\(number(ValueSetLimits.defaults.items)) elements",
             bytes(ValueSetLimits.defaults.bytes)
         ),

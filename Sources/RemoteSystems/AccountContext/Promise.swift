@@ -61,7 +61,8 @@ final class Promise<Value: Sendable>: Sendable {
         let waiting = self.state.withLock { state -> [CheckedContinuation<Value, any Error>] in
             guard case .waiting(let waiting, _) = state else { return [] }
             state = .done(result)
-            return Array(waiting.values)
+            // In the order in which they began to wait, as requests are handled in the order in which they come.
+            return waiting.sorted { $0.key < $1.key }.map(\.value)
         }
         for continuation in waiting { continuation.resume(with: result) }
     }

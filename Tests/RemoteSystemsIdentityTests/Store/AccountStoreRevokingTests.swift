@@ -45,7 +45,7 @@ import Testing
         #expect(try self.store.revocations() == nil)
     }
 
-    @Test func `an revoked system is on a list that is kept`() throws {
+    @Test func `a revoked system is on a list that is kept`() throws {
         let (one, other) = (Self.anySystem(), Self.anySystem())
         let first = try self.store.revoke(one, now: noon)
         let second = try self.store.revoke(other, now: noon)

@@ -61,13 +61,14 @@ import Testing
     @Test func `a message that the schema lets through and the type refuses is reported by its key`() async throws {
         let lax = AppService("test.orders", requestSchema: .full) { (order: Order, _) in order }
         try await DiscoveryStage.withConnectedPair(lax) { pair in
-            for (message, text) in [
-                (["dish": "soup"], "The key 'portions' is missing."),
-                (["dish": 7, "portions": 1], "At 'dish': Expected a string, found integer."),
-                (["dish": "a", "portions": 1, "notes": ["b", 2]], "At 'notes.1': Expected a string, found integer."),
-            ] as [(ValueSet, String)] {
+            for (message, place, text) in [
+                (["dish": "soup"], "portions", "A key is missing that the type requires."),
+                (["dish": 7, "portions": 1], "dish", "Found: integer. Allowed: a string."),
+                (["dish": "a", "portions": 1, "notes": ["b", 2]], "notes[1]", "Found: integer. Allowed: a string."),
+            ] as [(ValueSet, String, String)] {
                 let response = try await pair.client.send(message)
                 #expect(response.status == .failure)
+                #expect(response.error?.message.contains("takes: \(place): ") == true)
                 #expect(response.error?.message.hasSuffix(text) == true, "\(response.error?.message ?? "")")
                 #expect(response.error?.side == .remote)
             }

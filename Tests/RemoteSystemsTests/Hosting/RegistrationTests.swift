@@ -13,6 +13,7 @@ import Testing
     /// A source whose announcements take effect when the test says so.
     private final class HesitantDiscovery: DiscoverySource {
         private let reports = Mutex<[@Sendable (Bool) -> Void]>([])
+        private let running = Mutex(0)
 
         let name = "hesitant"
 
@@ -27,6 +28,8 @@ import Testing
             reporting report: @escaping @Sendable (Bool) -> Void
         ) async throws {
             self.reports.withLock { $0.append(report) }
+            self.running.withLock { $0 += 1 }
+            defer { self.running.withLock { $0 -= 1 } }
             try await self.advertise(advertisement)
         }
 
@@ -36,6 +39,7 @@ import Testing
         }
 
         var advertisements: Int { self.reports.withLock { $0.count } }
+        var isAdvertising: Bool { self.running.withLock { $0 > 0 } }
     }
 
     /// Runs a host, and says which states its listener was told.
@@ -108,7 +112,7 @@ import Testing
             // At another port it is announced anew, and a late report about the announcement before is not believed.
             try await host.update(port: 0)
             host.update(isDiscoverable: false)
-            try await until { host.registration == .unregistered }
+            try await until { host.registration == .unregistered && !discovery.isAdvertising }
             discovery.report(true)
             #expect(host.registration == .unregistered)
         }

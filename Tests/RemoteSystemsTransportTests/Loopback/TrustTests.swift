@@ -78,7 +78,7 @@ import ValueSets
         }
     }
 
-    @Test func `an revoked system is refused`() async throws {
+    @Test func `a revoked system is refused`() async throws {
         try await LoopbackHost.with { host in
             let revoked = try host.account.system()
             try host.security.update(identity: host.security.identity, revoked: [revoked.systemID])
