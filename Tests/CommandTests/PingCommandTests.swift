@@ -74,7 +74,12 @@ extension CommandTests {
             }
             let closed = Mutex<[AppServiceClosedStatus]>([])
             let provider = Provider { status in closed.withLock { $0.append(status) } }
-            let service = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full, provider: provider)
+            let service = AppService(
+                AppService.pingName,
+                requestSchema: .full,
+                responseSchema: .full,
+                provider: provider
+            )
             try await Calling.with([service]) { sandbox, address in
                 let ping = try sandbox.start(
                     ["ping", address, "--loopback", "--json", "--count", "1000", "--interval", "60"]

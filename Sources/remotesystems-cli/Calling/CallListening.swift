@@ -45,7 +45,12 @@ final class CallListening: Sendable {
     func run() async throws -> Bool {
         let (requests, feed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let connection = AppServiceConnection(
-            to: AppServiceDescription(name: self.service.name, applicationID: self.application.id, requestSchema: .full, pushRequestSchema: .full),
+            to: AppServiceDescription(
+                name: self.service.name,
+                applicationID: self.application.id,
+                requestSchema: .full,
+                pushRequestSchema: .full
+            ),
             onRequest: { [weak self] request in
                 self?.received(request.message)
                 feed.yield()
