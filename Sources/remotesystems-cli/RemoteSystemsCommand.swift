@@ -34,6 +34,8 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         if let mistake = SubcommandSpelling.mistake(in: words, of: Self.self) {
             Self.exit(withError: ValidationError(mistake))
         }
+        // Both trap signals as soon as they have read their arguments.
+        if words.first == "serve" || words.starts(with: ["host", "run"]) { SignalMask.blockTermination() }
         await Self.main(words)
     }
 }

@@ -132,7 +132,7 @@ extension DesktopTests {
                 let error = await #expect(throws: IntegrationError.self) {
                     _ = try await caller.busctl("Nest", "u", "22")
                 }
-                #expect("\(error.map { "\($0)" } ?? "")".contains("limitExceeded"))
+                #expect("\(error.map { "\($0)" } ?? "")".contains("nested too deeply"))
                 let empty = try await caller.gdbus("Echo", "{}")
                 #expect(empty == "(@a{sv} {},)")
             }

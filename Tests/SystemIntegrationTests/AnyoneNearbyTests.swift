@@ -69,7 +69,7 @@ extension SystemTests {
                 let x = try await network.addHost("x")
                 let open = try a.command(["serve", "--anyone-nearby"])
                 try await open.reported("ready", within: .seconds(15))
-                let closed = try await a.serve(port: 4711)
+                let closed = try await a.serve(port: 4711, application: "private")
                 let others = ["remote-systems.diagnosis", "remote-systems.launch", "com.example.none"]
 
                 let byOpen = try await Self.ask(from: x, a.address, "47474", ["remote-systems.ping"] + others)

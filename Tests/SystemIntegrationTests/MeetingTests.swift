@@ -86,7 +86,7 @@ extension SystemTests {
                 try await way.prepare(b.host)
                 let onB = try b.watch()
                 let first = try await a.serve(port: 4001)
-                let second = try await a.serve(port: 4002)
+                let second = try await a.serve(port: 4002, application: "test.second")
                 try await onB.reported("added", a)
                 // Each is found and connected to, though both are one system: the watcher holds a connection to each, and has
                 // heard from the second as well, which is one more place where the application is.

@@ -20,4 +20,6 @@ extension AppService {
 
     /// The name of ``ping``.
     public static let pingName = "remote-systems.ping"
+    /// The name of the service that exercises the protocol (`remotesystems serve --conformance`).
+    package static let conformanceName = "remote-systems.conformance"
 }

@@ -25,7 +25,7 @@ final class ConformanceService: AppServiceProvider {
         }
     }
 
-    static let name = "remote-systems.conformance"
+    static let name = AppService.conformanceName
     static let pingToken: UInt64 = 4711
     /// `[6, 4711]`
     private static let ping: [UInt8] = [0x82, 0x06, 0x19, 0x12, 0x67]

@@ -107,9 +107,11 @@ actor HostReload: Service {
                 self.logger.error("The port was not changed", metadata: ["reason": "\(problem)"])
             }
         case .failure(let error):
-            let text = (error as? Failure)?.message ?? "\(error)"
-            problems.append(text)
-            self.logger.error("The configuration was not read again", metadata: ["reason": "\(text)"])
+            for error in (error as? HostSettingsProblems)?.problems ?? [error] {
+                let text = (error as? Failure)?.message ?? "\(error)"
+                problems.append(text)
+                self.logger.error("The configuration was not read again", metadata: ["reason": "\(text)"])
+            }
         }
         if !needsRestart.isEmpty {
             self.logger.warning(

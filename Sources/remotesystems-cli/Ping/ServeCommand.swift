@@ -23,7 +23,7 @@ struct ServeCommand: Subcommand {
             Give it another --application-id, and another --port, to run both.
 
             With --conformance it is a host for testing an implementation of the protocol in another language, on this \
-            machine alone: it uses a throw-away account, tells which rule of Docs/wire-protocol.md a client breaks, and \
+            machine alone: it uses a throw-away account, reports which rule of the wire protocol a client breaks, and \
             lists at the end the rules that were kept, broken and never exercised. The exit status is 1 if one was \
             broken.
             """

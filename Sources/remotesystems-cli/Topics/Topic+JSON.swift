@@ -31,9 +31,12 @@ extension Topic {
           ready                  host run       port systemID accountID
           reloaded               host run       port applications problems
                                                 needsRestart
-          stopped                serve host run
+          stopped                serve host run kept broken neverExercised
+                                                (with serve --conformance)
+          broken                 serve          rule code section connection seen
+                                                expected (with --conformance)
           application            host check     id name services schemes
-          problem                host check     file line message
+          problem warning        host check     file line message
           wrote would-write      host install   file text
           removed would-remove   host uninstall file
           encoded                values encode  format data bytes
@@ -46,7 +49,8 @@ extension Topic {
           withdrawn              account invite
           joined                 account join   accountID systemID isAuthority setAside
           imported               account import accountID systemID isAuthority setAside
-          revoked               account revoke  systemID told
+          revoked                account revoke systemID notified
+          left                   account leave  accountID systemID heldRootKey setAside
           exported               account export accountID file
           finding                doctor list    code status what why advice
                                  watch
@@ -59,8 +63,8 @@ extension Topic {
         isLocal, capabilities, manufacturer, model, and applications, each with id,
         name, attributes and services.
 
-        A service has name, version, summary, supportsRemote, schema (what it takes)
-        and answers (what it responds).
+        A service has name, version, summary, supportsRemote, requestSchema,
+        responseSchema, pushRequestSchema and pushResponseSchema.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that

@@ -67,8 +67,11 @@ struct Machine: Sendable {
     }
 
     /// Starts to serve, and waits until it does.
-    func serve(port: Int = 47474) async throws -> ChildProcess {
-        let serving = try command(["serve", "--port", "\(port)"])
+    ///
+    /// - Parameter application: the id to run under, for a second one beside another; `nil` for the command's own.
+    func serve(port: Int = 47474, application: String? = nil) async throws -> ChildProcess {
+        let id = application.map { ["--application-id", $0] } ?? []
+        let serving = try command(["serve", "--port", "\(port)"] + id)
         try await serving.reported("ready", within: .seconds(15))
         return serving
     }
