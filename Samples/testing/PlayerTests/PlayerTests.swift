@@ -75,13 +75,13 @@ import Testing
             async let first = connection.send(["Type": "ping"])
             try await stage.settle()
             try await stage.advance(by: .seconds(1))
-            let response = try await first.get()
-            #expect(response == ["Type": "pong"])
+            let pong = try await first.get()
+            #expect(pong == ["Type": "pong"])
 
-            async let response = connection.send(["Type": "ping"], timeout: .seconds(5))
+            async let second = connection.send(["Type": "ping"], timeout: .seconds(5))
             try await stage.settle()
             try await stage.advance(by: .seconds(5))
-            let status = try await response.status
+            let status = try await second.status
             #expect(status == .unknown)
 
             let third = try await connection.send(["Type": "ping"])
