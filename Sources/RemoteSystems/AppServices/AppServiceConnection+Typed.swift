@@ -15,6 +15,7 @@ extension AppServiceConnection {
     ///   - type: the type of the response; what the context says unless given.
     ///   - timeout: see ``send(_:timeout:idempotencyKey:metadata:)``.
     ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
+    ///   - metadata: what is sent beside the message, for the interceptors and the handler on the other side.
     /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
     ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(

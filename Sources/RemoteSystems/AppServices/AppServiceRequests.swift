@@ -19,7 +19,7 @@
 /// **Buffer policy.** Nothing is dropped. A request waits until it is taken, its sender's deadline passes, or the
 /// connection ends; the last two make it fail at the service and it is not delivered. At most
 /// ``RemoteSystemsConfiguration/requestWindow`` requests wait here; further ones wait at the service, whose
-/// ``AppServiceConnection/send(_:timeout:idempotencyKey:)`` returns as late as the reader is slow.
+/// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` returns as late as the reader is slow.
 ///
 /// **Order.** Requests are delivered in the order in which they were sent. Each is delivered once: several readers
 /// share them.
