@@ -153,7 +153,8 @@ extension AppService {
         if case .applications(let ids) = self.callers {
             for id in ids { try ArgumentCheck.check(name: id, "The application id of a caller") }
         }
-        guard !self.name.hasPrefix("remote-systems.") || [Self.pingName, Self.conformanceName].contains(self.name) else {
+        guard !self.name.hasPrefix("remote-systems.") || [Self.pingName, Self.conformanceName].contains(self.name)
+        else {
             throw .invalidArgument("The service name \(self.name) is taken: names that start with remote-systems. are.")
         }
     }

@@ -205,6 +205,9 @@ private final class InvitationServer: Sendable {
         }
     }
 
+    // Not inlined, as what follows: the optimiser would make one frame of all, and one that is too small for it
+    // (Docs/decisions/0008-async-frames.md).
+    @inline(never)
     private func converse(
         _ conversation: JoinConversation,
         _ certificate: [UInt8],
@@ -225,17 +228,7 @@ private final class InvitationServer: Sendable {
         guard case .proof(let proof) = try await messages.next(isolation: #isolation) else {
             return try await self.refuse(.malformed, conversation)
         }
-        let decision: JoinInviter.ProofAction
-        do {
-            decision = try self.open.withLock { open throws(IdentityError) in
-                try inviter.receive(proof, invitation: &open, now: Date())
-            }
-            if case .accept(_, let system) = decision { try await self.record(system) }
-        } catch {
-            try? await conversation.send(.refused(.failed))
-            throw Failure(cause: error)
-        }
-        switch decision {
+        switch try await self.decide(proof, &inviter, conversation) {
         case .accept(let acceptance, let system):
             accepted(system)
             try await conversation.send(.accepted(acceptance))
@@ -246,6 +239,26 @@ private final class InvitationServer: Sendable {
         }
     }
 
+    /// Judges a proof, and notes the system that gave the right one.
+    @inline(never)
+    private func decide(
+        _ proof: JoinProof,
+        _ inviter: inout JoinInviter,
+        _ conversation: JoinConversation
+    ) async throws -> JoinInviter.ProofAction {
+        do {
+            let decision = try self.open.withLock { open throws(IdentityError) in
+                try inviter.receive(proof, invitation: &open, now: Date())
+            }
+            if case .accept(_, let system) = decision { try await self.record(system) }
+            return decision
+        } catch {
+            try? await conversation.send(.refused(.failed))
+            throw Failure(cause: error)
+        }
+    }
+
+    @inline(never)
     private func refuse(_ refusal: JoinRefusal, _ conversation: JoinConversation) async throws -> Outcome {
         try await conversation.send(.refused(refusal))
         return .nothing
