@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import Synchronization
+internal import ValueSets
 
 /// Collects the keys of a manifest that this version does not know, while the manifest is decoded.
 ///
@@ -31,7 +32,7 @@ final class UnknownKeys: Sendable {
     ///   - known: the keys that are known there.
     func note(_ path: [String], known: some Sequence<String>) {
         let key = path.last ?? ""
-        let hint = known.closest(to: key).map { "Did you mean '\($0)'?" }
+        let hint = SimilarNames.closest(to: key, among: known).map { "Did you mean '\($0)'?" }
         let text =
             "'\(key)' is not known here and is ignored. "
             + (hint ?? "Known are: \(known.sorted().joined(separator: ", ")).")
@@ -63,7 +64,7 @@ enum ManifestRequirement {
     /// Why a manifest cannot be used that requires this; `nil` if it can.
     static func refusal(of name: String) -> String? {
         guard !Self.known.contains(name) else { return nil }
-        let hint = Self.known.closest(to: name).map { " Did you mean '\($0)'?" } ?? ""
+        let hint = SimilarNames.question(for: name, among: Self.known)
         return
             "The manifest requires '\(name)', which this version does not know, so the application is left out.\(hint) "
             + "Otherwise update the host daemon, or remove the name from 'requires'."
