@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+package import Glibc
 
 /// What there is to know of a file before it is trusted. A symbolic link is told of itself, not of what it leads to.
 package struct FileStatus: Sendable {
@@ -32,5 +32,7 @@ package struct FileStatus: Sendable {
     /// Whether it belongs to the user that this process acts for.
     package var isOwn: Bool { self.owner == geteuid() }
     /// Whether nobody but its owner may do anything with it.
-    package var isPrivate: Bool { self.mode & 0o077 == 0 }
+    package var isPrivate: Bool { self.permissions & 0o077 == 0 }
+    /// The bits that `chmod` sets.
+    package var permissions: mode_t { self.mode & 0o7777 }
 }
