@@ -353,6 +353,9 @@ extension AvahiBrowse {
 
         // MARK: Crowds
 
+        /// Whether an interface is near the limit of Avahi's cache, as last reported by ``crowding()``.
+        var isCrowded: Bool { crowdReported }
+
         /// Whether an interface has come near the limit of Avahi's cache, or got away from it. To be asked after ``seen(_:)`` and
         /// ``gone(_:)``.
         mutating func crowding() -> DiscoveryEvent? {

@@ -8,6 +8,7 @@ import Logging
 final class AvahiBrowse {
     private let logger: Logger
     private let onFailure: (AvahiError) -> Void
+    private let onCrowding: (Bool) -> Void
     private var machine: StateMachine
     private var timer: QueueTimer?
     private var connection: AvahiLink?
@@ -34,10 +35,18 @@ final class AvahiBrowse {
         let isRelevant: @Sendable (DiscoveryHint) -> Bool
     }
 
-    /// - Parameter onFailure: Called when a browser failed and the connection is best made anew.
-    init(queue: DispatchQueue, logger: Logger, onFailure: @escaping (AvahiError) -> Void) {
+    /// - Parameters:
+    ///   - onFailure: Called when a browser failed and the connection is best made anew.
+    ///   - onCrowding: Called when an interface has come near the limit of Avahi's cache, and when none is any more.
+    init(
+        queue: DispatchQueue,
+        logger: Logger,
+        onFailure: @escaping (AvahiError) -> Void,
+        onCrowding: @escaping (Bool) -> Void
+    ) {
         self.logger = logger
         self.onFailure = onFailure
+        self.onCrowding = onCrowding
         machine = StateMachine(limits: StateMachine.Limits(openResolvers: 0), now: .now)
         timer = QueueTimer(queue: queue) { [unowned self] in
             for serviceInstance in machine.movedOn(now: .now) where resolvers[serviceInstance] != nil {
@@ -135,7 +144,7 @@ final class AvahiBrowse {
         switch report {
         case .seen(let serviceInstance):
             perform(machine.seen(serviceInstance), for: serviceInstance)
-            if let event = machine.crowding() { emit([event]) }
+            updateCrowding()
         case .gone(let serviceInstance):
             gone(serviceInstance)
         case .allForNow:
@@ -153,14 +162,20 @@ final class AvahiBrowse {
         let event = machine.answered(serviceInstance, resolution, isRelevant: isRelevant, now: .now)
         if !machine.needsResolver(serviceInstance) { stopResolving(serviceInstance) }
         if let event { emit([event]) }
-        if let event = machine.crowding() { emit([event]) }
+        updateCrowding()
     }
 
     private func gone(_ serviceInstance: ServiceInstance) {
         let gone = machine.gone(serviceInstance)
         stopResolving(serviceInstance)
         emit(gone.events)
-        if let event = machine.crowding() { emit([event]) }
+        updateCrowding()
+    }
+
+    private func updateCrowding() {
+        guard let event = machine.crowding() else { return }
+        emit([event])
+        onCrowding(machine.isCrowded)
     }
 
     // MARK: Resolvers

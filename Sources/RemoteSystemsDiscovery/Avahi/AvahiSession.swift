@@ -31,6 +31,9 @@ actor AvahiSession {
     private var browse: AvahiBrowse?
     /// By interface: those on which was asked since browsing began there.
     private var questions: [Int32: OneShotQuery] = [:]
+    /// When to ask again. A daemon whose cache is nearly full is busy with others' packets and loses announcements.
+    private var crowdTimer: QueueTimer?
+    private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(60))
     private var advertisers: [UInt64: AvahiAdvertiser] = [:]
     private var troubles: [DiscoveryProblem.Code: DiscoveryProblem] = [:]
     private var lastID: UInt64 = 0
@@ -88,6 +91,7 @@ actor AvahiSession {
             browse?.disconnect()
             browse = nil
             questions = [:]
+            crowdTimer = nil
         }
         stopIfIdle()
     }
@@ -178,7 +182,12 @@ actor AvahiSession {
     }
 
     private func makeBrowse() -> AvahiBrowse {
-        let browse = AvahiBrowse(queue: executor.queue, logger: logger, onFailure: { self.browseFailed($0) })
+        let browse = AvahiBrowse(
+            queue: executor.queue,
+            logger: logger,
+            onFailure: { self.browseFailed($0) },
+            onCrowding: { self.crowdingChanged($0) }
+        )
         self.browse = browse
         updateBrowse()
         return browse
@@ -277,8 +286,27 @@ actor AvahiSession {
         )
     }
 
+    private func crowdingChanged(_ isCrowded: Bool) {
+        crowdTimer = nil
+        guard isCrowded else { return }
+        crowdBackoff.reset()
+        crowdTimer = QueueTimer(queue: executor.queue) { self.askCrowd() }
+        crowdTimer?.set(after: crowdBackoff.next())
+    }
+
+    private func askCrowd() {
+        crowdTimer?.set(after: crowdBackoff.next())
+        guard asksDirectly, let monitor, let browse else { return }
+        questions = [:]
+        ask(on: usableInterfaces(monitor), for: browse, moments: OneShotQuery.once)
+    }
+
     /// Asks on interfaces that are new, where a daemon would ask too.
-    private func ask(on interfaces: [NetworkInterface], for browse: AvahiBrowse) {
+    private func ask(
+        on interfaces: [NetworkInterface],
+        for browse: AvahiBrowse,
+        moments: [Duration] = OneShotQuery.repeatedly
+    ) {
         questions = questions.filter { index, _ in interfaces.contains { $0.index == index } }
         let new = interfaces.filter { questions[$0.index] == nil }
         // After a loss of the connection, what is known is kept until there is one again.
@@ -291,6 +319,7 @@ actor AvahiSession {
             questions[interface.index] = OneShotQuery(
                 on: interface,
                 families: settings.families,
+                moments: moments,
                 queue: executor.queue
             ) { [unowned browse] in browse.answered($0, $1) }
         }

@@ -13,11 +13,12 @@ import Glibc
 ///
 /// Whoever is on the link can answer what it likes, as to any question of multicast DNS. Confined to a queue.
 final class OneShotQuery {
-    /// One question would do where no packet is lost. The last is for a network so full of others' answers that hosts miss questions
-    /// for seconds, in which Avahi's cache has no room for ours either.
-    private static let moments: [Duration] = [
+    /// When browsing begins. One question would do where no packet is lost. The last is for a network so full of
+    /// others' answers that hosts miss questions for seconds, in which Avahi's cache has no room for ours either.
+    static let repeatedly: [Duration] = [
         .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
     ]
+    static let once: [Duration] = [.zero]
     /// Where so many instances answer, packets do pass, and every question costs the network a packet for each of
     /// them at least (python-zeroconf answers to all hosts as well): it is not repeated before this long after the
     /// first.
@@ -25,7 +26,8 @@ final class OneShotQuery {
     private static let crowdedInterval: Duration = .seconds(2)
     /// Moments that passed while this process stood still make one question.
     private static let minInterval: Duration = .milliseconds(100)
-    private static let listening: Duration = .milliseconds(7500)
+    /// For how long responses are read after the last question.
+    private static let listening: Duration = .seconds(2)
     /// How many packets are read before others get their turn.
     private static let burst = 64
     /// For a thousand hosts that answer at once; the kernel gives as much of it as it gives to anybody.
@@ -39,6 +41,7 @@ final class OneShotQuery {
     init(
         on interface: NetworkInterface,
         families: Set<ServiceInstance.Family>,
+        moments: [Duration],
         queue: DispatchQueue,
         onAnswer: @escaping (ServiceInstance, Resolution) -> Void
     ) {
@@ -50,10 +53,10 @@ final class OneShotQuery {
                 received(packet, through: line, from: sender)
             }
         }
-        for moment in Self.moments {
+        for moment in moments {
             at(moment, on: queue) { question in for line in question.lines { line.askIfDue() } }
         }
-        at(Self.listening, on: queue) { $0.lines = [] }
+        at((moments.last ?? .zero) + Self.listening, on: queue) { $0.lines = [] }
     }
 
     private func at(_ moment: Duration, on queue: DispatchQueue, _ action: @escaping (OneShotQuery) -> Void) {
