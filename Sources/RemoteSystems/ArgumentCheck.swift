@@ -150,9 +150,7 @@ extension AppService {
         try ArgumentCheck.check(text: self.options.version, "AppService.Options.version")
         try ArgumentCheck.check(text: self.options.summary, "AppService.Options.summary")
         try ArgumentCheck.check("AppService.concurrentRequests", self.concurrentRequests, in: 1...4096)
-        if case .applications(let ids) = self.callers {
-            for id in ids { try ArgumentCheck.check(name: id, "The application id of a caller") }
-        }
+        for id in self.callers.applicationIDs { try ArgumentCheck.check(name: id, "The application id of a caller") }
         guard !self.name.hasPrefix("remote-systems.") || [Self.pingName, Self.conformanceName].contains(self.name)
         else {
             throw .invalidArgument("The service name \(self.name) is taken: names that start with remote-systems. are.")

@@ -10,17 +10,24 @@ public import RemoteSystemsDiscovery
 /// its valid range; see ``validate()``.
 public struct RemoteSystemsConfiguration: Sendable {
     /// The part of the machine's network that is used, for finding, for being found and for listening.
-    public enum Network: Sendable, Hashable {
+    public struct Network: Sendable, Hashable {
+        package enum Kind: Sendable, Hashable {
+            case all, loopback
+            case interfaces([String])
+        }
+
+        package let kind: Kind
+
         /// Every interface.
-        case all
+        public static let all = Network(kind: .all)
         /// This machine alone: nothing is announced to, sent to, or taken from the network. Connecting to another machine's
         /// address fails with ``RemoteSystemError/Code/misuse``, and so does connecting to a name other than `localhost`, for
         /// which the network would have to be asked.
-        case loopback
+        public static let loopback = Network(kind: .loopback)
         /// The interfaces with these names, for example `["eth0"]`, and what stays on this machine. Announcements, and connections in
         /// both directions, keep to them, whatever addresses they have at the time; one that comes later, or comes back, is
         /// used within about a second. Needs Linux 5.7, or the right to use raw sockets.
-        case interfaces([String])
+        public static func interfaces(_ names: [String]) -> Network { Network(kind: .interfaces(names)) }
     }
 
     /// The id of this application, in reverse-DNS form: 1 to 256 bytes of UTF-8 without control, invisible or line-breaking

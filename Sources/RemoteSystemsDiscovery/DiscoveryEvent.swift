@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a browse has seen.
+/// What a browse has seen. More cases may come: have a default case.
 public enum DiscoveryEvent: Sendable, Equatable {
     /// An instance that was not known before, with at least one endpoint.
     case appeared(DiscoveryHint)

@@ -682,6 +682,8 @@ def unread(name, size):
     @promise(name, "[6] closed with status 2")
     def _(place):
         with place.connect(PING_SERVICE) as connection:
+            # The kernel would let it grow to megabytes in which answers find room.
+            connection.tls.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             payload = place.ping(bytes(size))
             # Far more than buffers and window hold, but no more: the close is lost if it is not read within a second.
             for number in range(1, 20_000_000 // size):

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `nobody responses at a system that nothing gets through to`() async throws {
+    @Test func `nobody responds at a system that nothing gets through to`() async throws {
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Host", services: [Self.echo])
             try await stage.appears(host)

@@ -20,7 +20,7 @@ import Testing
         ) { _, _ in Response() }
     }
 
-    @Test func `while the account's files are in use elsewhere a host responses everybody but who wants a certificate`()
+    @Test func `while the account's files are in use elsewhere a host serves everybody but who wants a certificate`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in

@@ -101,7 +101,7 @@ import Testing
 
     // MARK: Metrics
 
-    @Test func `a host counts and times what it responses, by service and outcome (R-14)`() async throws {
+    @Test func `a host counts and times what it answers, by service and outcome (R-14)`() async throws {
         let metrics = Self.metrics
         let name = "test.counted-\(UUID())"
         let service = AppService(name, requestSchema: .full) { request in

@@ -10,7 +10,7 @@ import Testing
 @Suite struct WatchAndTalkTests {
     static let echo = AppService("test.echo") { ["echo": .dictionary($0.message)] }
 
-    @Test func `a host is added, responses, and is removed (R-03, R-06, R-08, R-10, R-13, R-40)`() async throws {
+    @Test func `a host is added, responds, and is removed (R-03, R-06, R-08, R-10, R-13, R-40)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)

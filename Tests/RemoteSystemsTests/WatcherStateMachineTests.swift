@@ -253,7 +253,7 @@ import Testing
         #expect(waits == waits.sorted())
     }
 
-    @Test func `one that responses and is not of the account is left alone for minutes`() throws {
+    @Test func `one that responds and is not of the account is left alone for minutes`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.settled()

@@ -22,7 +22,7 @@ import ValueSets
         acceptsAnonymous: Bool = false
     ) async throws -> Connection {
         let local = AccountContext(configuration)
-        var connector = try local.connector()
+        var connector = try await local.connector()
         connector.acceptsAnonymous = acceptsAnonymous
         return try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: port)],
@@ -105,8 +105,7 @@ import ValueSets
         }
     }
 
-    @Test func `a host that is asked what it is may take longer to response the hello than to be reached`() async throws
-    {
+    @Test func `a host that is asked what it is may take longer to answer the hello than to be reached`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var caller = loopbackSystem.configuration("test.caller")
             caller.connectTimeout = .seconds(2)
@@ -162,7 +161,7 @@ import ValueSets
         (Stranger.Manner.silent, "silent"), (.closing, "other"), (.resetting, "other"), (.garbage, "other"),
         (.none, "refused"),
     ])
-    func `what responses there and is not the caller is reported as the page says`(
+    func `what responds there and is not the caller is reported as the page says`(
         manner: Stranger.Manner,
         outcome: String
     )

@@ -59,7 +59,7 @@ extension SystemTests {
                 }
                 let end = Date()
                 await serving.stop()
-                #expect(try await onB.reported("removed", a).seconds(since: end) < 1)
+                #expect(try await onB.reported("removed", a).seconds(since: end) < Removal.byConnection)
             }
         }
 

@@ -157,7 +157,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a system that is advertised and does not response is reported`() async throws {
+        @Test func `a system that is advertised and does not respond is reported`() async throws {
             try await withServer { _, a, b in
                 try await b.host.setFirewall(
                     "table inet filter { chain input { type filter hook input priority 0; tcp dport 47474 drop; }; }"

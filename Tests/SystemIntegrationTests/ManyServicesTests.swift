@@ -43,7 +43,7 @@ extension SystemTests {
                 #expect(try await c.ping("alpha").answered == 3)
                 let end = Date()
                 await serving.stop()
-                #expect(try await onB.reported("removed", a).seconds(since: end) < 1)
+                #expect(try await onB.reported("removed", a).seconds(since: end) < Removal.byConnection)
                 for watcher in [onB, onC] {
                     let memory = try Crowd.peakMemory(of: watcher)
                     print("MEASURED memory of a watcher among 1200 services: \(memory) MiB at most (debug build)")

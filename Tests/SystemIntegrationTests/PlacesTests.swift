@@ -29,7 +29,7 @@ extension SystemTests {
                 // As `docker stop` does: the program is process 1 there, which no signal ends that it does not handle.
                 let end = Date()
                 kill(try serving.processInside(), SIGTERM)
-                #expect(try await onB.reported("removed", a).seconds(since: end) < 1)
+                #expect(try await onB.reported("removed", a).seconds(since: end) < Removal.byConnection)
                 _ = try await serving.exit(within: .seconds(8))
                 _ = try await serving.allLines()
                 #expect(serving.hasReported("stopped"))

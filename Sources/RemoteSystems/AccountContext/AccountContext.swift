@@ -22,6 +22,8 @@ final class AccountContext: Sendable {
     private let loaded = Mutex<Loaded?>(nil)
     /// Held while the files are read again, so that what was read last is what is in use last.
     private let reloading = Mutex(())
+    /// Reads the files for all who are about to connect.
+    private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
 
     private struct Loaded {
@@ -78,18 +80,34 @@ final class AccountContext: Sendable {
     private func readAccount() throws -> Account {
         if let identity = self.environment.identity { return Account(identity: try identity()) }
         let store = try self.store()
-        return try self.account(store.identity(), in: store)
+        return try self.readUnchanged(store) { version in
+            Account(identity: try store.identity(), version: version, revocations: try store.revocations())
+        }
     }
 
     /// Reads the account; `nil` if there is none.
     private func readStoredAccount() throws -> Account? {
         if let identity = self.environment.identity { return Account(identity: try identity()) }
         let store = try self.store()
-        return try store.storedIdentity(now: Date()).map { try self.account($0, in: store) }
+        return try self.readUnchanged(store) { version in
+            try store.storedIdentity(now: Date()).map {
+                Account(identity: $0, version: version, revocations: try store.revocations())
+            }
+        }
     }
 
-    private func account(_ identity: SystemIdentity, in store: AccountStore) throws -> Account {
-        Account(identity: identity, version: store.version(), revocations: try store.revocations())
+    /// Reads until nothing changes meanwhile, so that the version is that of what was read: reading may itself make or
+    /// renew what is there. If it goes on changing, the version is an older one, and the change is noticed afterwards.
+    private func readUnchanged<Result>(
+        _ store: AccountStore,
+        _ read: (AccountStore.Version) throws -> Result
+    ) rethrows -> Result {
+        for _ in 0..<2 {
+            let version = store.version()
+            let result = try read(version)
+            if store.version() == version { return result }
+        }
+        return try read(store.version())
     }
 
     /// The newest revocation list that is in use; `nil` if nobody ever was revoked, as far as is known here.
@@ -138,20 +156,24 @@ final class AccountContext: Sendable {
             self.loaded.withLock { $0?.version = try? self.store().version() }
             return false
         }
-        var new = present
-        new.version = account.version
-        defer { self.loaded.withLock { [new] in $0 = new } }
         // Another account is in the store now. Who joined one goes on under the old until it is started again.
-        guard account.identity.accountID == present.security.identity.accountID else { return false }
-        guard
+        let isSameAccount = account.identity.accountID == present.security.identity.accountID
+        let isChanged =
             account.identity.certificateValidity != present.security.identity.certificateValidity
-                || account.revocations != present.revocations
-        else { return false }
+            || account.revocations != present.revocations
+        guard isSameAccount, isChanged else {
+            self.loaded.withLock { $0?.version = account.version }
+            return false
+        }
+        // If this fails, the version stays the old one, and it is tried again when the files are next looked at.
         try present.security.update(
             identity: account.identity,
             revoked: Set(account.revocations?.systems ?? [])
         )
-        new.revocations = account.revocations
+        self.loaded.withLock { loaded in
+            loaded?.version = account.version
+            loaded?.revocations = account.revocations
+        }
         self.logger.debug("What changed in the account is in use")
         return account.revocations != present.revocations
     }
@@ -241,8 +263,21 @@ final class AccountContext: Sendable {
         connection.onClose { _ in self.follower.release(holder) }
     }
 
-    private func lookAtAccount() {
-        if self.isAccountChanged { self.reloadIdentity() }
+    /// Returns when what other processes have changed so far is in use. However many wait, the files are read once.
+    private func takeChangesIntoUse() async {
+        // A reading that was under way may have begun before the change.
+        for _ in 0..<2 where self.isAccountChanged {
+            let reading = self.changeReading.withLock { reading in
+                if let reading { return reading }
+                let new = Task(executorPreference: self.environment.taskExecutor) {
+                    await self.reloadIdentityInBackground()
+                    self.changeReading.withLock { $0 = nil }
+                }
+                reading = new
+                return new
+            }
+            await reading.value
+        }
     }
 
     private func lookAtAccountInBackground() async {
@@ -254,9 +289,10 @@ final class AccountContext: Sendable {
         return self.loaded.withLock { $0?.version } != store.version()
     }
 
-    func connector(limits: ConnectionLimits? = nil) throws(RemoteSystemError) -> Connector {
-        // Who was revoked meanwhile, and what was renewed, holds for every connection that is made from now on.
-        if self.loaded.withLock({ $0 }) != nil { self.lookAtAccount() }
+    func connector(limits: ConnectionLimits? = nil) async throws(RemoteSystemError) -> Connector {
+        // Who was revoked meanwhile, and what was renewed, holds for every connection that is made from now on. Read
+        // elsewhere: the caller may be on an event loop, and another process may hold the lock on the files.
+        if self.loaded.withLock({ $0 }) != nil { await self.takeChangesIntoUse() }
         var connector = Connector(
             security: try self.security(),
             limits: limits ?? self.limits,
@@ -303,7 +339,7 @@ extension RemoteSystemsConfiguration.Network {
 
     /// The same for connections.
     var reach: NetworkReach {
-        switch self {
+        switch self.kind {
         case .all: .all
         case .loopback: .machine
         case .interfaces(let names): .interfaces(names)
@@ -313,7 +349,7 @@ extension RemoteSystemsConfiguration.Network {
 
 extension AvahiDiscovery {
     fileprivate init(_ configuration: RemoteSystemsConfiguration) {
-        switch configuration.network {
+        switch configuration.network.kind {
         case .all: self.init(logger: configuration.logger)
         case .loopback: self.init(interfaces: .only(["lo"]), logger: configuration.logger)
         case .interfaces(let names): self.init(interfaces: .only(names), logger: configuration.logger)

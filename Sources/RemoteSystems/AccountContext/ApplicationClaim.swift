@@ -31,7 +31,7 @@ package struct ApplicationIsTaken: Error {
     }
 }
 
-/// The application ids of one account store: a file for each id in `run/` of the state directory, locked (flock) by the
+/// The application ids of one account store: a file for each id in `run/locks/` of the state directory, locked (flock) by the
 /// processes that run as the application. The kernel releases a lock when its process ends, however that ends.
 struct ApplicationLocks: ApplicationClaims {
     let running: RunningApplications
@@ -47,15 +47,19 @@ struct ApplicationLocks: ApplicationClaims {
         deinit { close(self.descriptor) }
     }
 
+    /// Apart from the notes of what runs, which a daemon lists every second: these files stay.
+    private var directory: String { "\(self.running.directory)/locks" }
+
     /// An id may hold any printable character and 256 bytes, a file's name may not.
     func path(of application: String) -> String {
         let hash = SHA256.hash(data: Data(application.utf8))
         let name = hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
-        return "\(self.running.directory)/\(name).lock"
+        return "\(self.directory)/\(name).lock"
     }
 
     func claim(_ application: String, isShared: Bool) throws -> any ApplicationClaim {
         try self.running.makeDirectory()
+        try RunningApplications.makeDirectory(self.directory)
         let path = self.path(of: application)
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallFailure("open", path) }

@@ -62,13 +62,14 @@ struct RunningApplications: Sendable {
         return RunningNote(path: path, descriptor: descriptor)
     }
 
-    func makeDirectory() throws(SystemCallFailure) {
-        guard unsafe mkdir(self.directory, 0o700) == 0 || errno == EEXIST else {
-            throw SystemCallFailure("mkdir", self.directory)
-        }
-        guard let status = FileStatus(path: self.directory) else { throw SystemCallFailure("lstat", self.directory) }
+    func makeDirectory() throws(SystemCallFailure) { try Self.makeDirectory(self.directory) }
+
+    /// Makes the directory if there is none, and refuses one that others have a hand in.
+    static func makeDirectory(_ path: String) throws(SystemCallFailure) {
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemCallFailure("mkdir", path) }
+        guard let status = FileStatus(path: path) else { throw SystemCallFailure("lstat", path) }
         guard status.isDirectory, status.isOwn, status.isPrivate else {
-            throw SystemCallFailure("lstat", self.directory, number: EPERM)
+            throw SystemCallFailure("lstat", path, number: EPERM)
         }
     }
 

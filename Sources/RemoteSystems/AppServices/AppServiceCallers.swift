@@ -8,16 +8,41 @@ internal import RemoteSystemsTransport
 /// Which *system* calls is proved by its certificate. Which *application* on it calls is only said by the caller: the two
 /// cases about applications keep those of one's own systems apart that mean well, and are no defence against one that does
 /// not.
-public enum AppServiceCallers: Sendable, Hashable {
+public struct AppServiceCallers: Sendable, Hashable {
+    private enum Kind: Sendable, Hashable {
+        case sameApplication, account, anyoneNearby
+        case applications([String])
+    }
+
+    private let kind: Kind
+
     /// The application that offers the service, on this or another system of the account.
-    case sameApplication
+    public static let sameApplication = AppServiceCallers(kind: .sameApplication)
     /// The applications with these ids, on this or another system of the account.
-    case applications([String])
+    public static func applications(_ ids: [String]) -> AppServiceCallers {
+        AppServiceCallers(kind: .applications(ids))
+    }
     /// Every application on every system of the account. What holds unless set.
-    case account
+    public static let account = AppServiceCallers(kind: .account)
     /// Whoever is near, of other accounts too, on a host that allows it
     /// (``RemoteSystemHost/Options/allowsAnyoneNearby``); on others the account alone.
-    case anyoneNearby
+    public static let anyoneNearby = AppServiceCallers(kind: .anyoneNearby)
+
+    /// The ids that were named one by one.
+    var applicationIDs: [String] {
+        if case .applications(let ids) = self.kind { ids } else { [] }
+    }
+
+    /// Whether the application with this id, as it says, is one of them.
+    ///
+    /// - Parameter host: the application that offers the service.
+    func include(_ application: String, of host: String) -> Bool {
+        switch self.kind {
+        case .sameApplication: application == host
+        case .applications(let ids): ids.contains(application)
+        case .account, .anyoneNearby: true
+        }
+    }
 }
 
 extension AppService {
@@ -37,13 +62,7 @@ extension AppService {
                 "The application \(host) offers the service \(self.name) only to programs on the same system."
             )
         }
-        let isAllowed =
-            switch self.callers {
-            case .sameApplication: application == host
-            case .applications(let ids): ids.contains(application)
-            case .account, .anyoneNearby: true
-            }
-        guard isAllowed else {
+        guard self.callers.include(application, of: host) else {
             return Refusal(
                 .remoteSystemNotSupportedByApp,
                 code: .callerNotListed,

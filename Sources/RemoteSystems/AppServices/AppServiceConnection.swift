@@ -204,7 +204,7 @@ public final class AppServiceConnection: Sendable {
     private func connect(_ request: RemoteSystemConnectionRequest, startTimeout: Duration) async throws {
         let request = try await request.located()
         let route = try request.resolve(self.service)
-        var connector = try request.origin.connector()
+        var connector = try await request.origin.connector()
         connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil
         if route.mayHaveToStart { connector.responseTimeout = TimeAmount(startTimeout) }
         let own = connector.security.systemID

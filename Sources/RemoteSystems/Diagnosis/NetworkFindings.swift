@@ -10,7 +10,7 @@ enum NetworkFindings {
         _ network: RemoteSystemsConfiguration.Network
     ) -> DiagnosisFinding {
         let why = "Systems are found, and reached, over the interfaces that may be used."
-        if case .interfaces(let names) = network {
+        if case .interfaces(let names) = network.kind {
             let missing = names.filter { name in !all.contains { $0.name == name } }
             guard missing.isEmpty else {
                 return DiagnosisFinding(
@@ -167,7 +167,7 @@ enum NetworkFindings {
         _ all: [InterfaceFacts],
         _ network: RemoteSystemsConfiguration.Network
     ) -> [InterfaceFacts] {
-        switch network {
+        switch network.kind {
         case .all: all
         case .loopback: all.filter(\.isLoopback)
         case .interfaces(let names): all.filter { names.contains($0.name) }

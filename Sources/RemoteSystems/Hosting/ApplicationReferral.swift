@@ -123,16 +123,6 @@ extension ApplicationReferral {
     }
 }
 
-extension AppServiceCallers {
-    fileprivate func include(_ caller: String, of application: String) -> Bool {
-        switch self {
-        case .sameApplication: caller == application
-        case .applications(let applications): applications.contains(caller)
-        case .account, .anyoneNearby: true
-        }
-    }
-}
-
 extension InstalledApplication {
     /// What a system is told of it: to other machines, only what they may call.
     func description(isLocal: Bool) -> SystemDescription.Application {

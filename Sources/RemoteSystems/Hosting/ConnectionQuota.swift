@@ -25,7 +25,7 @@ struct ConnectionQuota: Sendable {
     let limit: Int
     let share: Int
     private(set) var count = 0
-    private var anonymousConnections: [SystemID: Entry] = [:]
+    private var connectionsBySystem: [SystemID: Entry] = [:]
     private var isReported = false
 
     /// - Parameter share: of one system; `nil` for a quarter, and at least 16 where there are as many.
@@ -41,9 +41,9 @@ struct ConnectionQuota: Sendable {
             defer { self.isReported = true }
             return .full(shouldReport: !self.isReported)
         }
-        guard !isOwn, var entry = self.anonymousConnections[system] else { return .free }
+        guard !isOwn, var entry = self.connectionsBySystem[system] else { return .free }
         if entry.count < self.share * 3 / 4 { entry.isReported = false }
-        defer { self.anonymousConnections[system] = entry }
+        defer { self.connectionsBySystem[system] = entry }
         guard entry.count >= self.share else { return .free }
         defer { entry.isReported = true }
         return .fullForSystem(shouldReport: !entry.isReported)
@@ -51,23 +51,23 @@ struct ConnectionQuota: Sendable {
 
     /// Takes a place, if there is one still: several may have been admitted at the same time.
     mutating func enter(_ system: SystemID, isOwn: Bool) -> Bool {
-        let here = self.anonymousConnections[system]?.count ?? 0
+        let here = self.connectionsBySystem[system]?.count ?? 0
         guard self.count < self.limit, isOwn || here < self.share else { return false }
         self.count += 1
-        self.anonymousConnections[system, default: Entry()].count += 1
+        self.connectionsBySystem[system, default: Entry()].count += 1
         return true
     }
 
     mutating func leave(_ system: SystemID) {
-        guard let here = self.anonymousConnections[system]?.count else { return }
+        guard let here = self.connectionsBySystem[system]?.count else { return }
         self.count -= 1
         if here > 1 {
-            self.anonymousConnections[system]?.count = here - 1
+            self.connectionsBySystem[system]?.count = here - 1
         } else {
-            self.anonymousConnections[system] = nil
+            self.connectionsBySystem[system] = nil
         }
     }
 
     /// How many systems are there.
-    var systems: Int { self.anonymousConnections.count }
+    var systems: Int { self.connectionsBySystem.count }
 }

@@ -120,7 +120,7 @@ extension RemoteSystemsAccount {
         _ network: RemoteSystemsConfiguration.Network
     ) -> [String] {
         let allowed = interfaces.filter { interface in
-            switch network {
+            switch network.kind {
             case .loopback: interface.isLoopback
             case .all: !interface.isLoopback
             case .interfaces(let names): names.contains(interface.name)

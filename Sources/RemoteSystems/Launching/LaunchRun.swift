@@ -66,7 +66,7 @@ struct LaunchRun {
     ) async throws -> RemoteLaunchURIResult {
         let connection: Connection
         do {
-            var connector = try self.origin.connector()
+            var connector = try await self.origin.connector()
             // It may be installed only, and have to be started.
             if isStarted {
                 connector.responseTimeout = TimeAmount(self.timeout ?? self.origin.configuration.startTimeout)

@@ -24,7 +24,7 @@ public import ValueSets
 /// further attempt can change ends it at once: that the system does not let us in, does not offer the service to us, or
 /// speaks another version.
 public final class LongLivedConnection: Sendable {
-    /// Where a connection is in its life.
+    /// Where a connection is in its life. More cases may come: have a default case.
     public enum State: Sendable {
         /// It has not been started.
         case idle

@@ -47,17 +47,21 @@ extension AccountContext {
             do {
                 try await self.take(revocations: theirs)
             } catch {
-                let error = RemoteSystemError(error)
-                self.refused(error, from: peer)
-                let code: FailureCode = error.canRetry ? .busy : .revocationListInvalid
-                return Response(
-                    status: .failure,
-                    failure: WireFailure(error.message, code: code, canRetry: error.canRetry)
-                )
+                self.refused(RemoteSystemError(error), from: peer)
+                return Response(status: .failure, failure: Self.failure(of: error))
             }
         }
         guard let own = self.revocations, own.bytes != theirs else { return Response() }
         return Response(message: ["List": .data(Data(own.bytes))])
+    }
+
+    /// What the peer is told. What is wrong with this machine's files names their paths, and does not concern it.
+    private static func failure(of error: any Error) -> WireFailure {
+        if let error = error as? TrustError { return WireFailure(error.message, code: .revocationListInvalid) }
+        if RemoteSystemError(error).canRetry {
+            return WireFailure("The host's account is busy. Try again.", code: .busy, canRetry: true)
+        }
+        return WireFailure("The host could not keep the revocation list.", code: .hostFailed)
     }
 
     private func refused(_ error: RemoteSystemError, from peer: PeerIdentity) {

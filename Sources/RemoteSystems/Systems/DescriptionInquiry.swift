@@ -33,7 +33,7 @@ struct DescriptionInquiry: Sendable {
 
     /// Asks the process there, or the application of its system with that id, to whose port it sends the connection.
     func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Result {
-        var connector = try self.origin.connector()
+        var connector = try await self.origin.connector()
         // What the host does before it answers may take longer than reaching it.
         connector.responseTimeout = TimeAmount(self.origin.configuration.startTimeout)
         let reported = Promise<SystemDescription>()

@@ -4,7 +4,7 @@
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 
-/// What a watcher tells.
+/// What a watcher reports. More cases may come: have a default case.
 public enum RemoteSystemEvent: Sendable {
     /// A system can be talked to: it has been connected to, has proved who it is, and has described itself.
     case added(RemoteSystem)

@@ -305,7 +305,7 @@ actor WatcherRun {
         let isAnonymous = self.machine.isAnonymous(instance)
         if isAnonymous { try await self.waitForTurn() }
         let limits = isAnonymous ? self.limits.forAnonymous : self.limits
-        var connector = try self.accountContext.connector(limits: limits)
+        var connector = try await self.accountContext.connector(limits: limits)
         connector.acceptsAnonymous = isAnonymous
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)

@@ -116,10 +116,10 @@ extension AvahiBrowse {
         /// What is known now, for a listener who comes later.
         var hints: [DiscoveryHint] { instances.values.compactMap(\.reported).sorted { $0.id < $1.id } }
 
-        func knows(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance] != nil }
-
         /// Whether a resolver is to be made for the sighting, or is to go on.
         func needsResolver(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance]?.isSought ?? false }
+
+        func knows(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance] != nil }
 
         private subscript(serviceInstance: ServiceInstance) -> Track? {
             instances[serviceInstance.instance]?.tracks[serviceInstance]

@@ -17,13 +17,13 @@ final class AvahiBrowse {
     private var resolvers: [ServiceInstance: AnyObject] = [:]
     /// Sightings whose resolvers are requested next, the last one first: in a crowd, it is the one that a user is
     /// waiting for. A request takes a busy daemon seconds, in which others become unnecessary.
-    private var waiting: [ServiceInstance] = []
+    private var waiting = ResolverQueue()
     /// Those that are requested and have not started.
     private var starting: Set<ServiceInstance> = []
     private static let startingAtATime = 16
     /// Sightings that are resolved once, a few at a time: a daemon allows only so many objects.
     private var resolvedOnce: Set<ServiceInstance> = []
-    private var waitingForOnce: [ServiceInstance] = []
+    private var waitingForOnce = ResolverQueue()
     private static let resolvedOnceAtATime = 64
     /// Browsers that have not yet told all they know from the start.
     private var unsettled: Set<Int32> = []
@@ -128,10 +128,10 @@ final class AvahiBrowse {
         guard connection != nil else { return }
         browsers = [:]
         resolvers = [:]
-        waiting = []
+        waiting.removeAll()
         starting = []
         resolvedOnce = []
-        waitingForOnce = []
+        waitingForOnce.removeAll()
         unsettled = []
         connection = nil
         machine.lost(now: .now)
@@ -157,12 +157,16 @@ final class AvahiBrowse {
     }
 
     /// A host has answered a question of our own.
-    func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution) {
+    ///
+    /// - Returns: whether it told of an instance that a listener follows and that nobody had told of.
+    func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution) -> Bool {
         let isRelevant = isRelevant(serviceInstance, resolution)
+        let isNews = isRelevant && !machine.knows(serviceInstance)
         let event = machine.answered(serviceInstance, resolution, isRelevant: isRelevant, now: .now)
         if !machine.needsResolver(serviceInstance) { stopResolving(serviceInstance) }
         if let event { emit([event]) }
         updateCrowding()
+        return isNews
     }
 
     private func gone(_ serviceInstance: ServiceInstance) {
@@ -226,6 +230,8 @@ final class AvahiBrowse {
     }
 
     private func stopResolving(_ serviceInstance: ServiceInstance) {
+        waiting.remove(serviceInstance)
+        waitingForOnce.remove(serviceInstance)
         guard resolvers.removeValue(forKey: serviceInstance) != nil else { return }
         starting.remove(serviceInstance)
         resolvedOnce.remove(serviceInstance)

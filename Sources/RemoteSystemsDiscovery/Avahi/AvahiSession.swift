@@ -33,7 +33,7 @@ actor AvahiSession {
     private var questions: [Int32: OneShotQuery] = [:]
     /// When to ask again. A daemon whose cache is nearly full is busy with others' packets and loses announcements.
     private var crowdTimer: QueueTimer?
-    private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(60))
+    private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(600))
     private var advertisers: [UInt64: AvahiAdvertiser] = [:]
     private var troubles: [DiscoveryProblem.Code: DiscoveryProblem] = [:]
     private var lastID: UInt64 = 0
@@ -291,11 +291,22 @@ actor AvahiSession {
         guard isCrowded else { return }
         crowdBackoff.reset()
         crowdTimer = QueueTimer(queue: executor.queue) { self.askCrowd() }
-        crowdTimer?.set(after: crowdBackoff.next())
+        setCrowdTimer()
+    }
+
+    /// Spread, so that the members of a crowd do not all ask at once.
+    private func setCrowdTimer() {
+        crowdTimer?.set(after: crowdBackoff.next() * .random(in: 0.5...1.5))
+    }
+
+    private func askCrowdSooner() {
+        guard crowdTimer != nil else { return }
+        crowdBackoff.reset()
+        setCrowdTimer()
     }
 
     private func askCrowd() {
-        crowdTimer?.set(after: crowdBackoff.next())
+        setCrowdTimer()
         guard asksDirectly, let monitor, let browse else { return }
         questions = [:]
         ask(on: usableInterfaces(monitor), for: browse, moments: OneShotQuery.once)
@@ -321,7 +332,10 @@ actor AvahiSession {
                 families: settings.families,
                 moments: moments,
                 queue: executor.queue
-            ) { [unowned browse] in browse.answered($0, $1) }
+            ) { [unowned browse] in
+                // Avahi has missed it, and may be missing others.
+                if browse.answered($0, $1) { self.askCrowdSooner() }
+            }
         }
     }
 

@@ -60,7 +60,7 @@ struct HostOptions: ParsableArguments {
             .string($0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)")
         }
         if !self.uriPolicy.isEmpty { flags[.uriPolicy] = .strings(self.uriPolicy) }
-        switch self.network.network {
+        switch self.network.network.kind {
         case .all: break
         case .loopback: flags[.network] = .string("loopback")
         case .interfaces(let names): flags[.network] = .string(names.joined(separator: ","))

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `an response that the caller's schema forbids is not handed on`() async throws {
+    @Test func `a response that the caller's schema forbids is not handed on`() async throws {
         let free = AppService("test.free", requestSchema: .full, responseSchema: .full) { _ in
             ["data": .data(Data([1]))]
         }
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `a message over the limit is not sent, an response over it is reported: status 5`() async throws {
+    @Test func `a message over the limit is not sent, a response over it is reported: status 5`() async throws {
         let growing = AppService("test.growing", requestSchema: .full, responseSchema: .full) { request in
             ["data": .data(Data(count: request.message["size"]?.int ?? 0))]
         }

@@ -9,7 +9,7 @@ import Testing
 
 /// Connections by the clock of a stage.
 @Suite struct StagedConnectionTests {
-    @Test func `of several addresses the next is tried 250 ms after one that does not response`() async throws {
+    @Test func `of several addresses the next is tried 250 ms after one that does not respond`() async throws {
         try await DiscoveryStage.with { stage in
             let services = [AppService("test.echo") { $0.message }]
             let mute = try stage.system("Mute", services: services)

@@ -43,7 +43,7 @@ import ValueSets
         _ body: (Connection) async throws -> Void
     ) async throws {
         let local = AccountContext(configuration)
-        let connector = try local.connector()
+        let connector = try await local.connector()
         let connection = try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: port)],
             expecting: nil,

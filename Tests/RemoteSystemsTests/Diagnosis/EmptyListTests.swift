@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `one that responses and refuses is reported in its own words, and no firewall is blamed`() throws {
+    @Test func `one that responds and refuses is reported in its own words, and no firewall is blamed`() throws {
         let full = "Your system has 23 connections here, as many as one system may have."
         var unlisted = RemoteSystemWatcher.Unlisted()
         unlisted.unreachable = ["10.0.0.6:47474"]
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `other accounts, other versions and those that do not response are counted`() async throws {
+    @Test func `other accounts, other versions and those that do not respond are counted`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             func appear(_ id: String, version: String?, port: Int = 9) {
                 var properties: [String: [UInt8]] = ["t": [1, 2, 3, 4, 5, 6, 7, 8]]

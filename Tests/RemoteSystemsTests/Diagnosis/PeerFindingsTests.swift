@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: [(true, "isolation"), (false, "route")])
-    func `an address that does not response is reported by where it is`(isNeighbour: Bool, text: String) {
+    func `an address that does not respond is reported by where it is`(isNeighbour: Bool, text: String) {
         let error = TransportError(.unreachable, "No connection.", side: .network)
         var facts = PeerFacts(name: "10.0.0.5:47474", way: .failed(error))
         facts.isNeighbour = isNeighbour

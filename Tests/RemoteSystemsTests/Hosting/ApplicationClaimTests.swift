@@ -103,11 +103,11 @@ import Testing
             String(repeating: "é", count: 128),
         ]
         let claims = try ids.map { try locks.claim($0, isShared: false) }
-        let files = try FileManager.default.contentsOfDirectory(atPath: state + "/run")
+        let files = try FileManager.default.contentsOfDirectory(atPath: state + "/run/locks")
         #expect(files.count == ids.count)
         #expect(files.allSatisfy { $0.utf8.count == 69 && $0.hasSuffix(".lock") })
         for file in files {
-            let attributes = try FileManager.default.attributesOfItem(atPath: "\(state)/run/\(file)")
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(state)/run/locks/\(file)")
             #expect(attributes[.posixPermissions] as? Int == 0o600)
         }
         // What runs is told by notes alone; locks are none.
@@ -121,6 +121,7 @@ import Testing
             _ = try RemoteSystemsAccount(loopbackSystem.configuration("test.player")).identity()
             let locks = ApplicationLocks(running: RunningApplications(stateDirectory: loopbackSystem.directory))
             try locks.running.makeDirectory()
+            try RunningApplications.makeDirectory(locks.running.directory + "/locks")
             let target = loopbackSystem.directory + "/target"
             try FileManager.default.createSymbolicLink(
                 atPath: locks.path(of: "test.player"),

@@ -100,7 +100,7 @@ import ValueSets
         #expect(memory.isRunning(two))
     }
 
-    @Test func `its bytes are bounded whatever the services response`() throws {
+    @Test func `its bytes are bounded whatever the services respond`() throws {
         var memory = Memory(limits: Memory.Limits(bytes: 10_000, bytesEach: 2_000))
         for number in 0..<100 {
             let name = try Self.name("\(number)")
@@ -111,7 +111,7 @@ import ValueSets
         #expect(memory.count == 5)
     }
 
-    @Test func `an response too large to be kept is not made twice`() throws {
+    @Test func `a response too large to be kept is not made twice`() throws {
         var memory = Memory(limits: Memory.Limits(bytesEach: 2_000))
         let name = try Self.name()
         _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)

@@ -122,6 +122,18 @@ import Testing
         let discovery = HesitantDiscovery()
         let configuration = RemoteSystemsConfiguration(applicationID: "test")
         let list = try StaticPeers([], logger: configuration.logger)
+        // It says so itself: nobody is found by it.
+        let reported = Mutex<[Bool]>([])
+        let advertising = Task {
+            try await list.advertise(DiscoveryAdvertisement(instance: "test", port: 4000, properties: [:])) {
+                isInEffect in
+                reported.withLock { $0.append(isInEffect) }
+            }
+        }
+        try await until { reported.withLock { !$0.isEmpty } }
+        advertising.cancel()
+        _ = await advertising.result
+        #expect(reported.withLock { $0 } == [false])
         try await Self.whileRunning(discovery: [list]) { host, _ in
             #expect(host.registration == .unregistered)
         }

@@ -234,7 +234,7 @@ import Testing
         #expect(diary.entries == ["log: test.echo", "log: Oops"])
     }
 
-    @Test func `one may response by itself, add metadata, and know who is called`() async throws {
+    @Test func `one may respond by itself, add metadata, and know who is called`() async throws {
         let service = AppService("test.metadata") { request in
             ["token": .string(request.metadata["token"] ?? "none"), "own": .string(request.metadata["own"] ?? "none")]
         }

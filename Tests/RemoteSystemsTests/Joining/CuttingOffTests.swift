@@ -179,6 +179,56 @@ import ValueSets
             #expect(local.revocations == list)
         }
     }
+
+    @Test func `what is wrong with this machine's files is not told to who shows a list`() async throws {
+        try await self.withMember { machines, local, list in
+            let host = Host(local: local, peer: try local.security().systemID)
+            let directory = "\(machines.directory)/second"
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory)
+            let response = await host.isShown(list)
+            #expect(response.failure?.code == FailureCode.hostFailed.rawValue)
+            #expect(response.failure?.canRetry == false)
+            #expect(response.failure?.text.contains("/") == false)
+
+            var forged = list.bytes
+            forged[forged.count - 1] ^= 1
+            forged[0] = 0xff
+            #expect(await host.isShown(forged).failure?.code == FailureCode.revocationListInvalid.rawValue)
+        }
+    }
+
+    @Test func `who was revoked meanwhile is found out before connecting, and not where the caller runs`() async throws
+    {
+        try await self.withMember { machines, local, list in
+            let gate = DispatchSemaphore(value: 0)
+            async let blocked: Void = local.accountQueue.run { gate.wait() }
+            try await until { local.accountQueue.count == 1 }
+            // As another process of this machine does.
+            _ = try AccountStore(directory: "\(machines.directory)/second").install(
+                revocations: list.bytes,
+                now: Date()
+            )
+            let caller = Caller(local: local)
+            async let connected: Void = caller.connect()
+            try await until { local.accountQueue.count == 2 }
+            await caller.doSomethingElse()
+            #expect(local.revocations == nil)
+            gate.signal()
+            try await blocked
+            try await connected
+            #expect(local.revocations == list)
+        }
+    }
+}
+
+/// Who makes connections, and does other things.
+private actor Caller {
+    let local: AccountContext
+
+    init(local: AccountContext) { self.local = local }
+
+    func connect() async throws { _ = try await self.local.connector() }
+    func doSomethingElse() {}
 }
 
 extension TwoMachines {
@@ -201,9 +251,11 @@ private actor Host {
         self.peer = peer
     }
 
-    func isShown(_ list: RevocationList) async -> Response {
+    func isShown(_ list: RevocationList) async -> Response { await self.isShown(list.bytes) }
+
+    func isShown(_ list: [UInt8]) async -> Response {
         await self.local.exchangeRevocations(
-            ["Type": "revoked", "List": .data(Data(list.bytes))],
+            ["Type": "revoked", "List": .data(Data(list))],
             with: PeerIdentity(accountID: nil, systemID: self.peer, expiry: Date())
         )
     }

@@ -320,7 +320,7 @@ extension LaunchingTests {
             }
         }
 
-        @Test func `6: this system does not trust the one that responses (X-20)`() async throws {
+        @Test func `6: this system does not trust the one that responds (X-20)`() async throws {
             try await LoopbackSystem.with { loopbackSystem in
                 try await LoopbackSystem.with { stranger in
                     let asked = Asked()

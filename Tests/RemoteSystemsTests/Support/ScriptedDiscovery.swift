@@ -15,6 +15,9 @@ final class ScriptedDiscovery: DiscoverySource {
 
     var name: String { "scripted" }
 
+    /// Whether a browse has begun. What is emitted before that is heard by nobody.
+    var isBrowsed: Bool { self.state.withLock { !$0.feeds.isEmpty } }
+
     func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         self.state.withLock { state in

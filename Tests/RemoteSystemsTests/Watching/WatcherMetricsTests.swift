@@ -115,6 +115,7 @@ import Testing
             let watcher = RemoteSystemWatcher(configuration)
             for _ in 0..<2 { watcher.onError { _ in counter.call() } }
             try await watcher.start()
+            try await until { segments.allSatisfy(\.isBrowsed) }
             await withTaskGroup { group in
                 for segment in segments {
                     group.addTask { @concurrent in

@@ -55,7 +55,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == [])
     }
 
-    @Test func `the side that is reported responses with its own close`() {
+    @Test func `the side that is told so responds with its own close`() {
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
         #expect(self.steps() == ["close 0", "finish 0"])
     }

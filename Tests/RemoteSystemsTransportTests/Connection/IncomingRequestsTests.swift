@@ -76,7 +76,7 @@ import Testing
         #expect(self.requests.finished(id: 1) == true)
     }
 
-    @Test mutating func `cancelling a queued request responses it and frees its place`() {
+    @Test mutating func `cancelling a queued request answers it and frees its place`() {
         _ = self.received(1, bytes: 500)
         _ = self.received(2, "second", bytes: 500)
         guard case .responseCancelled("second") = self.requests.receivedCancel(id: 2) else {
@@ -115,7 +115,7 @@ import Testing
         #expect(self.requests.expire(now: .at(200)) == [2])
     }
 
-    @Test mutating func `an response is wanted once, and not after the connection is lost`() {
+    @Test mutating func `a response is wanted once, and not after the connection is lost`() {
         _ = self.received(1)
         _ = self.received(2)
         #expect(self.requests.finished(id: 1) == true)

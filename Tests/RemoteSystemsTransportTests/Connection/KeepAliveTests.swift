@@ -80,7 +80,7 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(300_000)) == .ping(2))
     }
 
-    @Test mutating func `an response ends the probe`() {
+    @Test mutating func `a response ends the probe`() {
         self.keepAlive.heard(now: .at(101_000))
         self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         _ = self.keepAlive.tick(now: .at(102_000))

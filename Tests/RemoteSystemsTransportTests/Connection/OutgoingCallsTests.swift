@@ -42,7 +42,7 @@ import Testing
         #expect(self.calls.reserveID() == 2)
     }
 
-    @Test mutating func `an response completes its call, whatever the order`() {
+    @Test mutating func `a response completes its call, whatever the order`() {
         let first = self.sent("first")
         let second = self.sent("second")
         #expect(self.calls.receivedResponse(id: second).completed == "second")
@@ -103,14 +103,14 @@ import Testing
         _ = self.sent("huge", bytes: 5_000)
     }
 
-    @Test mutating func `an response to what is not outstanding is a violation`() {
+    @Test mutating func `a response to what is not outstanding is a violation`() {
         #expect(self.calls.receivedResponse(id: 1).isViolation)
         let first = self.sent("first")
         _ = self.calls.receivedResponse(id: first)
         #expect(self.calls.receivedResponse(id: first).isViolation)
     }
 
-    @Test mutating func `an response to what is held or waits is a violation`() {
+    @Test mutating func `a response to what is held or waits is a violation`() {
         _ = self.sent("first", bytes: 1_000)
         let held = self.calls.reserveID()
         _ = self.calls.submit(id: held, "held", deadline: .distantFuture)

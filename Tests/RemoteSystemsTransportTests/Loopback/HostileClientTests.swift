@@ -239,7 +239,7 @@ import ValueSets
         }
     }
 
-    @Test func `a message that cannot be read gets an response that says where, and the connection lives`() async throws
+    @Test func `a message that cannot be read gets a response that says where, and the connection lives`() async throws
     {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
@@ -259,7 +259,7 @@ import ValueSets
         }
     }
 
-    @Test func `an response that cannot be read fails its call alone`() async throws {
+    @Test func `a response that cannot be read fails its call alone`() async throws {
         try await LoopbackHost.with { _, connection in
             do {
                 _ = try await connection.send([:], timeout: .seconds(20))

@@ -58,7 +58,7 @@ import ValueSets
         }
     }
 
-    @Test func `both sides ask and response at the same time (R-39)`() async throws {
+    @Test func `both sides ask and respond at the same time (R-39)`() async throws {
         try await LoopbackHost.with { request, connection in
             // Asks back before it answers.
             guard let back = try? await connection.send(["back": 1], timeout: .seconds(20)) else {
@@ -111,7 +111,7 @@ import ValueSets
         #expect(handled.withLock { $0 } == 1)
     }
 
-    @Test func `an response too large for the caller becomes a status, and the connection goes on`() async throws {
+    @Test func `a response too large for the caller becomes a status, and the connection goes on`() async throws {
         try await LoopbackHost.with { request, _ in
             let count = request.message["count"]?.int64 ?? 0
             return Response(message: ["a": .string(String(repeating: "x", count: Int(count)))])

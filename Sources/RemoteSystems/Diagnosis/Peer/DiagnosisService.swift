@@ -123,7 +123,7 @@ final class DiagnosisService: BuiltInService {
 
     private func outcome(of endpoint: Endpoint, expecting system: SystemID) async -> BackConnection {
         do {
-            var connector = try self.accountContext.connector()
+            var connector = try await self.accountContext.connector()
             connector.timeout = Self.connectingTime
             let back = try await connector.connect(
                 to: [endpoint],

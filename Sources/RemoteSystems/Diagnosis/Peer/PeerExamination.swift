@@ -29,7 +29,7 @@ struct PeerExamination: Sendable {
             return PeerFacts(name: target.name, way: .noAccount)
         }
         do {
-            let connector = try self.accountContext.connector()
+            let connector = try await self.accountContext.connector()
             let connection = try await connector.connect(
                 to: target.endpoints,
                 expecting: target.systemID,
