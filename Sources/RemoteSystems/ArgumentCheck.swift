@@ -109,6 +109,14 @@ extension RemoteSystemsConfiguration {
     public func validate() throws(RemoteSystemError) {
         try ArgumentCheck.check(name: self.applicationID, "The application id")
         try ArgumentCheck.check(text: self.systemDisplayName, "RemoteSystemsConfiguration.systemDisplayName")
+        if let stateDirectory, !stateDirectory.hasPrefix("/") {
+            throw .invalidArgument(
+                """
+                RemoteSystemsConfiguration.stateDirectory is "\(stateDirectory)". It takes an absolute path: a relative one \
+                is another directory, and so another identity, wherever the program is started.
+                """
+            )
+        }
         let hour = Duration.seconds(3600)
         let millisecond = Duration.milliseconds(1)
         func check(

@@ -35,7 +35,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var applicationID: String
     /// The name that this system shows to others of the account, 1 to 1024 bytes of UTF-8; `nil` for the machine's own name.
     public var systemDisplayName: String?
-    /// Where the account and this system's keys are kept; `nil` for the user's own place (``AccountStore``).
+    /// Where the account and this system's keys are kept, an absolute path; `nil` for the user's own place
+    /// (``AccountStore``).
     public var stateDirectory: String?
     /// The part of the network that is used.
     public var network: Network

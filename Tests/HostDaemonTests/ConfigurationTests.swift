@@ -3,6 +3,7 @@
 
 import Foundation
 import IntegrationSupport
+import RemoteSystemsDesktop
 import Testing
 
 extension HostDaemonTests {
@@ -29,6 +30,22 @@ extension HostDaemonTests {
                 let (linked, reported) = try await daemon.finish(["host", "check"])
                 #expect(linked == 1)
                 #expect(reported.contains { $0.hasPrefix("\(path): ") && $0.contains("link") }, "\(reported)")
+            }
+        }
+
+        @Test func `the topic about manifests has an example that is taken without a word, and names every key`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                let text = try await daemon.finish(["topic", "manifest"]).1.joined(separator: "\n") + "\n"
+                let start = try #require(text.range(of: "  {\n"))
+                let end = try #require(text.range(of: "\n  }\n", range: start.upperBound..<text.endIndex))
+                let example = text[start.lowerBound..<end.upperBound].utf8
+                var problems: [ConfigurationFileError] = []
+                let file = ConfigurationFile(path: "/a/org.example.pinger.json", bytes: Array(example))
+                let manifest = ApplicationManifest.read(file, problems: &problems)
+                #expect(problems.isEmpty && manifest?.warnings.isEmpty == true, "\(problems)")
+                for key in ApplicationManifest.documentedKeys { #expect(text.contains(key), "\(key)") }
             }
         }
 

@@ -31,6 +31,52 @@ import Testing
         }
     }
 
+    @Test func `a request that expires says why there is no connection`() async throws {
+        try await DiscoveryStage.with { stage in
+            let watcher = stage.watcher()
+            try await watcher.start()
+            try await stage.appears(try stage.system("Speaker", services: [AppService("echo") { $0.message }]))
+            let request = RemoteSystemConnectionRequest(system: try #require(watcher.systems.first))
+            let connection = LongLivedConnection(to: AppServiceDescription(name: "ecko"), request)
+            try await connection.start()
+            let sending = InFlight(on: stage) { try await connection.send([:], timeout: .seconds(3)) }
+            try await stage.advance(by: .seconds(3))
+            let error = try #require(try sending.outcome().error)
+            #expect(error.code == .deadlineExceeded)
+            #expect(error.outcome == .notExecuted)
+            #expect(error.side == .remote)
+            #expect(error.message.contains("Did you mean 'echo'?"), "\(error.message)")
+            await connection.close()
+        }
+    }
+
+    @Test func `the first system that offers a service is found, and none when the time is over`() async throws {
+        try await DiscoveryStage.with { stage in
+            try await stage.appears(try stage.system("Kitchen", services: [AppService("test.other") { $0.message }]))
+            try await stage.appears(try stage.system("Attic", services: [AppService("test.echo") { $0.message }]))
+            let finding = InFlight(on: stage) {
+                try await RemoteSystem.find(offering: "test.echo", configuration: stage.configuration)
+            }
+            try await stage.advance(by: .milliseconds(100))
+            #expect(try finding.outcome()?.displayName == "Attic")
+            let seeking = InFlight(on: stage) {
+                try await RemoteSystem.find(
+                    offering: "test.none",
+                    within: .seconds(7),
+                    configuration: stage.configuration
+                )
+            }
+            try await stage.advance(by: .milliseconds(6900))
+            #expect(throws: (any Error).self) { try seeking.outcome() }
+            try await stage.advance(by: .milliseconds(200))
+            #expect(try seeking.outcome() == nil)
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await RemoteSystem.find(offering: "a", within: .zero, configuration: stage.configuration)
+            }
+            #expect(error?.code == .invalidArgument)
+        }
+    }
+
     @Test func `a request with a key is worked on until its deadline, and its response remembered for five minutes`()
         async throws
     {

@@ -34,9 +34,19 @@ import Testing
             "systemDisplayName has 1025 bytes", "1 to 1024",
             { $0.systemDisplayName = String(repeating: "x", count: 1025) }
         ),
+        ("stateDirectory is \"\"", "absolute path", { $0.stateDirectory = "" }),
+        ("stateDirectory is \"rel/dir\"", "absolute path", { $0.stateDirectory = "rel/dir" }),
         ("The application id \"\" is not valid", "1 to 256 bytes", { $0.applicationID = "" }),
         ("\"x [31m\" is not valid", "control", { $0.applicationID = "x\u{1B}[31m" }),
     ]
+
+    @Test func `a host with two services of one name does not start`() async throws {
+        try await DiscoveryStage.with { stage in
+            let services = ["test.echo", "test.other", "test.echo"].map { AppService($0) { $0.message } }
+            let host = RemoteSystemHost(stage.configuration, services: services)
+            self.expect(await #expect(throws: RemoteSystemError.self) { try await host.run() }, "same name")
+        }
+    }
 
     @Test(arguments: ArgumentCheckTests.changes.indices)
     func `a configuration with a value that is not valid is refused by whatever uses it`(index: Int) async throws {

@@ -13,7 +13,7 @@ struct Display {
             applicationID: "org.example.display",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        guard let system = try await self.find(configuration) else {
+        guard let system = try await RemoteSystem.find(offering: temperatureService, configuration: configuration) else {
             print("No system of this account sends readings here. Is the thermometer running?")
             exit(2)
         }
@@ -27,19 +27,5 @@ struct Display {
                 if reading.number == 5 { break }
             }
         }
-    }
-
-    /// The first system found that offers the service, within five seconds.
-    static func find(_ configuration: RemoteSystemsConfiguration) async throws -> RemoteSystem? {
-        let watcher = RemoteSystemWatcher(configuration, filters: [.service(temperatureService)])
-        let events = watcher.events
-        try await watcher.start()
-        let limit = Task {
-            try await Task.sleep(for: .seconds(5))
-            await watcher.stop()
-        }
-        defer { limit.cancel() }
-        for await case .added(let system) in events { return system }
-        return nil
     }
 }

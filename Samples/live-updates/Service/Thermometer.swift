@@ -15,9 +15,13 @@ struct Thermometer {
             applicationID: "org.example.thermometer",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        // What the service sends is published, as what it takes is: callers in any language can look it up.
-        let options = AppService.Options(pushRequestSchema: AllowedValueSchema(decoding: Reading.self))
-        let readings = AppService(temperatureService, options: options, provider: Readings())
+        // What the service takes and what it sends is published: callers in any language can look it up.
+        let readings = AppService(
+            temperatureService,
+            requestSchema: AllowedValueSchema(decoding: Rate.self),
+            options: AppService.Options(pushRequestSchema: AllowedValueSchema(decoding: Reading.self)),
+            provider: Readings()
+        )
         let host = RemoteSystemHost(configuration, services: [readings])
         try await ServiceGroup(
             services: [host, Ready(host: host)],

@@ -13,7 +13,7 @@ struct TypedClient {
             applicationID: "org.example.typed-client",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        guard let system = try await self.find(configuration) else {
+        guard let system = try await RemoteSystem.find(offering: orderService, configuration: configuration) else {
             print("Nobody of this account takes orders here. Is typed-service running?")
             exit(2)
         }
@@ -33,20 +33,6 @@ struct TypedClient {
                 _ = try await connection.send(["dish": "soup", "portions": "two", "wanted": .date(.now)]).get()
             }
         }
-    }
-
-    /// The first system found that offers the service, within five seconds.
-    static func find(_ configuration: RemoteSystemsConfiguration) async throws -> RemoteSystem? {
-        let watcher = RemoteSystemWatcher(configuration, filters: [.service(orderService)])
-        let events = watcher.events
-        try await watcher.start()
-        let limit = Task {
-            try await Task.sleep(for: .seconds(5))
-            await watcher.stop()
-        }
-        defer { limit.cancel() }
-        for await case .added(let system) in events { return system }
-        return nil
     }
 
     static func explain(_ title: String, _ body: () async throws -> Void) async {

@@ -103,8 +103,9 @@ struct DiscoveryFindings: Sendable {
                 .systems,
                 .warning,
                 "No other system of this account announces itself on the loopback interface.",
-                why: "With loopback alone only programs on this machine are found, and only those that use it, too.",
-                advice: "Start one ('remotesystems serve --loopback'), or look on the network."
+                why: "With loopback alone only programs on this machine are found, and those of this account are this "
+                    + "system's own: 'remotesystems list --loopback' shows them.",
+                advice: "Look on the network, or try two systems on one machine with state directories of their own."
             )
         }
         return DiagnosisFinding(

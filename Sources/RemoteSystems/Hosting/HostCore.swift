@@ -12,6 +12,8 @@ internal import ValueSets
 actor HostCore {
     private let accountContext: AccountContext
     private let services: [String: AppService]
+    /// Whether two of the services have the same name.
+    private let hasDuplicate: Bool
     private let metrics: [String: ServiceMetrics]
     private let rules: [String: MessageRules]
     private let responses: IdempotencyCache
@@ -54,6 +56,7 @@ actor HostCore {
         self.responses = IdempotencyCache(accountContext.environment)
         self.facts = accountContext.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
+        self.hasDuplicate = self.services.count < services.count
         self.rules = self.services.mapValues { MessageRules(published: $0.schemas) }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
@@ -65,6 +68,9 @@ actor HostCore {
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
         try self.accountContext.configuration.validate()
+        guard !self.hasDuplicate else {
+            throw .invalidArgument("Two services of the host have the same name. Each takes one of its own.")
+        }
         for (name, service) in self.services {
             try service.validate()
             guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+internal import Logging
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
@@ -38,7 +40,24 @@ extension RemoteSystemHost {
 
     /// Until cancelled.
     func followCertificate() async throws {
+        var wasExpired = false
         while true {
+            if let identity = try? self.accountContext.security().identity,
+                identity.certificateValidity.upperBound <= Date()
+            {
+                if !wasExpired {
+                    self.accountContext.logger.warning(
+                        """
+                        This system's certificate has expired, so nobody connects to this host. Check the clock; if it is \
+                        right, start a system that holds the account's key, or join the account again.
+                        """,
+                        metadata: ["expired": "\(identity.certificateValidity.upperBound.formatted(.iso8601))"]
+                    )
+                }
+                wasExpired = true
+            } else {
+                wasExpired = false
+            }
             try await self.accountContext.environment.time.sleep(for: self.registering.timeToRefresh)
             self.registering.refresh()
         }

@@ -37,6 +37,8 @@ struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.D
     private var lastChange: Instant?
     /// Requests that wait, by number.
     private var waiting: Set<UInt64> = []
+    /// Why there is no connection, since there was one.
+    private(set) var lastFailure: RemoteSystemError?
 
     init(policy: ReconnectionPolicy) {
         self.policy = policy
@@ -68,6 +70,7 @@ struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.D
     mutating func opened(now: Instant) -> OnOpened {
         guard case .connecting = self.phase else { return .discard }
         self.phase = .connected
+        self.lastFailure = nil
         self.generation += 1
         self.lastChange = now
         return .stay(release: self.takeWaiting())
@@ -79,6 +82,7 @@ struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.D
     /// - Returns: the requests that fail with it, if that was the last.
     mutating func failed(_ error: RemoteSystemError, isFinal: Bool, now: Instant, random: Double) -> [UInt64] {
         guard case .connecting = self.phase else { return [] }
+        self.lastFailure = error
         guard !isFinal, let wait = self.wait(now, random) else { return self.giveUp(error) }
         self.phase = .waiting(until: now.advanced(by: wait), reason: error)
         return []
@@ -92,6 +96,7 @@ struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.D
             self.outageBegan = now
         }
         self.lastChange = now
+        self.lastFailure = reason
         guard let wait = self.wait(now, random) else { return self.giveUp(reason) }
         self.phase = .waiting(until: now.advanced(by: wait), reason: reason)
         return []
@@ -157,7 +162,8 @@ struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.D
     enum Refusal: Sendable {
         case notStarted
         case tooManyWait
-        case expired
+        /// There was no connection in time, for this reason, if an attempt has failed.
+        case expired(RemoteSystemError?)
         case closed
         case gaveUp(RemoteSystemError)
     }

@@ -51,11 +51,18 @@ extension LongLivedConnectionStateMachine.Refusal {
                 status: .resourceLimitsExceeded,
                 error: RemoteSystemError(.unreachable, text, side: .local, canRetry: true)
             )
-        case .expired:
-            let text = "There was no connection by the deadline. \(nothing)"
+        case .expired(let reason):
+            var text = "There was no connection by the deadline. \(nothing)"
+            if let reason { text += " The last attempt: \(reason.message)" }
             response = AppServiceResponse(
                 status: .remoteSystemUnavailable,
-                error: RemoteSystemError(.deadlineExceeded, text, side: .network, canRetry: true)
+                error: RemoteSystemError(
+                    .deadlineExceeded,
+                    text,
+                    side: reason?.side ?? .network,
+                    canRetry: reason?.canRetry ?? true,
+                    cause: reason
+                )
             )
         case .closed:
             let text = "The connection was closed. \(nothing) Make a new one."

@@ -382,6 +382,11 @@ final class LongLivedRun: Sendable {
         }
     }
 
+    private func expire(_ id: UInt64) {
+        let reason = self.guarded.withLock { $0.machine.lastFailure }
+        self.withdraw(id, .success(.end(.expired(reason))))
+    }
+
     /// A connection to send it over, once there is one.
     private func turn(_ id: UInt64, after generation: Int, until deadline: ContinuousClock.Instant) async throws -> Turn
     {
@@ -395,7 +400,7 @@ final class LongLivedRun: Sendable {
                     if let refusal = guarded.machine.wait(id) { return .success(.end(refusal)) }
                     let timer = self.task { [weak self, time = self.time] in
                         guard (try? await time.sleep(until: deadline)) != nil else { return }
-                        self?.withdraw(id, .success(.end(.expired)))
+                        self?.expire(id)
                     }
                     guarded.waiting[id] = Waiter(continuation: continuation, timer: timer)
                     return nil

@@ -43,6 +43,42 @@ extension RemoteSystem {
         return try RemoteSystem(response, running: running, endpoint: endpoint, origin: origin)
     }
 
+    /// The first system of the account that is found to offer an app service.
+    ///
+    /// Looks by a ``RemoteSystemWatcher`` of its own, which stops when this returns. This machine counts, too.
+    ///
+    /// - Parameters:
+    ///   - service: the service's name.
+    ///   - limit: how long to look. Defaults to 5 s. Valid range: 1 ms–1 h.
+    ///   - configuration: how this process takes part.
+    /// - Returns: the system; `nil` when none that offers the service is found in time.
+    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used or an argument is not valid;
+    ///   `CancellationError`.
+    public static func find(
+        offering service: String,
+        within limit: Duration = .seconds(5),
+        configuration: RemoteSystemsConfiguration
+    ) async throws -> RemoteSystem? {
+        try ArgumentCheck.check("RemoteSystem.find(within:)", limit, in: .milliseconds(1) ... .seconds(3600))
+        let context = AccountContext(configuration)
+        let watcher = RemoteSystemWatcher(context, filters: [.service(service)])
+        let events = watcher.events
+        try await watcher.start()
+        let timer = Task(executorPreference: context.environment.taskExecutor) {
+            try await context.environment.time.sleep(for: limit)
+            await watcher.stop()
+        }
+        defer { timer.cancel() }
+        var found: RemoteSystem?
+        for await case .added(let system) in events {
+            found = system
+            break
+        }
+        await watcher.stop()
+        try Task.checkCancellation()
+        return found
+    }
+
     private init(
         _ response: DescriptionInquiry.Result,
         running: [SystemDescription.Application],

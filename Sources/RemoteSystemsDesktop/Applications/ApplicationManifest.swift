@@ -60,6 +60,8 @@ extension ApplicationManifest: Decodable {
 
     static let keys = Set(Key.allCases.map(\.stringValue))
     static var serviceKeys: Set<String> { ServiceEntry.keys }
+    /// Every key that a manifest or a service in it may have, for what explains them.
+    package static var documentedKeys: Set<String> { Self.keys.union(Self.serviceKeys) }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)

@@ -11,9 +11,14 @@ public struct TrustError: Error, Hashable, Sendable {
     /// What is wrong, whether trying again can help, and what to do.
     public var message: String
 
-    init(_ code: Code, _ message: String) {
+    /// The same for the system whose certificate it is, which reads it as said to itself.
+    package var messageToPeer: String
+
+    /// - Parameter messageToPeer: `nil` where the message reads the same on both sides.
+    init(_ code: Code, _ message: String, toPeer messageToPeer: String? = nil) {
         self.code = code
         self.message = message
+        self.messageToPeer = messageToPeer ?? message
     }
 }
 

@@ -56,7 +56,11 @@ package struct TrustPolicy: Sendable {
                 """
                 The certificate is not valid before \(certificate.notValidBefore.formatted(.iso8601)), and this \
                 machine's clock says \(now.formatted(.iso8601)). Check the clock on both machines, then try again.
-                """
+                """,
+                toPeer: """
+                    Your certificate is not valid before \(certificate.notValidBefore.formatted(.iso8601)), and the \
+                    other side's clock says \(now.formatted(.iso8601)). Check the clock on both machines, then try again.
+                    """
             )
         }
         guard now < certificate.notValidAfter else {
@@ -66,7 +70,12 @@ package struct TrustPolicy: Sendable {
                 The certificate expired on \(certificate.notValidAfter.formatted(.iso8601)), and this machine's clock \
                 says \(now.formatted(.iso8601)). Check the clock; if it is right, the other system has to renew its \
                 certificate with the machine that holds the account, or join again.
-                """
+                """,
+                toPeer: """
+                    Your certificate expired on \(certificate.notValidAfter.formatted(.iso8601)), and the other side's \
+                    clock says \(now.formatted(.iso8601)). Check the clock on both machines; if they are right, join \
+                    the account again on your machine.
+                    """
             )
         }
         if let objection = self.objection(to: peer) { throw objection }
@@ -79,7 +88,9 @@ package struct TrustPolicy: Sendable {
         guard self.revoked.contains(peer.systemID) else { return nil }
         return TrustError(
             .revoked,
-            "This system was revoked from the account. Trying again will not help; invite it again if that was wrong."
+            "This system was revoked from the account. Trying again will not help; invite it again if that was wrong.",
+            toPeer: "Your system was revoked from the account. Trying again will not help; ask for an invitation if "
+                + "that was wrong."
         )
     }
 
@@ -195,7 +206,11 @@ extension TrustError {
             """
             The other system does not belong to this account. To bring it in, make an invitation here and use it \
             there (`remotesystems account invite`, `remotesystems account join`).
-            """
+            """,
+            toPeer: """
+                Your system does not belong to the other side's account. To join it, ask there for an invitation and use \
+                it on your machine (`remotesystems account invite`, `remotesystems account join`).
+                """
         )
     }
 }

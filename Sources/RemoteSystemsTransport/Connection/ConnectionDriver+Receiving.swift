@@ -200,7 +200,13 @@ extension ConnectionDriver {
             // The caller must get an answer whatever the handler made of it.
             self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
             let isTooLarge = error.code == .messageTooLarge
-            let failure = WireFailure(error.message, code: isTooLarge ? .responseTooLarge : .responseNotAllowed)
+            let failure =
+                isTooLarge
+                ? WireFailure(
+                    "The response takes more than the \(self.remote.messageBytes) bytes that the caller takes.",
+                    code: .responseTooLarge
+                )
+                : WireFailure("The response could not be sent.", code: .responseNotAllowed)
             let status: ResponseStatus = isTooLarge ? .messageTooLarge : .failure
             self.write(.response(id: id, status: status, message: [:], failure: failure))
             self.observer?.report(.responded(id: id, status: status))
@@ -228,7 +234,10 @@ extension Response {
     /// From a side that offers nothing.
     package static let requestsNotTaken = Response(
         status: .failure,
-        failure: WireFailure("This side takes no requests on this connection.", code: .requestsNotTaken)
+        failure: WireFailure(
+            "The other side takes no requests on this connection: it has not said, before it opened it, who handles them.",
+            code: .requestsNotTaken
+        )
     )
 
     /// From a service that does not know the request's `Type`.

@@ -24,7 +24,7 @@ struct CallerHandshake {
         switch peer {
         case .failure(let error):
             return .refuse(
-                Refusal(.notAuthorized, "The caller does not trust this system: \(error.message)", codeOf: error),
+                Refusal(.notAuthorized, "The caller does not trust this system. \(error.messageToPeer)", codeOf: error),
                 error
             )
         case .success(let peer):
@@ -111,7 +111,9 @@ struct HostHandshake {
         switch peer {
         case .failure(let error):
             self.state = .done
-            return .refuse(Refusal(.notAuthorized, "You are not authorised here: \(error.message)", codeOf: error))
+            return .refuse(
+                Refusal(.notAuthorized, "You are not authorised here. \(error.messageToPeer)", codeOf: error)
+            )
         case .success(let peer):
             guard alpn == ProtocolVersion.alpn else {
                 self.state = .done
@@ -232,4 +234,9 @@ extension TransportError {
             failureCode: FailureCode.versionUnsupported.rawValue
         )
     }
+}
+
+extension TransportError {
+    /// What the other side is told of it: of its own certificate, in words that it reads as said to itself.
+    fileprivate var messageToPeer: String { (self.cause as? TrustError)?.messageToPeer ?? self.message }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import FoundationEssentials
 import Logging
 import RemoteSystems
 
@@ -28,10 +29,11 @@ struct StateOptions: ParsableArguments {
     @Option(
         name: .customLong("state-directory"),
         help: ArgumentHelp(
-            "Keep the account there instead of in $XDG_STATE_HOME/remote-systems.",
+            "Keep the account there instead of in $REMOTE_SYSTEMS_STATE or $XDG_STATE_HOME/remote-systems.",
             valueName: "directory"
         ),
-        completion: .directory
+        completion: .directory,
+        transform: { $0.isEmpty || $0.hasPrefix("/") ? $0 : FileManager.default.currentDirectoryPath + "/" + $0 }
     )
     var directory: String?
 

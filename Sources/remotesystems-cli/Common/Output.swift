@@ -8,6 +8,8 @@ import Glibc
 struct Output: Sendable {
     let isJSON: Bool
     let style = Style(descriptor: STDOUT_FILENO)
+    /// How many columns a line may take; `nil` where it is not read on a terminal, and nothing is cut.
+    let width: Int? = isatty(STDOUT_FILENO) == 1 ? 80 : nil
 
     /// A line for people; nothing with `--json`.
     func line(_ text: String) throws(OutputError) {

@@ -61,7 +61,7 @@ struct ListCommand: Subcommand {
             return output.note(["No system was found. Most likely:", reason?.whyEmpty ?? ""].joined(separator: "\n"))
         }
         try output.line(output.style(.grey, RemoteSystem.heading))
-        for system in systems { try output.line(system.line()) }
+        for system in systems { try output.line(system.line(width: output.width)) }
         if excluded > 0 { output.note("\(excluded) more \(excluded == 1 ? "does" : "do") not fit the filters.") }
     }
 }

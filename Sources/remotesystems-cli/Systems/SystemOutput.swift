@@ -88,12 +88,14 @@ extension RemoteSystem {
     static let heading =
         "\("NAME".padded(to: 22)) \("KIND".padded(to: 8)) \("ID".padded(to: 8)) APPLICATIONS"
 
-    /// One line of at most `width` columns, under ``heading``.
-    func line(width: Int = 80) -> String {
+    /// One line, under ``heading``.
+    ///
+    /// - Parameter width: how many columns it may take; `nil` for as many as there is to say, for files and pipes.
+    func line(width: Int?) -> String {
         let name = self.displayName.printable + (self.isLocal ? " (this one)" : "")
         let start =
             "\(name.padded(to: 22)) \(self.kind.rawValue.printable.padded(to: 8)) \(self.id.short.padded(to: 8)) "
         let applications = self.applications.map(\.id.printable).joined(separator: ", ")
-        return start + applications.cut(to: width - start.columns)
+        return start + (width.map { applications.cut(to: $0 - start.columns) } ?? applications)
     }
 }

@@ -41,13 +41,19 @@ struct WatchCommand: Subcommand {
         switch event {
         case .added(let system):
             try output.json(SystemOutput(event: "added", system))
-            try output.line("\(LocalTime.now) \(output.style(.green, "+")) \(system.line(width: 69))")
+            try output.line(
+                "\(LocalTime.now) \(output.style(.green, "+")) \(system.line(width: output.width.map { $0 - 11 }))"
+            )
         case .updated(let system):
             try output.json(SystemOutput(event: "updated", system))
-            try output.line("\(LocalTime.now) \(output.style(.yellow, "~")) \(system.line(width: 69))")
+            try output.line(
+                "\(LocalTime.now) \(output.style(.yellow, "~")) \(system.line(width: output.width.map { $0 - 11 }))"
+            )
         case .removed(let system):
             try output.json(SystemOutput(event: "removed", system))
-            try output.line("\(LocalTime.now) \(output.style(.red, "-")) \(system.line(width: 69))")
+            try output.line(
+                "\(LocalTime.now) \(output.style(.red, "-")) \(system.line(width: output.width.map { $0 - 11 }))"
+            )
         case .enumerationCompleted:
             let count = watcher.systems.count
             let excluded = await watcher.unlisted.excluded.count

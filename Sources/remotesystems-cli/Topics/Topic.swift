@@ -81,7 +81,7 @@ enum Topic: String, CaseIterable, Encodable {
             "id": "org.example.pinger",
             "displayName": "Pinger",
             "services": [{"name": "remote-systems.ping", "supportsRemote": true}],
-            "start": {"exec": ["/usr/local/bin/remotesystems", "serve",
+            "start": {"exec": ["/usr/local/bin/remotesystems", "serve", "--port", "0",
                                "--application-id", "org.example.pinger"]}
           }
 
@@ -92,6 +92,8 @@ enum Topic: String, CaseIterable, Encodable {
           attributes   object of strings, optional
           services     array, optional; below
           schemes      array of strings, optional: schemes of URIs that it opens
+          requires     array of strings, optional: keys that a daemon must know, or else
+                       leave the application alone; others it does not know it ignores
 
         A service:
 
@@ -100,8 +102,10 @@ enum Topic: String, CaseIterable, Encodable {
                           call it, and are told of it
           callers         optional: "account" (the default), "sameApplication", or an
                           array of application ids
-          schema          object, optional: what it takes
-          answers         object, optional: what it responds
+          requestSchema   object, optional: which requests it takes
+          responseSchema  object, optional: which responses it gives
+          pushRequestSchema, pushResponseSchema
+                          objects, optional: the same for what it sends by itself
           version         string, optional
           summary         string, optional
 

@@ -72,6 +72,9 @@ import X509
         #expect(error?.code == .expired)
         #expect(error?.message.contains(end.formatted(.iso8601)) == true)
         #expect(error?.message.contains("clock") == true)
+        // Who has the certificate reads it as said to itself: what to mend is on its machine.
+        #expect(error?.messageToPeer.hasPrefix("Your certificate expired on \(end.formatted(.iso8601))") == true)
+        #expect(error?.messageToPeer.contains("other system") == false)
     }
 
     @Test func `a certificate from the future is refused, and the error says to check the clock`() throws {
