@@ -38,7 +38,7 @@ import Testing
             try await stage.appears(try stage.system("Speaker", services: [AppService("echo") { $0.message }]))
             let request = RemoteSystemConnectionRequest(system: try #require(watcher.systems.first))
             let connection = LongLivedConnection(to: AppServiceDescription(name: "ecko"), request)
-            try await connection.start()
+            try connection.start()
             let sending = InFlight(on: stage) { try await connection.send([:], timeout: .seconds(3)) }
             try await stage.advance(by: .seconds(3))
             let error = try #require(try sending.outcome().error)

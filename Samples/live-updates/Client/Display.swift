@@ -13,7 +13,8 @@ struct Display {
             applicationID: "org.example.display",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        guard let system = try await RemoteSystem.find(offering: temperatureService, configuration: configuration) else {
+        guard let system = try await RemoteSystem.find(offering: temperatureService, configuration: configuration)
+        else {
             print("No system of this account sends readings here. Is the thermometer running?")
             exit(2)
         }
