@@ -397,10 +397,11 @@ class Certificate:
         require(len(self.data) <= 4096 and self.version == 3, "at most 4096 bytes, version 3")
         extensions = self.extensions
         names = der(der(extensions[NAME][1])[0][1]) if NAME in extensions else []
-        uris = [contents.decode() for tag, contents, _ in names if tag == 0x86]
-        require(uris and uris[0].startswith("remote-systems://"), "names no account", "other-account")
+        own = self.id  # of a P-256 key
+        first = names[0][1].decode() if names and names[0][0] == 0x86 else ""
+        require(first.startswith("remote-systems://"), "names no account", "other-account")
         require(len(names) == 1, "exactly one name, a URI")
-        of, _, system = uris[0].removeprefix("remote-systems://").partition("/")
+        of, _, system = first.removeprefix("remote-systems://").partition("/")
         require(len(from_base32(of)) == len(from_base32(system)) == 32, "two ids")
         require(of == account or anonymous, "another account", "other-account")
         require(self.algorithm == ECDSA_SHA256, "signed with ECDSA and SHA-256")
@@ -408,7 +409,7 @@ class Certificate:
         require({CONSTRAINTS, USAGE, EXTENDED} <= extensions.keys(), "all four extensions")
         require({key for key, (critical, _) in extensions.items() if critical} <= {NAME, CONSTRAINTS, USAGE, EXTENDED},
                 "no other critical extensions")
-        require(system == self.id, "its own key's id")
+        require(system == own, "its own key's id")
         require(b"\x01\x01\xff" not in extensions[CONSTRAINTS][1], "not a CA")
         bits = der(extensions[USAGE][1])[0][1]
         require(bits[1] & 0x80 and not bits[1] & 0x06, "digitalSignature, neither keyCertSign nor cRLSign")
@@ -417,7 +418,7 @@ class Certificate:
         require(self.begin <= now, "not begun", "certificate-not-yet-valid")
         require(now <= self.end, "ended", "certificate-expired")
         require(system not in revoked, "revoked", "revoked")
-        return self.id
+        return own
 
 
 @dataclasses.dataclass
@@ -691,20 +692,35 @@ class Invitation:
 
         start, _, query = text.strip().partition("?")
         require(start == "remote-systems://join", "remote-systems://join?")
-        items = urllib.parse.parse_qs(query, strict_parsing=True)
+        require("#" not in text, "no fragment")
+        items = {}
+        for item in query.split("&"):
+            name, _, value = item.partition("=")
+            items.setdefault(name, []).append(value)
+        items = {name: [percent_decoded(value) for value in items[name]]
+                 for name in ("v", "account", "address", "expires", "secret") if name in items}
         require(items.get("v") == ["1"], "v")
         for key in ("account", "expires", "secret"):
             require(len(items.get(key, [])) == 1, key)
         (account,), (expires,), (secret,) = (items[key] for key in ("account", "expires", "secret"))
         require(len(from_base32(account)) == 32 and len(from_base32(secret)) == 16, "base32")
-        require(re.fullmatch("[0-9]+", expires), "expires")
+        require(re.fullmatch("[0-9]+", expires) and int(expires) <= 253_402_300_799, "expires")
         addresses = []
         for address in items.get("address", []):
-            match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%A-Za-z0-9_-]*:[^\]]*)\]|([^:\[\]]+)):([0-9]{1,5})", address)
+            match = re.fullmatch(r"(?:\[([0-9A-Za-z.:%_-]*:[0-9A-Za-z.:%_-]*)\]|([0-9A-Za-z.%_-]+)):([0-9]{1,5})", address)
             require(match and 1 <= int(match[3]) <= 65535, "a host and a port")
             addresses.append((match[1] or match[2], int(match[3])))
         require(1 <= len(addresses) <= 8, "one to eight addresses")
         return Invitation(account, addresses, int(expires), from_base32(secret))
+
+
+def percent_decoded(text):
+    if re.search("%(?![0-9A-Fa-f]{2})", text):
+        raise Broken("a % without two digits")
+    try:
+        return urllib.parse.unquote(text, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Broken("no UTF-8") from error
 
 
 class Joining(Stream):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grammar of the wire protocol as a second CDDL tool sees it: pycddl, the `cddl` crate in Python.
 
-grammar_check.py GRAMMAR VECTORS     the tool must take the file, and every frame and value that senders send
+grammar_check.py GRAMMAR VECTORS     the tool must take the file, and everything in the vectors that senders send
 
 Refusing is not asked of it: its version 0.6 takes some of what RFC 8610 excludes. Prints a line for each failure, or "all right".
 """
@@ -12,11 +12,14 @@ import sys
 import cbor2
 import pycddl
 
+from wire_vectors import FRAMED, RULES
+
 LIMITS = {"version": [1, 0], "limit": 1024, "window": 1, "window-bytes": 1024}
-APPLICATION = {"Id": "a", "Attributes": {"key": "value"}, "Services": [{"Name": "s", "Schema": {"base": "full"}, "Remote": False}]}
+APPLICATION = {"Id": "a", "Attributes": {"key": "value"}, "Services": [{"Name": "s", "RequestSchema": {"base": "full"}, "Remote": False}]}
 # What the vectors lack.
 EXAMPLES = [
     ("frame", [0, {**LIMITS, "service": "s", "target": "", "features": ["a", "com.example.b"], "requires": []}]),
+    ("frame", [3, 1, 1000, {}, None]),
     ("frame", [8, 2, {"text": "No.", "retry": False, "code": "frame-too-long"}]),
     ("schema", {"base": "appService", "fields": {"a": {"type": "array", "of": {"type": "string"}, "required": True}}}),
     ("join-message", [2, {"code": bytes(32)}]),
@@ -26,6 +29,8 @@ EXAMPLES = [
     ("presence-revoked", {"Type": "revoked", "List": bytes(72)}),
     ("diagnosis-request", {"Type": "look", "Instance": "abc"}),
     ("diagnosis-response", {"Outcome": "silent"}),
+    ("diagnosis-response", {"Time": cbor2.CBORTag(1, 0), "Version": "1", "Address": "::1", "Advertised": ["abc"]}),
+    ("presence-renewed", {"Certificate": b"0"}),
     ("launch-request", {"Type": "launch", "Uri": "a:b", "Input": {"a": 1}}),
     ("launch-response", {"Status": 1, "Opened": "uri"}),
     ("ping-request", {"Type": "ping", "CreationDate": cbor2.CBORTag(1, 0), "Other": [1]}),
@@ -33,11 +38,11 @@ EXAMPLES = [
 
 
 def sent(vectors):
-    for kind, rule in (("frames", "frame"), ("values", "value")):
+    for kind, rule in RULES.items():
         for vector in vectors[kind]:
             if "refused" not in vector and vector.get("encodes", True):
                 data = bytes.fromhex(vector["hex"])
-                yield vector["name"], rule, data[4:] if kind == "frames" else data
+                yield vector["name"], rule, data[4:] if kind in FRAMED else data
 
 
 def main(grammar, vectors):

@@ -136,8 +136,7 @@ def judge(steps):
         array = read_frame(data[4:])
         if array and array[0] == REFUSE:
             outcome["status"] = array[1]
-            if step["from"] == "host":
-                outcome["code"] = array[2]["code"]
+            outcome["code"] = array[2]["code"]
     outcome["open"] = referee.is_open
     statuses = {side.closed for side in referee.sides.values()} - {None}
     outcome.setdefault("status", max(statuses, default=0))

@@ -17,6 +17,9 @@ import uuid
 
 import cbor2
 
+# The grammar's rule for the bytes of each list, and the lists in which a length field comes before them.
+RULES = {"frames": "frame", "values": "value", "urls": "value", "join-messages": "join-message"}
+FRAMED = {"frames", "join-messages"}
 DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf, "-0": -0.0}
 
 
@@ -178,7 +181,7 @@ def check_more(vectors):
 def cddl(vectors, grammar):
     from cddl_verifier import validate
 
-    for kind, rule in (("frames", "frame"), ("values", "value")):
+    for kind, rule in RULES.items():
         for vector in vectors[kind]:
             if not sent(vector) and not vector.get("grammar", False):
                 continue
@@ -186,7 +189,7 @@ def cddl(vectors, grammar):
             if vector["name"] == "32 levels of dictionaries":
                 continue
             data = bytes.fromhex(vector["hex"])
-            fits = validate(grammar, body(data) if kind == "frames" else data, root_type=rule).valid
+            fits = validate(grammar, body(data) if kind in FRAMED else data, root_type=rule).valid
             if fits != sent(vector):
                 yield vector, "the grammar says otherwise"
 
