@@ -46,6 +46,16 @@ extension Value {
         }
     }
 
+    /// The integer as a `UInt64`, or `nil` if it is not an integer from 0 on. A double is none, however whole: for keys of the
+    /// wire protocol, which are of one type.
+    package var unsignedInteger: UInt64? {
+        switch self {
+        case .integer(let integer): UInt64(exactly: integer)
+        case .unsigned(let unsigned): unsigned
+        default: nil
+        }
+    }
+
     /// The number as a `Double`, or `nil` if it is not a number or not exactly a `Double`.
     public var double: Double? {
         switch self {

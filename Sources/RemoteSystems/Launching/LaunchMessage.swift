@@ -124,7 +124,7 @@ struct LaunchResponse: Sendable, Hashable {
 
     /// Reads an answer; `nil` when it is none.
     init?(_ message: ValueSet) {
-        guard let status = message["Status"]?.int, status >= 0 else { return nil }
+        guard let status = message["Status"]?.unsignedInteger.flatMap({ Int(exactly: $0) }) else { return nil }
         // The text ends up on terminals and in logs, whoever wrote it.
         self.init(
             RemoteLaunchURIStatus(rawValue: status),

@@ -105,12 +105,13 @@ extension SystemDescription {
         else { return nil }
         self.displayName = system.text("DisplayName") ?? "?"
         self.kind = system.text("Kind").map { RemoteSystemKind(rawValue: $0) } ?? .unknown
-        self.platform = RemoteSystemPlatform(rawValue: system["Platform"]?.int ?? 0)
+        let platform = system["Platform"]?.unsignedInteger.flatMap { Int(exactly: $0) }
+        self.platform = platform.map { RemoteSystemPlatform(rawValue: $0) } ?? .unknown
         self.manufacturer = system.text("Manufacturer")
         self.model = system.text("Model")
         self.isAuthority = system["Authority"]?.bool ?? false
         self.application = application
-        self.revocations = system["Revoked"]?.uint64 ?? 0
+        self.revocations = system["Revoked"]?.unsignedInteger ?? 0
         self.installed = (message["Installed"]?.array ?? []).prefix(Self.maxInstalled)
             .compactMap { $0.dictionary.flatMap { Application($0) } }
         self.running = (message["Running"]?.array ?? []).prefix(Self.maxRunning)

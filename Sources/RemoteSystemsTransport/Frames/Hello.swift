@@ -273,7 +273,7 @@ extension WireFailure {
     }
 
     package init(_ map: ValueSet) {
-        let port = map["port"]?.int.flatMap { (1...65_535).contains($0) ? $0 : nil }
+        let port = map["port"]?.unsignedInteger.flatMap { UInt16(exactly: $0) }.flatMap { $0 == 0 ? nil : Int($0) }
         self.init(
             map["text"]?.string ?? "",
             codeText: map["code"]?.string.flatMap { Self.isCode($0) ? $0 : nil },
@@ -299,7 +299,8 @@ extension ProtocolVersion {
     var value: Value { .array([.unsigned(self.major), .unsigned(self.minor)]) }
 
     init(_ value: Value?) throws(ValueSetError) {
-        guard let parts = value?.array, parts.count >= 2, let major = parts[0].uint64, let minor = parts[1].uint64
+        guard let parts = value?.array, parts.count >= 2, let major = parts[0].unsignedInteger,
+            let minor = parts[1].unsignedInteger
         else {
             throw ValueSetError(.typeMismatch, "the protocol version is missing")
         }
@@ -322,8 +323,8 @@ extension PeerLimits {
     }
 
     init(_ map: ValueSet) throws(ValueSetError) {
-        guard let limit = map["limit"]?.uint64, let window = map["window"]?.uint64,
-            let windowBytes = map["window-bytes"]?.uint64
+        guard let limit = map["limit"]?.unsignedInteger, let window = map["window"]?.unsignedInteger,
+            let windowBytes = map["window-bytes"]?.unsignedInteger
         else {
             throw ValueSetError(.typeMismatch, "the limits are missing")
         }

@@ -56,7 +56,9 @@ final class DiagnosisService: BuiltInService {
             }
             return await self.look(for: instance)
         case "connect":
-            guard let port = request.message["Port"]?.int, (1...65_535).contains(port) else {
+            guard let port = request.message["Port"]?.unsignedInteger, let port = Int(exactly: port),
+                (1...65_535).contains(port)
+            else {
                 return Self.failure("The port is missing.", .requestInvalid)
             }
             return await self.connect(to: port, connection)
