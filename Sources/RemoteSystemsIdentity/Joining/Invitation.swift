@@ -111,13 +111,26 @@ extension Invitation {
         guard text.utf8.count <= Self.longestText else { throw .malformedInvitation("it is far too long") }
         let text = text.drop(while: \.isWhitespace).trimmingSuffix(while: \.isWhitespace)
         guard text.hasPrefix(Self.start) else { throw .malformedInvitation("it does not begin with \(Self.start)") }
-        guard let components = URLComponents(string: String(text)), let items = components.queryItems,
-            components.fragment == nil
-        else { throw .malformedInvitation("it is not a URI") }
+        let query = text.dropFirst(Self.start.count)
+        guard !query.contains("#") else { throw .malformedInvitation("it has a '#'") }
+        // Not URLComponents: it encodes a '%' anew when the text has other characters that it would encode, such as '['.
+        let items = query.split(separator: "&", omittingEmptySubsequences: false).map { item in
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (name: parts[0], value: parts.count == 2 ? parts[1] : "")
+        }
 
-        func values(_ name: String) -> [String] { items.filter { $0.name == name }.compactMap(\.value) }
+        func values(_ name: String) throws(IdentityError) -> [String] {
+            var values: [String] = []
+            for item in items where item.name == name {
+                guard let value = item.value.percentDecoded else {
+                    throw .malformedInvitation("its '\(name)' is not percent-encoded")
+                }
+                values.append(value)
+            }
+            return values
+        }
         func one(_ name: String) throws(IdentityError) -> String {
-            let values = values(name)
+            let values = try values(name)
             guard let value = values.first, values.count == 1 else {
                 throw .malformedInvitation("it should have exactly one '\(name)'")
             }
@@ -137,7 +150,7 @@ extension Invitation {
         guard let secret = InvitationSecret(text: try one("secret")) else {
             throw .malformedInvitation("its secret is not 26 characters of base32")
         }
-        let texts = values("address")
+        let texts = try values("address")
         let addresses = texts.compactMap(Address.init(text:))
         guard addresses.count == texts.count else {
             throw .malformedInvitation("an address is not a host and a port")
@@ -205,6 +218,24 @@ extension FixedWidthInteger {
 }
 
 extension StringProtocol {
+    /// What the text stands for; `nil` if a '%' has no two hexadecimal digits behind it, or the bytes are not UTF-8.
+    fileprivate var percentDecoded: String? {
+        var bytes: [UInt8] = []
+        var rest = Array(self.utf8)[...]
+        func digit() -> UInt8? {
+            rest.popFirst().flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map { UInt8($0) }
+        }
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = digit(), let low = digit() else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
     fileprivate func trimmingSuffix(while predicate: (Character) -> Bool) -> SubSequence {
         var end = self.endIndex
         while end > self.startIndex, predicate(self[self.index(before: end)]) {
