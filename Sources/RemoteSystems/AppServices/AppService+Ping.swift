@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension AppService {
@@ -11,7 +12,9 @@ extension AppService {
     /// serves to measure, too. `remotesystems ping` and `remotesystems serve` are its two ends.
     public static let ping = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full) { request in
         guard request.message["Type"] == "ping" else {
-            throw AppServiceFailure("This service answers messages of the type \"ping\" only.")
+            var failure = AppServiceFailure("This service answers messages of the type \"ping\" only.")
+            failure.code = .requestUnknown
+            throw failure
         }
         var response = request.message
         response["Type"] = "pong"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import RemoteSystemsIdentity
+package import RemoteSystemsTransport
 public import ValueSets
 
 /// A request that came over an app-service connection, for its handler.
@@ -78,6 +79,8 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     /// or another system that the service needs cannot be reached. Valid range: 1 or more; others count as
     /// ``AppServiceResponseStatus/failure``.
     public var status: AppServiceResponseStatus
+    /// The registered code that goes with it, from a service of this library.
+    package var code: FailureCode?
 
     /// Creates a failure. A status of success counts as ``AppServiceResponseStatus/failure``.
     public init(_ message: String, canRetry: Bool = false, status: AppServiceResponseStatus = .failure) {

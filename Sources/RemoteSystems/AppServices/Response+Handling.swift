@@ -90,7 +90,7 @@ extension Response {
             let status = ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue))
             self.init(
                 status: status == .success ? .failure : status,
-                failure: WireFailure(failure.message, canRetry: failure.canRetry)
+                failure: WireFailure(failure.message, code: failure.code, canRetry: failure.canRetry)
             )
         case is CancellationError:
             self.init(
