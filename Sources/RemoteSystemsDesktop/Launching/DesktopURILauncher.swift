@@ -101,15 +101,15 @@ public struct DesktopURILauncher: LaunchURIProvider {
         preferred: [String],
         isLimited: Bool
     ) -> (entry: DesktopEntry?, others: [String]) {
-        var others: [String] = []
-        if !preferred.isEmpty {
-            let handlers = DesktopEntries.handlers(for: scheme)
-            for id in preferred {
-                if let entry = handlers.first(where: { $0.id == id || $0.applicationID == id }) { return (entry, []) }
-            }
-            others = handlers.map(\.applicationID)
+        let standard = DesktopEntries.defaultHandler(for: scheme)
+        guard isLimited || !preferred.isEmpty else { return (standard, []) }
+        // The user's choice opens the scheme, too, where no list of what is installed names it.
+        var handlers = DesktopEntries.handlers(for: scheme)
+        if let standard, !handlers.contains(where: { $0.id == standard.id }) { handlers.append(standard) }
+        for id in preferred {
+            if let entry = handlers.first(where: { $0.id == id || $0.applicationID == id }) { return (entry, []) }
         }
-        return isLimited ? (nil, others) : (DesktopEntries.defaultHandler(for: scheme), [])
+        return isLimited ? (nil, handlers.map(\.applicationID)) : (standard, [])
     }
 
     private static func start(
