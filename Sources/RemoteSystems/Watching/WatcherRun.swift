@@ -283,13 +283,13 @@ actor WatcherRun {
             self.forgetIfGone(instance)
             return
         }
-        guard self.attempts[instance]?.number == attempt else { return connection.abort(.completed) }
+        guard self.attempts[instance]?.number == attempt else { return connection.leave() }
         self.noteConnected(connection, instance: instance)
         self.addJob.yield(.expectDescription(connection, instance: instance, attempt: attempt))
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
         } onCancel: {
-            connection.abort(.completed)
+            connection.leave()
         }
         guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
         self.perform(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))

@@ -194,6 +194,12 @@ package final class Connection: Sendable {
         _ = await self.waitUntilClosed()
     }
 
+    /// Closes gracefully, but does not wait for the peer: requests of it that are being handled are responded to, within the drain
+    /// time, then the connection ends. Does not wait for that either.
+    package func leave() {
+        self.onEventLoop { $0.leave() }
+    }
+
     /// Closes at once: the peer is not trusted any more.
     func refuseFurther(_ objection: TrustError) {
         self.abort(

@@ -189,6 +189,7 @@ extension ConnectionDriver {
         if self.machine.handlerFinished(id: id) {
             self.respond(id: id, response)
         }
+        self.leaveIfResponded()
         if !self.isReading { self.doNextSteps() }
     }
 
@@ -228,7 +229,7 @@ struct IncomingCall {
 extension Response {
     static let cancelled = Response(
         status: .failure,
-        failure: WireFailure("The request was cancelled before it started.", code: .cancelled)
+        failure: WireFailure("The request was cancelled before it started.", code: .cancelled, canRetry: true)
     )
 
     /// From a side that offers nothing.

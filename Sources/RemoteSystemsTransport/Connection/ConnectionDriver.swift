@@ -47,6 +47,8 @@ final class ConnectionDriver {
     private var timer: Scheduled<Void>?
     /// When ``timer`` is due.
     private var timerDeadline = NIODeadline.distantFuture
+    /// Set while ``leave()`` waits for responses.
+    private var leaving: Scheduled<Void>?
     private var ending: (status: CloseStatus, cause: TransportError?)?
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
 
@@ -318,6 +320,19 @@ final class ConnectionDriver {
         self.end(status, cause: reason)
     }
 
+    /// Says goodbye, and ends the connection without waiting for the peer's own goodbye. Requests that have come are responded
+    /// to first, within the drain time.
+    func leave() {
+        guard self.ending == nil, self.leaving == nil else { return }
+        guard !self.machine.incoming.isEmpty else { return self.abort(.completed, reason: nil) }
+        self.leaving = self.loop.scheduleTask(in: self.limits.drainTime) { self.abort(.completed, reason: nil) }
+    }
+
+    /// The last request that ``leave()`` waits for may have been responded to.
+    func leaveIfResponded() {
+        if self.leaving != nil, self.machine.incoming.isEmpty { self.abort(.completed, reason: nil) }
+    }
+
     func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
         if let ending = self.ending {
             listener(ending.status)
@@ -333,7 +348,11 @@ final class ConnectionDriver {
         self.ending = (lost.status, cause)
         self.observer?.report(.ended(lost.status))
         self.stopTimer()
+        self.leaving?.cancel()
         self.held = nil
+        // Before anybody learns of it: a program that ends then must have said close_notify.
+        self.channel.outlivesPeersHalf(false)
+        self.channel.close(mode: mode, promise: nil)
         for call in lost.sent {
             call.fail(TransportError.lost(lost.status, cause: cause))
         }
@@ -342,8 +361,6 @@ final class ConnectionDriver {
         }
         for task in self.handlerTasks.values { task.cancel() }
         self.handlerTasks.removeAll()
-        self.channel.outlivesPeersHalf(false)
-        self.channel.close(mode: mode, promise: nil)
         let listeners = self.closeListeners
         self.closeListeners = []
         for listener in listeners { listener(lost.status) }

@@ -64,6 +64,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var isDone = false
     private var hasLeft = false
     private var isSecured = false
+    /// Ends the wait for a peer that does not close after a refusal, where somebody observes that.
+    private var lingering: Scheduled<Void>?
 
     init(
         role: Role,
@@ -200,7 +202,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !self.isDone else { return }
+        guard !self.isDone else {
+            if self.lingering != nil { self.observer?.report(.refusalIgnored("Something came after the refuse.")) }
+            return
+        }
         self.decoder.append(self.unwrapInboundIn(data))
         do throws(TransportError) {
             // One frame each way and no more: whatever follows the answer belongs to the open connection.
@@ -240,6 +245,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 self.refuse(refusal, context: context)
             case .fail(let error):
                 self.fail(error, context: context)
+                if self.lingering != nil, self.decoder.pendingBytes > 0 {
+                    self.observer?.report(.refusalIgnored("Something came with the client's own refuse."))
+                }
             }
         }
     }
@@ -336,15 +344,36 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
         self.finish()
         self.observer?.report(.refused(refusal))
-        self.observer?.report(.ended(nil))
         // It always fits: its text is short.
         try? self.write(.refuse(refusal.status, refusal.failure), context: context)
-        context.channel.outlivesPeersHalf(false)
-        context.close(promise: nil)
+        self.end(closing: .all, isRefused: true, context: context)
     }
+
+    /// Closes the connection. One that was refused stays until the peer has closed it, if somebody observes whether it does.
+    private func end(closing mode: CloseMode, isRefused: Bool, context: ChannelHandlerContext) {
+        context.channel.outlivesPeersHalf(false)
+        guard isRefused, let observer = self.observer else {
+            self.observer?.report(.ended(nil))
+            return context.close(mode: mode, promise: nil)
+        }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        self.lingering = context.eventLoop.scheduleTask(in: Self.lingerTime) {
+            let (handler, context) = bound.value
+            guard handler.lingering != nil else { return }
+            observer.report(.refusalIgnored("It did not close the connection within 5 s after the refuse."))
+            context.close(promise: nil)
+        }
+        context.close(mode: .output, promise: nil)
+    }
+
+    /// As long as TLS waits for a peer's close_notify.
+    private static let lingerTime = TimeAmount.seconds(5)
 
     private func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
+        self.finish()
+        // Before anybody learns of it: a program that ends then must have said close_notify.
+        self.end(closing: mode, isRefused: error.code == .refused, context: context)
         switch self.role {
         case .caller(_, _, let promise): promise.fail(error)
         case .host:
@@ -352,10 +381,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             let level: Logger.Level = error.code == .refused ? .notice : .debug
             self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
         }
-        self.finish()
-        self.observer?.report(.ended(nil))
-        context.channel.outlivesPeersHalf(false)
-        context.close(mode: mode, promise: nil)
     }
 
     private func finish() {
@@ -394,6 +419,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.fail(.closedDuringHandshake(), context: context)
+        if let lingering = self.lingering.take() {
+            lingering.cancel()
+            self.observer?.report(.ended(nil))
+        }
         context.fireChannelInactive()
     }
 

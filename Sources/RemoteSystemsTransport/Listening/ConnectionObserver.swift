@@ -11,6 +11,8 @@ package enum ConnectionEvent: Sendable {
     case opened
     /// The host refuses the hello.
     case refused(Refusal)
+    /// The peer went on after a refusal, the host's or its own. The text says how.
+    case refusalIgnored(String)
     /// A request of the peer was answered with this status.
     case responded(id: UInt64, status: ResponseStatus)
     /// The peer broke a rule, and the connection ends for it. The error has the code.

@@ -14,6 +14,8 @@ final class ConformanceJudge: Sendable {
     private struct Connection {
         var isSecured = false
         var isOpen = false
+        /// One side has refused the other.
+        var isRefused = false
         /// Whether it is one to the conformance service, where unknown frames are sent and requests have a `Do`.
         var isExercise = false
         var hasBroken = false
@@ -23,6 +25,8 @@ final class ConformanceJudge: Sendable {
         /// Whether the client has said something that it says only after it has read what the host sent first.
         var hasReadOn = false
         var hasResponded = false
+        /// The host has responded with status 5, and nothing has come since.
+        var isResponseTooLarge = false
         var closedByClient: CloseStatus?
         /// The host was asked to close.
         var isHostClosing = false
@@ -126,18 +130,20 @@ final class ConformanceJudge: Sendable {
             connection.isOpen = true
             self.record.keep(.helloMalformed, .helloLate)
         case .refused(let refusal):
+            connection.isRefused = true
             guard !connection.hasBroken else { return }
             if let rule = refusal.failure.code.flatMap({ ConformanceRule(rawValue: $0) }) {
                 connection.breaks(rule, refusal.failure.text)
-            } else {
-                self.record.keep(.refusal)
             }
+        case .refusalIgnored(let how):
+            guard !connection.hasBroken else { return }
+            connection.breaks(.refusal, how)
         case .received(let frame, let bytes):
             self.judge(frame, bytes, &connection, &messages)
         case .responded(let id, let status):
             connection.outstanding[id] = nil
             connection.hasResponded = true
-            if status == .messageTooLarge { self.record.keep(.responseTooLarge) }
+            if status == .messageTooLarge { connection.isResponseTooLarge = true }
         case .violation(let error):
             connection.breaks(error.rule ?? .frameMalformed, error.message)
         case .helloTimedOut:
@@ -165,8 +171,13 @@ final class ConformanceJudge: Sendable {
             connection.hasReadOn = true
             self.record.keep(.acceptKeys, .unknownFrames, .frameUnexpected)
         }
+        if connection.isResponseTooLarge {
+            connection.isResponseTooLarge = false
+            self.judgeFrameAfterTooLarge(frame, &connection)
+        }
         switch frame {
         case .hello(let hello): connection.isExercise = hello.service == ConformanceService.name
+        case .refuse: if !connection.isOpen { connection.isRefused = true }
         case .request(let id, _, let message, let key, _):
             self.record.keep(.messageMalformed)
             self.judgeRequest(id, bytes, &connection)
@@ -180,14 +191,15 @@ final class ConformanceJudge: Sendable {
                 self.record.keep(.keyReused)
             }
         case .malformed(let kind, let id, let error):
-            if kind == .request { self.judgeRequest(id, bytes, &connection) }
+            switch kind {
+            case .request: self.judgeRequest(id, bytes, &connection)
+            default: _ = Self.takeAsked(id, &connection)
+            }
             connection.breaks(.messageMalformed, "The message of \(kind) \(id) cannot be read: \(error)", ends: false)
         case .cancel(let id):
             if connection.outstanding[id] != nil { self.record.keep(.cancel) }
         case .response(let id, _, _, _):
-            let index = Int(clamping: id) - 1
-            guard connection.asked.indices.contains(index), let isCancelled = connection.asked[index] else { return }
-            connection.asked[index] = nil
+            guard let isCancelled = Self.takeAsked(id, &connection) else { return }
             self.record.keep(.responseUnexpected, isCancelled ? .cancelledUnanswered : .requestUnanswered)
         case .pong(let token):
             guard connection.pongsDue > 0 else { return }
@@ -201,15 +213,41 @@ final class ConformanceJudge: Sendable {
         case .close(let status, let failure):
             connection.closedByClient = status
             if connection.isHostClosing, status == .completed { self.record.keep(.closeUnanswered) }
-            // A client that gives up over what it does not know says so by the code, or by the status alone.
-            let isComplaint = status.rawValue >= CloseStatus.resourceLimitsExceeded.rawValue
-            if isComplaint, connection.isExercise, !connection.hasReadOn, !connection.hasBroken {
-                let reason = failure.map { " (\($0.text))" } ?? ""
-                let seen = "A close with status \(status.rawValue)\(reason) after an unknown frame."
+            // Any other close may have a reason of the client's own.
+            if let failure, let code = failure.code, Self.complaints.contains(code), connection.isExercise,
+                !connection.hasReadOn, !connection.hasBroken
+            {
+                let seen = "A close with the code \(code) (\(failure.text)) after an unknown frame."
                 connection.breaks(.unknownFrames, seen)
             }
         default: break
         }
+    }
+
+    /// The codes of a client that gives up over a frame.
+    private static let complaints = Set(
+        [FailureCode.frameTooLong, .frameEmpty, .frameMalformed, .frameUnexpected].map(\.rawValue)
+    )
+
+    /// What the client says first after a response of status 5.
+    private func judgeFrameAfterTooLarge(_ frame: Frame, _ connection: inout Connection) {
+        switch frame {
+        case .close(.cancelled, _): break
+        case .close(let status, _) where status != .completed:
+            let seen = "A close with status \(status.rawValue) after a response of status 5."
+            if !connection.hasBroken { connection.breaks(.responseTooLarge, seen) }
+        default: self.record.keep(.responseTooLarge)
+        }
+    }
+
+    /// A request of the host is responded to.
+    ///
+    /// - Returns: whether the host had cancelled it; `nil` if there is no such request.
+    private static func takeAsked(_ id: UInt64, _ connection: inout Connection) -> Bool? {
+        let index = Int(clamping: id) - 1
+        guard connection.asked.indices.contains(index) else { return nil }
+        defer { connection.asked[index] = nil }
+        return connection.asked[index]
     }
 
     private func judgeRequest(_ id: UInt64, _ bytes: Int, _ connection: inout Connection) {
@@ -236,6 +274,7 @@ final class ConformanceJudge: Sendable {
     }
 
     private func judgeEnd(_ status: CloseStatus?, _ connection: inout Connection) {
+        if connection.isRefused, !connection.hasBroken { self.record.keep(.refusal) }
         guard connection.isOpen, !connection.hasBroken else { return }
         let asked = connection.asked.compactMap(\.self)
         if connection.pongsDue > 0 { connection.breaks(.pong, "The connection ended without a pong.") }
@@ -244,6 +283,9 @@ final class ConformanceJudge: Sendable {
                 isCancelled ? .cancelledUnanswered : .requestUnanswered,
                 "The connection ended without a response to the host's request."
             )
+        }
+        if connection.isResponseTooLarge {
+            connection.breaks(.responseTooLarge, "The connection ended after a response of status 5.", ends: false)
         }
         let isUnclean = connection.failure != nil
         switch connection.closedByClient {

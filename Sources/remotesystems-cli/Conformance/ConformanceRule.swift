@@ -69,7 +69,7 @@ enum ConformanceRule: String, CaseIterable, Sendable {
             "No hello to a host of another account: the client verifies the host's certificate after the handshake."
         case .helloLate: "The whole hello within a second of the TCP connection's beginning."
         case .helloMalformed: "Every required key of the hello, each with a value that keeps the key's rule."
-        case .refusal: "The connection is over after a refuse; the client closes it."
+        case .refusal: "The connection is over after a refuse: the client says nothing more, and closes it."
         case .frameUnexpected: "One hello first, nothing more until the answer, and no frame of the opening afterwards."
         case .frameTooLong: "Frames of at most 8192 bytes before the connection is open, then of the host's 'limit'."
         case .frameEmpty: "Frames of at least one byte."
