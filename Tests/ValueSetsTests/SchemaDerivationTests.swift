@@ -158,7 +158,162 @@ import ValueSets
         }
         #expect(
             AllowedValueSchema(decoding: Either.self)
-                == Self.schema(.required("id", .any), .optional("kind", .integer), .required("nested", Self.anything))
+                == Self.schema(.required("id", .any), .optional("kind", .any), .required("nested", Self.anything))
+        )
+    }
+
+    /// Whether the schema that is derived allows what the decoder takes.
+    private static func expectAccepted<T: Codable>(_ type: T.Type, _ messages: ValueSet...) throws {
+        for message in messages {
+            _ = try ValueSetDecoder().decode(T.self, from: message)
+            for schema in [AllowedValueSchema(decoding: T.self), AllowedValueSchema(encoding: T.self)] {
+                #expect(throws: Never.self, "\(message)") { try schema.validate(message) }
+            }
+        }
+    }
+
+    @Test func `a single value that may have several forms may be any value`() throws {
+        enum Identifier: Codable {
+            case number(Int)
+            case text(String)
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.singleValueContainer()
+                if let number = try? container.decode(Int.self) {
+                    self = .number(number)
+                } else {
+                    self = .text(try container.decode(String.self))
+                }
+            }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                switch self {
+                case .number(let number): try container.encode(number)
+                case .text(let text): try container.encode(text)
+                }
+            }
+        }
+        /// Always a text, so that nothing else is allowed.
+        struct Name: Codable {
+            var text: String
+            init(from decoder: any Decoder) throws {
+                self.text = try decoder.singleValueContainer().decode(String.self)
+            }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try container.encode(self.text)
+            }
+        }
+        struct Message: Codable {
+            var id: Identifier
+            var all: [Identifier]
+            var name: Name
+            var perhaps: [Int?]
+            var prices: [UUID: Int]
+        }
+        #expect(
+            AllowedValueSchema(decoding: Message.self)
+                == Self.schema(
+                    .required("id", .any),
+                    .required("all", .array(of: .any)),
+                    .required("name", .string),
+                    .required("perhaps", .array(of: .any)),
+                    .required("prices", .array(of: .any))
+                )
+        )
+        try Self.expectAccepted(
+            Message.self,
+            ["id": "x", "all": [1, "x"], "name": "y", "perhaps": [1, .null], "prices": [.uuid(UUID()), 3]],
+            ["id": 1, "all": [], "name": "", "perhaps": [], "prices": []]
+        )
+    }
+
+    @Test func `what depends on a value that was read is optional, and may be any value`() throws {
+        struct Versioned: Codable {
+            var version: Int
+            var text: String
+            var count: Int
+            private enum Key: CodingKey { case version, text, label, count, amount }
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: Key.self)
+                self.version = try container.decode(Int.self, forKey: .version)
+                self.text = try container.decode(String.self, forKey: self.version < 2 ? .text : .label)
+                if self.version == 1 {
+                    self.count = try container.decode(Int.self, forKey: .count)
+                } else {
+                    self.count = Int(try container.decode(String.self, forKey: .count)) ?? 0
+                }
+            }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Key.self)
+                try container.encode(self.version, forKey: .version)
+                try container.encode(self.text, forKey: self.version < 2 ? .text : .label)
+                if self.version == 1 {
+                    try container.encode(self.count, forKey: .count)
+                } else {
+                    try container.encode("\(self.count)", forKey: .count)
+                }
+            }
+        }
+        #expect(
+            AllowedValueSchema(decoding: Versioned.self)
+                == Self.schema(
+                    .required("version", .integer),
+                    .optional("text", .any),
+                    .optional("label", .any),
+                    .required("count", .any)
+                )
+        )
+        try Self.expectAccepted(
+            Versioned.self,
+            ["version": 1, "text": "x", "count": 1],
+            ["version": 2, "label": "x", "count": "1"]
+        )
+    }
+
+    @Test func `what a type can do without, or reads in another form, is not required`() throws {
+        enum Kind: String, Codable, CaseIterable { case one, many }
+        struct Tolerant: Codable {
+            var kind: Kind
+            var level: Int
+            var name: String
+            var count: Int
+            private enum CodingKeys: String, CodingKey { case kind, level, name, alias, nothing, count }
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                self.kind = try container.decode(Kind.self, forKey: .kind)
+                self.level = (try? container.decode(Int.self, forKey: .level)) ?? 5
+                if container.contains(.alias) {
+                    self.name = try container.decode(String.self, forKey: .alias)
+                } else {
+                    self.name = try container.decode(String.self, forKey: .name)
+                }
+                self.count =
+                    switch self.kind {
+                    case .one: 1
+                    case .many: try container.decode(Int.self, forKey: .count)
+                    }
+            }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(self.kind, forKey: .kind)
+                try container.encode(self.level, forKey: .level)
+                try container.encode(self.name, forKey: .name)
+            }
+        }
+        #expect(
+            AllowedValueSchema(decoding: Tolerant.self)
+                == Self.schema(
+                    .required("kind", .string),
+                    .optional("level", .any),
+                    .optional("alias", .any),
+                    .optional("name", .any),
+                    .optional("count", .any)
+                )
+        )
+        try Self.expectAccepted(
+            Tolerant.self,
+            ["kind": "one", "level": "high", "name": "x"],
+            ["kind": "many", "alias": "x", "count": 2]
         )
     }
 

@@ -8,13 +8,13 @@ struct SchemaDecoder: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        self.probe.beginDictionary()
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        try self.probe.beginDictionary()
         return KeyedDecodingContainer(KeyedProbe<Key>(probe: self.probe))
     }
 
-    func unkeyedContainer() -> any UnkeyedDecodingContainer {
-        self.probe.beginArray()
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        try self.probe.beginArray()
         return UnkeyedProbe(probe: self.probe)
     }
 
@@ -29,87 +29,112 @@ private struct KeyedProbe<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var codingPath: [any CodingKey] { [] }
     var allKeys: [Key] { [] }
 
-    func contains(_ key: Key) -> Bool {
-        self.probe.noteQuestion(about: key)
-        return true
-    }
+    private var number: Int8 { self.probe.placeholders.number }
 
-    func decodeNil(forKey key: Key) -> Bool {
-        self.probe.noteQuestion(about: key)
-        return false
-    }
+    func contains(_ key: Key) -> Bool { self.probe.question(about: key) }
+    func decodeNil(forKey key: Key) -> Bool { !self.probe.question(about: key) }
 
-    private func required<T>(_ key: Key, _ type: FieldType, _ value: T) -> T {
-        self.probe.note(key, type, isRequired: true)
+    private func required<T>(_ key: Key, _ type: FieldType, _ value: T) throws -> T {
+        try self.probe.note(key, type, isRequired: true)
         return value
     }
 
-    private func optional<T>(_ key: Key, _ type: FieldType) -> T? {
-        self.probe.note(key, type, isRequired: false)
-        return nil
+    private func integer<T: FixedWidthInteger>(_ key: Key) throws -> T {
+        try self.required(key, .integer, T(self.number))
     }
 
-    func decode(_ type: Bool.Type, forKey key: Key) -> Bool { required(key, .bool, false) }
-    func decode(_ type: String.Type, forKey key: Key) -> String { required(key, .string, "") }
-    func decode(_ type: Double.Type, forKey key: Key) -> Double { required(key, .number, 0) }
-    func decode(_ type: Float.Type, forKey key: Key) -> Float { required(key, .number, 0) }
-    func decode(_ type: Int.Type, forKey key: Key) -> Int { required(key, .integer, 0) }
-    func decode(_ type: Int8.Type, forKey key: Key) -> Int8 { required(key, .integer, 0) }
-    func decode(_ type: Int16.Type, forKey key: Key) -> Int16 { required(key, .integer, 0) }
-    func decode(_ type: Int32.Type, forKey key: Key) -> Int32 { required(key, .integer, 0) }
-    func decode(_ type: Int64.Type, forKey key: Key) -> Int64 { required(key, .integer, 0) }
-    func decode(_ type: Int128.Type, forKey key: Key) -> Int128 { required(key, .integer, 0) }
-    func decode(_ type: UInt.Type, forKey key: Key) -> UInt { required(key, .integer, 0) }
-    func decode(_ type: UInt8.Type, forKey key: Key) -> UInt8 { required(key, .integer, 0) }
-    func decode(_ type: UInt16.Type, forKey key: Key) -> UInt16 { required(key, .integer, 0) }
-    func decode(_ type: UInt32.Type, forKey key: Key) -> UInt32 { required(key, .integer, 0) }
-    func decode(_ type: UInt64.Type, forKey key: Key) -> UInt64 { required(key, .integer, 0) }
-    func decode(_ type: UInt128.Type, forKey key: Key) -> UInt128 { required(key, .integer, 0) }
+    private func optional<T>(_ key: Key, _ type: FieldType, _ value: T?) throws -> T? {
+        try self.probe.note(key, type, isRequired: false)
+        // There in every other run, so that a type shows what it reads in place of it.
+        return self.probe.placeholders.index.isMultiple(of: 2) ? nil : value
+    }
+
+    private func optionalInteger<T: FixedWidthInteger>(_ key: Key) throws -> T? {
+        try self.optional(key, .integer, T(self.number))
+    }
+
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
+        try self.required(key, .bool, self.probe.placeholders.flag)
+    }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String {
+        try self.required(key, .string, self.probe.placeholders.text)
+    }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double {
+        try self.required(key, .number, Double(self.number))
+    }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float {
+        try self.required(key, .number, Float(self.number))
+    }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try self.integer(key) }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try self.integer(key) }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try self.integer(key) }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try self.integer(key) }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try self.integer(key) }
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try self.integer(key) }
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try self.integer(key) }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try self.integer(key) }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try self.integer(key) }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try self.integer(key) }
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try self.integer(key) }
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try self.integer(key) }
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
         let (field, value) = self.probe.nested(type)
-        self.probe.note(key, field, isRequired: true)
+        try self.probe.note(key, field, isRequired: true)
         guard let value else { throw SchemaProbe.NoPlaceholder() }
         return value
     }
 
-    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) -> Bool? { optional(key, .bool) }
-    func decodeIfPresent(_ type: String.Type, forKey key: Key) -> String? { optional(key, .string) }
-    func decodeIfPresent(_ type: Double.Type, forKey key: Key) -> Double? { optional(key, .number) }
-    func decodeIfPresent(_ type: Float.Type, forKey key: Key) -> Float? { optional(key, .number) }
-    func decodeIfPresent(_ type: Int.Type, forKey key: Key) -> Int? { optional(key, .integer) }
-    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) -> Int8? { optional(key, .integer) }
-    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) -> Int16? { optional(key, .integer) }
-    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) -> Int32? { optional(key, .integer) }
-    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) -> Int64? { optional(key, .integer) }
-    func decodeIfPresent(_ type: Int128.Type, forKey key: Key) -> Int128? { optional(key, .integer) }
-    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) -> UInt? { optional(key, .integer) }
-    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) -> UInt8? { optional(key, .integer) }
-    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) -> UInt16? { optional(key, .integer) }
-    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) -> UInt32? { optional(key, .integer) }
-    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) -> UInt64? { optional(key, .integer) }
-    func decodeIfPresent(_ type: UInt128.Type, forKey key: Key) -> UInt128? { optional(key, .integer) }
-    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) -> T? {
-        optional(key, self.probe.nested(type).type)
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
+        try self.optional(key, .bool, self.probe.placeholders.flag)
+    }
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
+        try self.optional(key, .string, self.probe.placeholders.text)
+    }
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? {
+        try self.optional(key, .number, Double(self.number))
+    }
+    func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? {
+        try self.optional(key, .number, Float(self.number))
+    }
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: Int128.Type, forKey key: Key) throws -> Int128? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try self.optionalInteger(key) }
+    func decodeIfPresent(_ type: UInt128.Type, forKey key: Key) throws -> UInt128? { try self.optionalInteger(key) }
+    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+        let (field, value) = self.probe.nested(type)
+        return try self.optional(key, field, value)
     }
 
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type,
         forKey key: Key
-    ) -> KeyedDecodingContainer<NestedKey> {
-        KeyedDecodingContainer(KeyedProbe<NestedKey>(probe: self.child(key, isArray: false)))
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        KeyedDecodingContainer(KeyedProbe<NestedKey>(probe: try self.child(key, isArray: false)))
     }
 
-    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer {
-        UnkeyedProbe(probe: self.child(key, isArray: true))
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        UnkeyedProbe(probe: try self.child(key, isArray: true))
     }
 
-    /// What is inside is not looked into: only the type knows when it is complete.
-    private func child(_ key: some CodingKey, isArray: Bool) -> SchemaProbe {
-        self.probe.child({ self.probe.note(key, $0, isRequired: true) }, isArray: isArray)
+    private func child(_ key: some CodingKey, isArray: Bool) throws -> SchemaProbe {
+        try self.probe.child({ try self.probe.note(key, $0, isRequired: true) }, isArray: isArray)
     }
 
-    func superDecoder() -> any Decoder { SchemaDecoder(probe: self.child(IndexKey.super, isArray: false)) }
-    func superDecoder(forKey key: Key) -> any Decoder { SchemaDecoder(probe: self.child(key, isArray: false)) }
+    func superDecoder() throws -> any Decoder {
+        SchemaDecoder(probe: try self.child(IndexKey.super, isArray: false))
+    }
+
+    func superDecoder(forKey key: Key) throws -> any Decoder {
+        SchemaDecoder(probe: try self.child(key, isArray: false))
+    }
 }
 
 private struct UnkeyedProbe: UnkeyedDecodingContainer {
@@ -125,13 +150,13 @@ private struct UnkeyedProbe: UnkeyedDecodingContainer {
     var isAtEnd: Bool { !self.probe.hasElements }
 
     private mutating func element<T>(_ type: FieldType, _ value: T?) throws -> T {
-        self.probe.noteElement(type)
+        try self.probe.noteElement(type)
         self.currentIndex += 1
         guard let value else { throw SchemaProbe.NoPlaceholder() }
         return value
     }
 
-    mutating func decodeNil() -> Bool { false }
+    mutating func decodeNil() -> Bool { !self.probe.placeholders.isPresent }
     mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
         let (field, value) = self.probe.nested(type)
         return try self.element(field, value)
@@ -140,18 +165,18 @@ private struct UnkeyedProbe: UnkeyedDecodingContainer {
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        KeyedDecodingContainer(KeyedProbe<NestedKey>(probe: self.child(isArray: false)))
+        KeyedDecodingContainer(KeyedProbe<NestedKey>(probe: try self.child(isArray: false)))
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        UnkeyedProbe(probe: self.child(isArray: true))
+        UnkeyedProbe(probe: try self.child(isArray: true))
     }
 
-    mutating func superDecoder() throws -> any Decoder { SchemaDecoder(probe: self.child(isArray: false)) }
+    mutating func superDecoder() throws -> any Decoder { SchemaDecoder(probe: try self.child(isArray: false)) }
 
-    private mutating func child(isArray: Bool) -> SchemaProbe {
+    private mutating func child(isArray: Bool) throws -> SchemaProbe {
         self.currentIndex += 1
-        return self.probe.child({ self.probe.noteElement($0) }, isArray: isArray)
+        return try self.probe.child({ try self.probe.noteElement($0) }, isArray: isArray)
     }
 }
 
@@ -160,11 +185,6 @@ private struct SingleProbe: SingleValueDecodingContainer {
 
     var codingPath: [any CodingKey] { [] }
 
-    func decodeNil() -> Bool { false }
-    func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        let (field, value) = self.probe.nested(type)
-        self.probe.note(field)
-        guard let value else { throw SchemaProbe.NoPlaceholder() }
-        return value
-    }
+    func decodeNil() -> Bool { !self.probe.placeholders.isPresent }
+    func decode<T: Decodable>(_ type: T.Type) throws -> T { try self.probe.single(type) }
 }
