@@ -125,6 +125,16 @@ extension CommandTests {
             }
         }
 
+        @Test func `a field that is nearly called as one that is missing is pointed out`() async throws {
+            try await Self.with { sandbox, address in
+                let finished = try await sandbox.start(
+                    ["call", address, "test.volume", "--loopback", "Levle=0.5", "Muted=true"]
+                ).finish()
+                #expect(finished.errors.contains("no field 'Levle'. Did you mean 'Level'?"), "\(finished.errors)")
+                #expect(!finished.errors.contains("no field 'Muted'"))
+            }
+        }
+
         struct Wrong: Sendable, CustomTestStringConvertible {
             var fields: [String]
             var says: [String]

@@ -205,7 +205,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a message that is too large, and a service that dies, are losses`() async throws {
+        @Test func `a message that is too large ends it, and a service that dies is a loss`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { serving, port in
                     let large = try await sandbox.run(
@@ -218,8 +218,9 @@ extension CommandTests {
                         "-s",
                         "2000000"
                     )
-                    #expect(large.status == 1)
-                    #expect(large.event("lost")?["status"] as? String == "messageTooLarge")
+                    #expect(large.status == 2)
+                    #expect(large.event("failed")?["error"] as? String == "messageTooLarge")
+                    #expect(large.event("lost") == nil)
                     let ping = try sandbox.start(
                         ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "1000", "-i", "0.05"]
                     )

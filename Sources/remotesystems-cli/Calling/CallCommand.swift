@@ -112,6 +112,7 @@ struct CallCommand: Subcommand {
             try ServiceDescription(service, of: application, on: system).report(output)
             return true
         }
+        for note in MessageField.misspellings(self.fields, for: service.requestSchema) { output.note(note) }
         let message = try MessageField.message(self.fields, for: service.requestSchema, isSent: !self.listen)
         if self.listen {
             return try await CallListening(

@@ -55,6 +55,18 @@ struct MessageField: Sendable {
         return value
     }
 
+    /// Says of each field that the service does not declare, and that is nearly called as one that is missing here, which
+    /// one was probably meant. A service that takes further keys would pass over it.
+    static func misspellings(_ fields: [MessageField], for schema: AllowedValueSchema?) -> [String] {
+        let declared = schema?.fields.map(\.name) ?? []
+        let absent = declared.filter { name in !fields.contains { $0.key == name } }
+        return fields.filter { !declared.contains($0.key) }.compactMap { field in
+            SimilarNames.closest(to: field.key, among: absent).map {
+                "The service declares no field '\(field.key)'. Did you mean '\($0)'?".printable
+            }
+        }
+    }
+
     /// The message of these fields, checked against what the service takes.
     ///
     /// - Parameter isSent: Whether a message without fields is sent, and checked.

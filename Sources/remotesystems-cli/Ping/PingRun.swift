@@ -87,6 +87,8 @@ final class PingRun: Sendable {
             )
             return true
         }
+        // The same would become of every other one.
+        if let error = response.error, error.side == .local, !error.canRetry { throw error }
         let reason = (response.error?.message ?? "\(response.status)").printable
         try self.output.json(PingLossOutput(sequence: number, status: "\(response.status)", message: reason))
         try self.output.line("seq=\(number) \(self.output.style(.red, "lost")): \(reason)")
