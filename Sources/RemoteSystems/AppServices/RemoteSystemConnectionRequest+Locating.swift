@@ -33,7 +33,7 @@ extension RemoteSystemConnectionRequest {
                 isThere = true
                 guard let application = system.application(token.applicationID) else { continue search }
                 await watcher.stop()
-                return RemoteSystemConnectionRequest(application: application)
+                return self.leading(to: .application(application))
             case .removed(let system) where system.id == token.systemID:
                 isThere = false
             default:

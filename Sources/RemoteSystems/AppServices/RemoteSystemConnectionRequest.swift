@@ -14,7 +14,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         case token(ConnectionToken)
     }
 
-    let target: Target
+    private(set) var target: Target
     let origin: AccountContext
     /// The interceptors around every request that is sent over the connection, the outermost first, inside those of
     /// ``RemoteSystemsConfiguration/interceptors``. None unless set.
@@ -76,6 +76,13 @@ public struct RemoteSystemConnectionRequest: Sendable {
         }
         self.target = .token(token)
         self.origin = AccountContext(configuration)
+    }
+
+    /// The same request with another target.
+    func leading(to target: Target) -> RemoteSystemConnectionRequest {
+        var request = self
+        request.target = target
+        return request
     }
 
     struct Route: Sendable {

@@ -14,17 +14,16 @@ extension RemoteSystemConnectionRequest {
 
     /// The same system or application as it is known now; `nil` if that says nothing of it.
     func refreshed(by system: RemoteSystem, for service: AppServiceDescription) -> RemoteSystemConnectionRequest? {
-        var request: RemoteSystemConnectionRequest
+        let request: RemoteSystemConnectionRequest
         switch self.target {
         case .system(let known) where known.id == system.id:
-            request = RemoteSystemConnectionRequest(system: system)
+            request = self.leading(to: .system(system))
         case .application(let known) where known.systemID == system.id:
             guard let application = system.application(known.id) else { return nil }
-            request = RemoteSystemConnectionRequest(application: application)
+            request = self.leading(to: .application(application))
         default:
             return nil
         }
-        request.interceptors = self.interceptors
         return request.places(of: service).isEmpty ? nil : request
     }
 
