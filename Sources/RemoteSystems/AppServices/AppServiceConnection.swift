@@ -218,17 +218,10 @@ public final class AppServiceConnection: Sendable {
             ),
             handler: self.handler(own: own, request.serverInterceptors)
         )
-        guard let published = try? AppServiceSchemas(connection.remote.schemas) else {
-            await connection.abortAndWait()
-            throw TransportError(
-                .protocolViolation,
-                "A schema that the service publishes cannot be read.",
-                side: .remote
-            )
-        }
+        let published = AppServiceSchemas(connection.remote.schemas)
         let open = Open(
             connection: connection,
-            // The host's description of itself has what was too long for the opening.
+            // The host's description of itself has what was too long for the handshake.
             rules: MessageRules(published: published.completed(by: route.schemas), declared: self.service.schemas),
             isServing: false,
             requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),

@@ -27,25 +27,32 @@ extension AppServiceSchemas {
         )
     }
 
-    /// - Throws: `ValueSetError` for a schema that cannot be read.
-    init(_ published: PublishedSchemas) throws(ValueSetError) {
-        func schema(_ set: ValueSet?) throws(ValueSetError) -> AllowedValueSchema? {
-            guard let set else { return nil }
-            return try AllowedValueSchema(set)
+    /// Schemas from the wire. One that cannot be read allows every message: the peer checks in any case.
+    init(_ published: PublishedSchemas) {
+        func schema(_ set: ValueSet?) -> AllowedValueSchema? {
+            set.map { (try? AllowedValueSchema($0)) ?? .full }
         }
-        self.request = try schema(published.request)
-        self.response = try schema(published.response)
-        self.pushRequest = try schema(published.pushRequest)
-        self.pushResponse = try schema(published.pushResponse)
+        self.request = schema(published.request)
+        self.response = schema(published.response)
+        self.pushRequest = schema(published.pushRequest)
+        self.pushResponse = schema(published.pushResponse)
     }
 
-    /// With what others say where these schemas are silent.
+    /// With what others say where these schemas say nothing, or allow every message: such a schema may stand for one that
+    /// was too large.
     func completed(by others: AppServiceSchemas?) -> AppServiceSchemas {
-        AppServiceSchemas(
-            request: self.request ?? others?.request,
-            response: self.response ?? others?.response,
-            pushRequest: self.pushRequest ?? others?.pushRequest,
-            pushResponse: self.pushResponse ?? others?.pushResponse
+        func schema(_ path: KeyPath<AppServiceSchemas, AllowedValueSchema?>) -> AllowedValueSchema? {
+            switch self[keyPath: path] {
+            case nil: others?[keyPath: path]
+            case AllowedValueSchema.full: others?[keyPath: path] ?? .full
+            case let own: own
+            }
+        }
+        return AppServiceSchemas(
+            request: schema(\.request),
+            response: schema(\.response),
+            pushRequest: schema(\.pushRequest),
+            pushResponse: schema(\.pushResponse)
         )
     }
 }

@@ -171,10 +171,10 @@ extension RemoteSystemApplication.Service {
         guard let name = map["Name"]?.string, name.isName else { return nil }
         self.init(
             name: name,
-            requestSchema: map["RequestSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
-            responseSchema: map["ResponseSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
-            pushRequestSchema: map["PushRequestSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
-            pushResponseSchema: map["PushResponseSchema"]?.dictionary.flatMap { try? AllowedValueSchema($0) },
+            requestSchema: map.schema("RequestSchema"),
+            responseSchema: map.schema("ResponseSchema"),
+            pushRequestSchema: map.schema("PushRequestSchema"),
+            pushResponseSchema: map.schema("PushResponseSchema"),
             version: map.text("Version"),
             summary: map.text("Summary"),
             supportsRemote: map["Remote"]?.bool ?? true
@@ -183,6 +183,11 @@ extension RemoteSystemApplication.Service {
 }
 
 extension ValueSet {
+    /// A schema; one that cannot be read allows every message.
+    fileprivate func schema(_ key: String) -> AllowedValueSchema? {
+        self[key]?.dictionary.map { (try? AllowedValueSchema($0)) ?? .full }
+    }
+
     /// A text for people, who may have it printed.
     fileprivate func text(_ key: String) -> String? {
         guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.maxTextBytes else {

@@ -109,13 +109,22 @@ package struct PublishedSchemas: Sendable, Hashable {
         [\.request, \.response, \.pushRequest, \.pushResponse]
     }
 
-    var count: Int { Self.all.count { self[keyPath: $0] != nil } }
+    /// A schema that allows every message, in place of one that does not fit: without any, receivers would hold messages
+    /// to a narrower rule.
+    package static let unrestricted: ValueSet = ["base": "full", "furtherKeys": true]
 
     /// Makes room where all of them do not fit.
-    mutating func removeLargest() {
-        let sizes = Self.all.map { (path: $0, size: self[keyPath: $0].map { (try? $0.encoded().count) ?? .max } ?? -1) }
-        guard let largest = sizes.max(by: { $0.size < $1.size }) else { return }
-        self[keyPath: largest.path] = nil
+    ///
+    /// - Returns: whether there was a schema to replace.
+    mutating func replaceLargest() -> Bool {
+        let sizes = Self.all.compactMap { path in
+            self[keyPath: path].flatMap { schema in
+                schema == Self.unrestricted ? nil : (path: path, size: (try? schema.encoded().count) ?? .max)
+            }
+        }
+        guard let largest = sizes.max(by: { $0.size < $1.size }) else { return false }
+        self[keyPath: largest.path] = Self.unrestricted
+        return true
     }
 }
 

@@ -399,14 +399,13 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         leave()
     }
 
-    /// Schemas that are too large for the opening are left out: they are advice, and the host's description has them too.
+    /// Schemas that are too large for the handshake are replaced: they are advice, and the host's description has them too.
     private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
         do throws(TransportError) {
             try self.write(.accept(acceptance), context: context)
         } catch {
-            guard error.code == .messageTooLarge, acceptance.schemas.count > 0 else { throw error }
             var acceptance = acceptance
-            acceptance.schemas.removeLargest()
+            guard error.code == .messageTooLarge, acceptance.schemas.replaceLargest() else { throw error }
             try self.write(acceptance, context: context)
         }
     }

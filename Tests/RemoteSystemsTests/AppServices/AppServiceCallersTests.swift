@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystemsTransport
 import Synchronization
 import Testing
@@ -122,23 +123,41 @@ import Testing
     }
 
     @Test func `a schema too large for the opening keeps nobody out, and is known all the same`() async throws {
-        let names = (0..<500).map { "a-rather-long-name-of-a-field-\($0)" }
-        let schema = AllowedValueSchema(fields: names.map { .optional($0, .integer) })
-        let service = AppService("test.large", requestSchema: schema) { $0.message }
+        // Data, which a message may hold only because the schema says so.
+        let names = (0..<400).map { "a-rather-long-name-of-a-field-\($0)" }
+        let schema = AllowedValueSchema(fields: names.map { .optional($0, .data) }, basedOn: .full)
+        let service = AppService(
+            "test.large",
+            requestSchema: schema,
+            responseSchema: schema,
+            options: .init(pushRequestSchema: schema, pushResponseSchema: schema)
+        ) { request in
+            guard request.message[names[9]] != nil else { return request.message }
+            return try await request.connection.send(request.message).get()
+        }
         #expect(try schema.valueSet.encoded().count > 8192)
+        let message: ValueSet = [names[7]: .data(Data([1, 2]))]
+        let pushed: ValueSet = [names[9]: .data(Data([3]))]
         try await LoopbackSystem.with { loopbackSystem in
             let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             try await loopbackSystem.withHost([service]) { host in
-                // By address nothing is known of the schema: the host checks.
+                // By address nothing is known of the schema: the host checks, and the caller refuses nothing.
                 let description = AppServiceDescription(name: "test.large")
-                let (connection, status) = try await Loopback.connect(loopbackSystem, host, description)
+                let (connection, status) = try await Loopback.connect(
+                    loopbackSystem,
+                    host,
+                    description,
+                    onRequest: { $0.message }
+                )
                 #expect(status == .success)
                 let refused = try await connection.send(["other": 1])
                 #expect(refused.status == .failure)
-                let answered = try await connection.send([names[7]: 1])
-                #expect(answered.message == [names[7]: 1])
+                let answered = try await connection.send(message)
+                #expect(answered.message == message)
+                let echoed = try await connection.send(pushed)
+                #expect(echoed.message == pushed)
                 await connection.close()
                 // From the system's description it is: nothing is sent that would be refused.
                 let application = try #require(try await recorder.added().application("test.host"))
@@ -147,9 +166,55 @@ import Testing
                         _ = try await connection.send(["other": 1])
                     }
                     #expect(error?.code == .invalidMessage)
+                    let answered = try await connection.send(message)
+                    #expect(answered.message == message)
                 }
             }
             await watcher.stop()
+        }
+    }
+
+    @Test func `a schema that cannot be read keeps nobody out, and the others hold`() async throws {
+        let strict = AllowedValueSchema(fields: [.required("n", .integer)])
+        try await LoopbackSystem.with { loopbackSystem in
+            let context = AccountContext(loopbackSystem.configuration("test.host"))
+            let listener = try await Listener.start(
+                host: "127.0.0.1",
+                port: 0,
+                security: try context.security(),
+                limits: context.limits,
+                logger: context.logger
+            ) { _, _ in
+                .accept(
+                    EstablishedConnection(
+                        acceptance: Acceptance(
+                            application: "test.host",
+                            limits: context.limits.peerLimits,
+                            schemas: PublishedSchemas(request: ["fields": "all"], response: strict.valueSet)
+                        ),
+                        limits: context.limits,
+                        handler: { request, _ in Response(message: request.message) },
+                        opened: { _ in }
+                    )
+                )
+            }
+            let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
+            let status = try await connection.open(
+                RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: listener.port,
+                    configuration: loopbackSystem.configuration("test.caller")
+                )
+            )
+            #expect(status == .success)
+            // Any request, and the responses that the other schema allows.
+            let message: ValueSet = ["n": 1, "data": .data(Data([1]))]
+            let refused = try? await connection.send(message)
+            #expect(refused?.error?.code == .protocolViolation)
+            let answered = try await connection.send(["n": 1])
+            #expect(answered.status == .success)
+            await connection.close()
+            await listener.stop()
         }
     }
 }
