@@ -79,7 +79,9 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var interceptors = AppServiceInterceptors()
     /// What the process has around it; a test puts its own in place of the real one.
     package var environment = RuntimeEnvironment()
-    /// Where it logs. Nothing at `info` or above in normal use; never what messages contain.
+    /// Where it logs. Nothing at `info` or above in normal use; never what messages contain, unless an error that a handler
+    /// or an interceptor throws has it in its description, which is logged. Of `DecodingError` and `EncodingError` the kind
+    /// and the key path alone are.
     public var logger: Logger
 
     /// The defaults, for an application with this id.

@@ -18,6 +18,8 @@ import Testing
         return metrics
     }()
 
+    private enum Key: String, CodingKey { case text }
+
     private struct Unexpected: Error, CustomStringConvertible { var description: String }
 
     private static func description(_ name: String) -> AppServiceDescription {
@@ -35,6 +37,18 @@ import Testing
         AppService("test.failing", requestSchema: .full) { request in
             // What it says is logged: that it holds nothing of the message is up to whoever writes a handler.
             throw Unexpected(description: "\(request.message.count) keys are too many.")
+        },
+        AppService("test.decoding", requestSchema: .full) { request in
+            // As decoders describe it, with the value that they did not take.
+            let context = DecodingError.Context(
+                codingPath: [Key.text],
+                debugDescription: "Not a number: \(request.message["text"]?.string ?? "")"
+            )
+            throw DecodingError.dataCorrupted(context)
+        },
+        AppService("test.encoding", requestSchema: .full) { request in
+            let context = EncodingError.Context(codingPath: [Key.text], debugDescription: "Not allowed.")
+            throw EncodingError.invalidValue(request.message["text"]?.string ?? "", context)
         },
         AppService("test.strict", requestSchema: AllowedValueSchema(fields: [.required("text", .integer)])) {
             $0.message
@@ -85,6 +99,7 @@ import Testing
         #expect(asked.requests.count == 2)
         // A handler that failed is logged, so there is something to look at; a caller gets its errors, and logs none.
         #expect(hostLog.entries.contains { "\($0.message)" == "A handler failed" })
+        #expect(hostLog.entries.contains { "\($0.metadata)".contains("DecodingError: dataCorrupted at text") })
         for (side, log) in [("host", hostLog), ("caller", callerLog)] {
             for entry in log.entries {
                 let text = "\(entry.message) \(entry.metadata) \(entry.error.map { "\($0)" } ?? "")"
