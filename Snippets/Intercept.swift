@@ -14,7 +14,7 @@ struct TokenCheck: AppServiceServerInterceptor {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: AppServiceServerNext
-    ) async throws -> ValueSet {
+    ) async throws -> AppServiceServerResponse {
         guard let token = request.metadata["token"], await self.isValid(token, request.caller) else {
             throw AppServiceFailure("\(context.service) needs a valid token.")
         }
@@ -49,7 +49,7 @@ struct RequestLog: AppServiceServerInterceptor {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: AppServiceServerNext
-    ) async throws -> ValueSet {
+    ) async throws -> AppServiceServerResponse {
         let start = ContinuousClock.now
         do {
             let response = try await next(request)

@@ -12,7 +12,7 @@ struct RequestLog: AppServiceServerInterceptor {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: AppServiceServerNext
-    ) async throws -> ValueSet {
+    ) async throws -> AppServiceServerResponse {
         let start = ContinuousClock.now
         func log(_ outcome: String) {
             let duration = ContinuousClock.now - start
@@ -40,7 +40,7 @@ struct KeyCheck: AppServiceServerInterceptor {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: AppServiceServerNext
-    ) async throws -> ValueSet {
+    ) async throws -> AppServiceServerResponse {
         guard request.caller.isLocal || request.metadata["key"] == self.key else {
             throw AppServiceFailure("\(context.service) needs the key.")
         }

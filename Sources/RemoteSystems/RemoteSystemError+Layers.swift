@@ -62,6 +62,8 @@ extension RemoteSystemError {
             side: side,
             canRetry: error.canRetry,
             outcome: error.wasSent ? .unknown : .notExecuted,
+            // Of other errors it is what the other side is told.
+            failureCode: error.code == .refused ? error.failureCode : nil,
             cause: error.cause ?? error
         )
     }

@@ -92,6 +92,10 @@ public struct RemoteSystemError: Error, Sendable {
     public var canRetry: Bool
     /// Whether the request was carried out.
     public var outcome: Outcome
+    /// The reason that the other side gave, for programs. Codes without a dot are those of the wire protocol
+    /// (`Docs/wire-protocol.md`, section 14), such as `message-not-allowed`; those with a dot are the service's own
+    /// (``AppServiceFailure/code``). `nil` if the other side gave none, or did not fail.
+    public var failureCode: String?
     /// What is behind it, if anything is known.
     public var cause: (any Error)?
 
@@ -102,6 +106,7 @@ public struct RemoteSystemError: Error, Sendable {
         side: Side,
         canRetry: Bool = false,
         outcome: Outcome = .notExecuted,
+        failureCode: String? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
@@ -109,6 +114,7 @@ public struct RemoteSystemError: Error, Sendable {
         self.side = side
         self.canRetry = canRetry
         self.outcome = outcome
+        self.failureCode = failureCode
         self.cause = cause
     }
 }
@@ -122,8 +128,8 @@ extension RemoteSystemError: CustomDebugStringConvertible {
     /// Everything, the cause included.
     public var debugDescription: String {
         let retry = self.canRetry ? "may be retried" : "retrying is of no use"
+        let code = self.failureCode.map { "\(self.code), \($0)" } ?? "\(self.code)"
         let cause = self.cause.map { "; cause: \($0)" } ?? ""
-        return
-            "\(self.code) (\(self.side.rawValue), \(retry), outcome \(self.outcome.rawValue)): \(self.message)\(cause)"
+        return "\(code) (\(self.side.rawValue), \(retry), outcome \(self.outcome.rawValue)): \(self.message)\(cause)"
     }
 }

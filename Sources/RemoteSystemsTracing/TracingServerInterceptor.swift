@@ -41,7 +41,7 @@ public struct TracingServerInterceptor: AppServiceServerInterceptor {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: AppServiceServerNext
-    ) async throws -> ValueSet {
+    ) async throws -> AppServiceServerResponse {
         let name = RPCSpan.name(context.service, self.operation(request.message))
         return try await InstrumentationSystem.tracer.withAnySpan(name, ofKind: .server) { span in
             let address = request.connection.info?.address

@@ -108,6 +108,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a caller logs what its own request handler throws`(isIntercepted: Bool) async throws {
+        let log = InMemoryLogHandler()
+        let service = AppService("test.pushing") { request in
+            ["status": .integer(Int64(try await request.connection.send([:]).status.rawValue))]
+        }
+        try await LoopbackSystem.with { loopbackSystem in
+            var calling = loopbackSystem
+            calling.logger = Self.logger(log)
+            if isIntercepted {
+                calling.interceptors.server = [ServerInterceptor { request, _, next in try await next(request) }]
+            }
+            let caller = calling
+            try await loopbackSystem.withHost([service]) { host in
+                let (connection, status) = try await Loopback.connect(
+                    caller,
+                    host,
+                    AppServiceDescription(name: "test.pushing"),
+                    onRequest: { _ in throw Unexpected(description: "The screen is off.") }
+                )
+                #expect(status == .success)
+                let response = try await connection.send([:])
+                #expect(response.message == ["status": 1])
+                await connection.close()
+            }
+        }
+        let entry = log.entries.first { "\($0.message)" == "A handler failed" }
+        #expect(entry.map { "\($0.metadata)".contains("The screen is off.") } == true)
+        #expect(entry.map { "\($0.metadata)".contains("test.pushing") } == true)
+    }
+
     private static func logger(_ handler: InMemoryLogHandler) -> Logger {
         var logger = Logger(label: "test") { _ in handler }
         logger.logLevel = .trace

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Logging
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
@@ -216,7 +217,7 @@ public final class AppServiceConnection: Sendable {
                 targetApplication: route.applicationID,
                 limits: connector.limits
             ),
-            handler: self.handler(own: own, request.serverInterceptors)
+            handler: self.handler(own: own, request.serverInterceptors, request.origin.logger)
         )
         let published = AppServiceSchemas(connection.remote.schemas)
         let open = Open(
@@ -253,10 +254,11 @@ public final class AppServiceConnection: Sendable {
 
     private func handler(
         own: SystemID,
-        _ interceptors: [any AppServiceServerInterceptor]
+        _ interceptors: [any AppServiceServerInterceptor],
+        _ logger: Logger
     ) -> RemoteSystemsTransport.RequestHandler {
         let context = AppServiceServerContext(service: self.service.name, isPush: true)
-        let interceptors = ServerInterceptorChain(interceptors, context)
+        let handling = RequestHandling(interceptors, context, logger: logger)
         return { [weak self, reception = self.reception] request, connection in
             guard let self else { return .requestsNotTaken }
             let request = AppServiceRequest(
@@ -265,7 +267,7 @@ public final class AppServiceConnection: Sendable {
                 caller: AppServiceCaller(connection, own: own),
                 connection: self
             )
-            return await reception.respond(to: request, interceptors) { try? await self.isOpen.value }
+            return await reception.respond(to: request, handling) { try? await self.isOpen.value }
         }
     }
 
@@ -364,7 +366,8 @@ public final class AppServiceConnection: Sendable {
                     response.failure?.text ?? "The service could not carry out the request.",
                     side: .remote,
                     canRetry: response.failure?.canRetry ?? false,
-                    outcome: .failed
+                    outcome: .failed,
+                    failureCode: response.failure?.code
                 )
             )
         }

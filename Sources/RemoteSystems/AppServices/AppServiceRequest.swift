@@ -68,27 +68,3 @@ public struct AppServiceCaller: Sendable, Hashable {
         self.claimedApplicationID = claimedApplicationID
     }
 }
-
-/// Thrown by a handler to tell the caller why its request failed. The text of any other error stays here.
-public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The sentence that the caller gets; at most 512 bytes of it.
-    public var message: String
-    /// Whether the same request may succeed later.
-    public var canRetry: Bool
-    /// What the caller gets as status: ``AppServiceResponseStatus/failure`` unless it is over a limit of the service's own,
-    /// or another system that the service needs cannot be reached. Valid range: 1 or more; others count as
-    /// ``AppServiceResponseStatus/failure``.
-    public var status: AppServiceResponseStatus
-    /// The registered code that goes with it, from a service of this library.
-    package var code: FailureCode?
-
-    /// Creates a failure. A status of success counts as ``AppServiceResponseStatus/failure``.
-    public init(_ message: String, canRetry: Bool = false, status: AppServiceResponseStatus = .failure) {
-        self.message = message
-        self.canRetry = canRetry
-        self.status = status == .success ? .failure : status
-    }
-
-    /// The sentence.
-    public var description: String { self.message }
-}

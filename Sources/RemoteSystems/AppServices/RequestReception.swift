@@ -52,53 +52,40 @@ final class RequestReception: Sendable {
     /// - Parameter opened: returns once the connection is open.
     func respond(
         to request: AppServiceRequest,
-        _ interceptors: ServerInterceptorChain?,
+        _ handling: RequestHandling,
         opened: () async -> Void
     ) async -> Response {
-        guard let onRequest else { return await self.deliver(request, interceptors, opened: opened) }
+        guard let onRequest else { return await self.deliver(request, handling, opened: opened) }
         await opened()
         guard case .open(let rules) = request.connection.receptionState else { return Self.closing }
         return await TraceContext.handling(request) {
-            guard let interceptors else {
-                return await Response.from(
+            await handling.response(to: request, responses: rules.pushResponse) { request in
+                await HandlerOutcome.of(
                     request,
                     checking: rules.pushRequest,
                     responses: rules.pushResponse,
                     onRequest
                 )
-            }
-            return await interceptors.response(
-                to: request,
-                responses: rules.pushResponse,
-                onUnknownError: { _ in }
-            ) { request, error in
-                await Response.from(
-                    request,
-                    checking: rules.pushRequest,
-                    responses: rules.pushResponse,
-                    onUnknownError: { error.set($0) },
-                    onRequest
-                )
-            }
+            }.response
         }
     }
 
     /// Hands a request to a reader.
     private func deliver(
         _ request: AppServiceRequest,
-        _ interceptors: ServerInterceptorChain?,
+        _ handling: RequestHandling,
         opened: () async -> Void
     ) async -> Response {
         // Not after waiting: requests that wait would go on in any order.
         guard let queue = self.queue.withLock({ $0 }) else { return .requestsNotTaken }
-        guard let interceptors else { return await queue.deliver(request) }
+        guard handling.hasInterceptors else { return await queue.deliver(request) }
         await opened()
         guard case .open(let rules) = request.connection.receptionState else { return Self.closing }
-        return await interceptors.response(
-            to: request,
-            responses: rules.pushResponse,
-            onUnknownError: { _ in }
-        ) { request, _ in await queue.deliver(request) }
+        return await TraceContext.handling(request) {
+            await handling.response(to: request, responses: rules.pushResponse) { request in
+                HandlerOutcome(await queue.deliver(request))
+            }.response
+        }
     }
 
     static let closing = Response(

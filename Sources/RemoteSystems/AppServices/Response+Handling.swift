@@ -90,7 +90,7 @@ extension Response {
             let status = ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue))
             self.init(
                 status: status == .success ? .failure : status,
-                failure: WireFailure(failure.message, code: failure.code, canRetry: failure.canRetry)
+                failure: failure.wireFailure
             )
         case is CancellationError:
             self.init(

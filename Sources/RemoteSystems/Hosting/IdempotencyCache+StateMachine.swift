@@ -17,7 +17,7 @@ struct IdempotencyCacheStateMachine<Instant: InstantProtocol, Work> where Instan
         var key: [UInt8]
     }
 
-    /// How much is remembered. What is beyond is forgotten, the oldest first.
+    /// How much is remembered. Of what is beyond, the oldest of the system that has the most is forgotten first.
     struct Limits {
         var time = Duration.seconds(300)
         var requests = 1024
@@ -29,29 +29,41 @@ struct IdempotencyCacheStateMachine<Instant: InstantProtocol, Work> where Instan
     }
 
     enum OnRequest {
-        /// It is the first.
-        case execute
+        /// It is the first, and this is the number of its execution.
+        case execute(UInt64)
         /// The first is still under way.
         case wait(Work)
-        case response(Response)
+        case outcome(HandlerOutcome)
     }
 
     private struct Entry {
         enum State {
             case running(Work)
-            case answered(Response, bytes: Int, until: Instant)
+            case done(HandlerOutcome, bytes: Int, until: Instant)
         }
 
         /// Of the message: a key that is used for two of them is a mistake that must not go unseen.
         var fingerprint: Int
+        var execution: UInt64
         var state: State
+    }
+
+    /// What is kept for one system.
+    private struct Holder {
+        var inFlight = 0
+        /// Those that are done, oldest first.
+        var done = CircularBuffer<Name>()
+        var bytes = 0
+
+        var count: Int { self.inFlight + self.done.count }
     }
 
     private let limits: Limits
     private var entries: [Name: Entry] = [:]
-    private var inFlight: [SystemID: Int] = [:]
-    /// Those that are answered, oldest first.
-    private var answered = CircularBuffer<Name>()
+    private var holders: [SystemID: Holder] = [:]
+    private var lastExecution: UInt64 = 0
+    /// Not later than the first outcome's end; `nil` if none is kept.
+    private var nextEnd: Instant?
     private(set) var bytes = 0
 
     init(limits: Limits = Limits()) {
@@ -67,62 +79,109 @@ struct IdempotencyCacheStateMachine<Instant: InstantProtocol, Work> where Instan
     mutating func received(_ name: Name, fingerprint: Int, work: Work, now: Instant) -> OnRequest {
         self.forget(now: now)
         if let entry = self.entries[name] {
-            guard entry.fingerprint == fingerprint else { return .response(.keyInUse) }
+            guard entry.fingerprint == fingerprint else { return .outcome(HandlerOutcome(.keyInUse)) }
             switch entry.state {
             case .running(let work): return .wait(work)
-            case .answered(let response, _, _): return .response(response)
+            case .done(var outcome, _, _):
+                outcome.isRepeated = true
+                return .outcome(outcome)
             }
         }
         // So that one system cannot have the room of all.
-        guard self.inFlight[name.system, default: 0] < self.limits.inFlightEach else {
-            return .response(.tooManyInFlight)
+        guard self.holders[name.system, default: Holder()].inFlight < self.limits.inFlightEach else {
+            return .outcome(HandlerOutcome(.tooManyInFlight))
         }
         while self.entries.count >= self.limits.requests {
             // Those that are under way cannot be forgotten without being done twice.
-            guard self.forgetOldest() else { return .response(.tooManyInFlight) }
+            guard self.forgetOldest(ofLargest: \.count) else { return .outcome(HandlerOutcome(.tooManyInFlight)) }
         }
-        self.entries[name] = Entry(fingerprint: fingerprint, state: .running(work))
-        self.inFlight[name.system, default: 0] += 1
-        return .execute
+        self.lastExecution += 1
+        self.entries[name] = Entry(fingerprint: fingerprint, execution: self.lastExecution, state: .running(work))
+        self.holders[name.system, default: Holder()].inFlight += 1
+        return .execute(self.lastExecution)
     }
 
     /// The first one is done.
     ///
     /// - Parameter bytes: how much room the answer takes.
-    mutating func executed(_ name: Name, _ response: Response, bytes: Int, now: Instant) {
-        guard self.isRunning(name) else { return }
-        let others = self.inFlight[name.system, default: 1] - 1
-        self.inFlight[name.system] = others > 0 ? others : nil
-        guard response.failure?.canRetry != true else {
+    mutating func executed(_ name: Name, _ outcome: HandlerOutcome, bytes: Int, now: Instant) {
+        guard self.isRunning(name), var holder = self.holders[name.system] else { return }
+        holder.inFlight -= 1
+        guard outcome.response.failure?.canRetry != true else {
             // It says itself that asking again may help; that must then be of some use.
             self.entries[name] = nil
+            self.holders[name.system] = holder.count > 0 ? holder : nil
             return
         }
         let isKept = bytes <= self.limits.bytesEach
         let size = (isKept ? bytes : 0) + name.key.count + name.service.utf8.count + Self.overhead
         let until = now.advanced(by: self.limits.time)
-        self.entries[name]?.state = .answered(isKept ? response : .responseTooLarge, bytes: size, until: until)
-        self.answered.append(name)
+        let kept = isKept ? outcome : HandlerOutcome(.responseTooLarge)
+        self.entries[name]?.state = .done(kept, bytes: size, until: until)
+        holder.done.append(name)
+        holder.bytes += size
+        self.holders[name.system] = holder
         self.bytes += size
-        while self.bytes > self.limits.bytes, self.forgetOldest() {}
+        self.nextEnd = min(self.nextEnd ?? until, until)
+        while self.bytes > self.limits.bytes, self.forgetOldest(ofLargest: \.bytes) {}
+    }
+
+    /// Forgets a failure, if it is that of the execution.
+    mutating func forgetFailure(_ name: Name, _ execution: UInt64) {
+        guard let entry = self.entries[name], entry.execution == execution, case .done(let outcome, _, _) = entry.state,
+            outcome.response.status != .success
+        else { return }
+        self.holders[name.system]?.done.removeAll { $0 == name }
+        self.remove(name)
     }
 
     /// What an entry takes beside its answer, in rough.
     private static var overhead: Int { 256 }
 
     private mutating func forget(now: Instant) {
-        while let oldest = self.answered.first, case .answered(_, _, let until)? = self.entries[oldest]?.state,
-            until <= now
-        {
-            self.forgetOldest()
+        guard let nextEnd, nextEnd <= now else { return }
+        self.nextEnd = nil
+        for system in Array(self.holders.keys) {
+            while let oldest = self.holders[system]?.done.first,
+                case .done(_, _, let until)? = self.entries[oldest]?.state
+            {
+                guard until <= now else {
+                    self.nextEnd = min(self.nextEnd ?? until, until)
+                    break
+                }
+                self.forgetOldest(of: system)
+            }
         }
     }
 
-    @discardableResult
-    private mutating func forgetOldest() -> Bool {
-        guard let oldest = self.answered.popFirst() else { return false }
-        if case .answered(_, let bytes, _)? = self.entries.removeValue(forKey: oldest)?.state { self.bytes -= bytes }
+    /// - Returns: whether there was one.
+    private mutating func forgetOldest(ofLargest size: (Holder) -> Int) -> Bool {
+        var largest: (system: SystemID, size: Int, until: Instant)?
+        for (system, holder) in self.holders {
+            guard let oldest = holder.done.first, case .done(_, _, let until)? = self.entries[oldest]?.state else {
+                continue
+            }
+            let size = size(holder)
+            // Of equals the one that has the oldest.
+            if let largest, largest.size > size || largest.size == size && largest.until <= until { continue }
+            largest = (system, size, until)
+        }
+        guard let largest else { return false }
+        self.forgetOldest(of: largest.system)
         return true
+    }
+
+    private mutating func forgetOldest(of system: SystemID) {
+        guard let oldest = self.holders[system]?.done.popFirst() else { return }
+        self.remove(oldest)
+    }
+
+    /// Takes away what is kept under a name that its holder no longer has.
+    private mutating func remove(_ name: Name) {
+        guard case .done(_, let bytes, _)? = self.entries.removeValue(forKey: name)?.state else { return }
+        self.bytes -= bytes
+        self.holders[name.system]?.bytes -= bytes
+        if self.holders[name.system]?.count == 0 { self.holders[name.system] = nil }
     }
 }
 

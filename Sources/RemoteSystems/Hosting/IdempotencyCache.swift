@@ -7,12 +7,13 @@ internal import ValueSets
 
 /// Sees to it that a request with a key is carried out once, whichever connections it comes over and however often.
 final class IdempotencyCache: Sendable {
-    private typealias Memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, Promise<Response>>
+    private typealias Memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, Promise<HandlerOutcome>>
 
     private struct State {
         var memory = Memory()
         /// The handlers under way. Whichever comes second of being started and being done takes the entry away again.
         var handlers: [ObjectIdentifier: Task<Void, Never>?] = [:]
+        var isStopped = false
 
         mutating func note(_ id: ObjectIdentifier, _ handler: Task<Void, Never>?) {
             if self.handlers.removeValue(forKey: id) == nil { self.handlers[id] = .some(handler) }
@@ -29,87 +30,106 @@ final class IdempotencyCache: Sendable {
 
     private var time: TimeSource { self.environment.time }
 
-    /// The answer to the request: what `execute` makes of it, or made of the first one of its name.
+    /// What `execute` makes of the request, or made of the first one of its name.
     ///
     /// The handler does not depend on the task that asks: a caller whose connection is lost comes back for the answer.
-    func response(
-        to request: AppServiceRequest,
+    func outcome(
+        of request: AppServiceRequest,
         key: IdempotencyKey,
         of service: String,
-        execute: @escaping @Sendable () async -> Response
-    ) async -> Response {
+        execute: @escaping @Sendable () async -> HandlerOutcome
+    ) async -> HandlerOutcome {
         let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)
         let fingerprint = request.message.hashValue
-        let work = Promise<Response>()
-        let todo = self.state.withLock {
-            $0.memory.received(name, fingerprint: fingerprint, work: work, now: self.time.now)
+        let work = Promise<HandlerOutcome>()
+        let todo = self.state.withLock { state -> Memory.OnRequest? in
+            guard !state.isStopped else { return nil }
+            return state.memory.received(name, fingerprint: fingerprint, work: work, now: self.time.now)
         }
         switch todo {
-        case .response(let response):
-            return response
+        case nil:
+            return HandlerOutcome(CancellationError())
+        case .outcome(let outcome):
+            return outcome
         case .wait(let first):
-            return await Self.outcome(of: first)
-        case .execute:
-            self.start(name, until: request.deadline, work, execute)
+            var outcome = await Self.outcome(of: first)
+            outcome.isRepeated = true
+            return outcome
+        case .execute(let execution):
+            self.start(name, execution, until: request.deadline, work, execute)
             return await Self.outcome(of: work)
         }
     }
 
+    /// Forgets that a request has failed, for one whose caller is told that trying again may help.
+    ///
+    /// - Parameter execution: which execution failed; a later one stays.
+    func forgetFailure(of request: AppServiceRequest, key: IdempotencyKey, of service: String, execution: UInt64) {
+        let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)
+        self.state.withLock { $0.memory.forgetFailure(name, execution) }
+    }
+
     private func start(
         _ name: Memory.Name,
+        _ execution: UInt64,
         until deadline: ContinuousClock.Instant,
-        _ outcome: Promise<Response>,
-        _ execute: @escaping @Sendable () async -> Response
+        _ promise: Promise<HandlerOutcome>,
+        _ execute: @escaping @Sendable () async -> HandlerOutcome
     ) {
-        let id = ObjectIdentifier(outcome)
+        let id = ObjectIdentifier(promise)
         // Here and now, as without a key; an answer that is known at once leaves at once.
         let handler = Task.immediate(executorPreference: self.environment.taskExecutor) {
             // What nobody may come back for any more is not worked on.
-            let response = await self.limited(until: min(deadline, self.time.now + Self.longest), execute)
-            let bytes = (try? response.message.encoded().count) ?? .max
-            self.state.withLock { state in
-                state.memory.executed(name, response, bytes: bytes, now: self.time.now)
+            var outcome = await self.limited(until: min(deadline, self.time.now + Self.longest), execute)
+            outcome.execution = execution
+            let bytes = (try? outcome.response.message.encoded().count) ?? .max
+            self.state.withLock { [outcome] state in
+                state.memory.executed(name, outcome, bytes: bytes, now: self.time.now)
                 state.note(id, nil)
             }
-            outcome.succeed(response)
+            promise.succeed(outcome)
         }
-        self.state.withLock { $0.note(id, handler) }
+        let isStopped = self.state.withLock { state in
+            state.note(id, handler)
+            return state.isStopped
+        }
+        if isStopped { handler.cancel() }
     }
 
     /// What `execute` gives; it is cancelled at the deadline.
     private func limited(
         until deadline: ContinuousClock.Instant,
-        _ execute: @escaping @Sendable () async -> Response
-    ) async -> Response {
-        await withTaskGroup(of: Response?.self) { group in
+        _ execute: @escaping @Sendable () async -> HandlerOutcome
+    ) async -> HandlerOutcome {
+        await withTaskGroup(of: HandlerOutcome?.self) { group in
             group.addImmediateTask { await execute() }
             group.addTask {
                 try? await self.time.sleep(until: deadline)
                 return nil
             }
-            var response: Response?
-            for await outcome in group {
-                response = outcome ?? response
+            var outcome: HandlerOutcome?
+            for await result in group {
+                outcome = result ?? outcome
                 group.cancelAll()
             }
-            return response ?? Response(status: .failure)
+            return outcome ?? HandlerOutcome(Response(status: .failure))
         }
     }
 
-    private static func outcome(of work: Promise<Response>) async -> Response {
+    private static func outcome(of work: Promise<HandlerOutcome>) async -> HandlerOutcome {
         do {
             return try await work.value
         } catch {
-            return Response(
-                status: .failure,
-                failure: WireFailure("The request was cancelled.", code: .cancelled, canRetry: true)
-            )
+            return HandlerOutcome(CancellationError())
         }
     }
 
-    /// Stops what is under way: nobody can get its answer any more.
+    /// Stops what is under way, whose answer nobody can get any more; nothing is carried out from now on.
     func stop() {
-        let handlers = self.state.withLock { Array($0.handlers.values) }
+        let handlers = self.state.withLock { state in
+            state.isStopped = true
+            return Array(state.handlers.values)
+        }
         for handler in handlers { handler?.cancel() }
     }
 }

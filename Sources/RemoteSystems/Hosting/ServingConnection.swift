@@ -25,11 +25,10 @@ final class ServingConnection: Sendable {
     private let service: AppService
     private let rules: MessageRules
     private let responses: IdempotencyCache
-    private let interceptors: ServerInterceptorChain?
+    private let handling: RequestHandling
     private let clientInterceptors: ClientInterceptorChain?
     private let metrics: ServiceMetrics?
     private let own: SystemID
-    private let logger: Logger
     private let opened = Mutex<Opened?>(nil)
 
     init(
@@ -42,11 +41,11 @@ final class ServingConnection: Sendable {
         logger: Logger,
         requestTimeout: TimeAmount
     ) {
-        self.logger = logger
         self.responses = responses
-        self.interceptors = ServerInterceptorChain(
+        self.handling = RequestHandling(
             interceptors.server + service.interceptors,
-            AppServiceServerContext(service: service.name)
+            AppServiceServerContext(service: service.name),
+            logger: logger
         )
         self.clientInterceptors = ClientInterceptorChain(interceptors.client)
         self.requestTimeout = requestTimeout
@@ -81,7 +80,7 @@ final class ServingConnection: Sendable {
 
     /// The answer to a request whose handler awaits nothing; `nil` for any other.
     func respondAtOnce(to request: IncomingRequest, on connection: Connection) -> Response? {
-        guard request.key == nil, self.service.execution == .onEventLoop, self.interceptors == nil,
+        guard request.key == nil, self.service.execution == .onEventLoop, !self.handling.hasInterceptors,
             case .immediate(let handler) = self.service.handler, let opened = self.opened.withLock({ $0 })
         else { return nil }
         let started = NIODeadline.now()
@@ -91,7 +90,7 @@ final class ServingConnection: Sendable {
                 request,
                 checking: self.rules.request,
                 responses: self.rules.response,
-                onUnknownError: self.logUnknown,
+                onUnknownError: self.handling.logUnknown,
                 handler
             )
         }
@@ -111,65 +110,60 @@ final class ServingConnection: Sendable {
     /// The interceptors are outside of what carries a request out once: they decide about each one.
     @inline(__always)
     private func executeIntercepted(_ request: AppServiceRequest) async -> Response {
-        guard let interceptors else { return await self.executeAsDue(request, nil) }
-        return await interceptors.response(
-            to: request,
-            responses: self.rules.response,
-            onUnknownError: self.logUnknown,
-            self.executeAsDue
-        )
+        if request.idempotencyKey == nil, self.service.execution == .onEventLoop, !self.handling.hasInterceptors {
+            return await Response.from(
+                request,
+                checking: self.rules.request,
+                responses: self.rules.response,
+                onUnknownError: self.handling.logUnknown,
+                self.service.response
+            )
+        }
+        return await self.executeSurrounded(request)
     }
 
-    @inline(__always)
-    private func executeAsDue(_ request: AppServiceRequest, _ error: HandlerError?) async -> Response {
-        if request.idempotencyKey == nil, self.service.execution == .onEventLoop {
-            await self.execute(request, error)
-        } else {
-            await self.executeOnce(request, error)
+    private func executeSurrounded(_ request: AppServiceRequest) async -> Response {
+        let (response, outcome) = await self.handling.response(
+            to: request,
+            responses: self.rules.response,
+            self.executeOnce
+        )
+        // What the caller is told decides whether another attempt is carried out.
+        if response.failure?.canRetry == true, let execution = outcome?.execution, let key = request.idempotencyKey {
+            self.responses.forgetFailure(of: request, key: key, of: self.service.name, execution: execution)
         }
+        return response
     }
 
     private func measure(_ response: Response, since started: NIODeadline) {
         self.metrics?.handled(status: response.status, nanoseconds: (NIODeadline.now() - started).nanoseconds)
     }
 
-    private func executeOnce(_ request: AppServiceRequest, _ error: HandlerError?) async -> Response {
+    private func executeOnce(_ request: AppServiceRequest) async -> HandlerOutcome {
         // For strangers nothing is kept or goes on: what they can make this process do ends with their connection.
         guard let key = request.idempotencyKey, request.caller.authorizationKind != .anonymous else {
-            return await self.executeElsewhere(request, error)
+            return await self.executeAsDue(request)
         }
-        return await self.responses.response(to: request, key: key, of: self.service.name) {
-            await self.executeElsewhere(request, error)
+        return await self.responses.outcome(of: request, key: key, of: self.service.name) {
+            await self.executeAsDue(request)
         }
     }
 
     /// Where the service wants it.
-    private func executeElsewhere(_ request: AppServiceRequest, _ error: HandlerError?) async -> Response {
-        guard self.service.execution == .onThreadPool else { return await self.execute(request, error) }
+    private func executeAsDue(_ request: AppServiceRequest) async -> HandlerOutcome {
+        guard self.service.execution == .onThreadPool else { return await self.execute(request) }
         // A task of its own: this one began on the event loop's thread without a switch (`Task.immediate`), which the runtime
         // takes for one of the pool's ever after, so that it stays there in a '@concurrent' function too.
-        async let response = self.execute(request, error)
-        return await response
+        async let outcome = self.execute(request)
+        return await outcome
     }
 
-    /// - Parameter handlerError: takes an error that nothing explains to the caller; `nil` to log it.
-    private func execute(_ request: AppServiceRequest, _ handlerError: HandlerError?) async -> Response {
-        await Response.from(
+    private func execute(_ request: AppServiceRequest) async -> HandlerOutcome {
+        await HandlerOutcome.of(
             request,
             checking: self.rules.request,
             responses: self.rules.response,
-            onUnknownError: { error in
-                if let handlerError { handlerError.set(error) } else { self.logUnknown(error) }
-            },
             self.service.response
-        )
-    }
-
-    /// The caller learns only that there was one. What it says is for the log of the host.
-    private func logUnknown(_ error: any Error) {
-        self.logger.warning(
-            "A handler failed",
-            metadata: ["service": "\(self.service.name)", "error": "\(LoggedError(error))"]
         )
     }
 }

@@ -11,7 +11,7 @@ public import ValueSets
 ///         _ request: AppServiceRequest,
 ///         context: AppServiceServerContext,
 ///         next: AppServiceServerNext
-///     ) async throws -> ValueSet {
+///     ) async throws -> AppServiceServerResponse {
 ///         guard request.metadata["role"] == "operator" else {
 ///             throw AppServiceFailure("Only operators may call this service.")
 ///         }
@@ -25,10 +25,12 @@ public import ValueSets
 /// it sees the request first and the response last.
 ///
 /// They run before the message is checked against the service's schema, for every request: also for one with an idempotency
-/// key whose response is remembered, so that a refusal holds for it too. They start on the connection's event loop, wherever the
+/// key whose response is remembered, so that a refusal holds for it too, and one that fails again has the first one's error.
+/// They start on the connection's event loop, wherever the
 /// service's handler runs, and are cancelled when the caller cancels, stops waiting, or goes away.
 ///
-/// Requests that a service sends to its caller are intercepted at the caller; ``AppServiceServerContext/isPush`` tells them apart. The
+/// Requests that a service sends to its caller are intercepted at the caller; ``AppServiceServerContext/isPush`` tells them apart.
+/// Where they are read as a sequence (``AppServiceRequests``), that is when a reader is there to take them. The
 /// SDK's built-in services (presence, launching, diagnosis, joining) are not intercepted.
 public protocol AppServiceServerInterceptor: Sendable {
     /// Surrounds one request.
@@ -45,23 +47,41 @@ public protocol AppServiceServerInterceptor: Sendable {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: AppServiceServerNext
-    ) async throws -> ValueSet
+    ) async throws -> AppServiceServerResponse
+}
+
+/// A response to a request that is handled: what interceptors get from `next`, and return.
+public struct AppServiceServerResponse: Sendable, Hashable {
+    /// What the caller gets. It is checked against the service's schema behind the outermost interceptor.
+    public var message: ValueSet
+
+    /// Creates a response.
+    public init(message: ValueSet) {
+        self.message = message
+    }
+}
+
+extension AppServiceServerResponse: ExpressibleByDictionaryLiteral {
+    /// A response with this message.
+    public init(dictionaryLiteral elements: (String, Value)...) {
+        self.init(message: ValueSet(elements))
+    }
 }
 
 /// The rest of the way of a request that is handled: further interceptors, then the handler.
 public struct AppServiceServerNext: Sendable {
-    private let handle: @Sendable (AppServiceRequest) async throws -> ValueSet
+    private let handle: @Sendable (AppServiceRequest) async throws -> AppServiceServerResponse
 
     /// Creates one that calls a closure, for tests of an interceptor by itself.
-    public init(_ handle: @escaping @Sendable (AppServiceRequest) async throws -> ValueSet) {
+    public init(_ handle: @escaping @Sendable (AppServiceRequest) async throws -> AppServiceServerResponse) {
         self.handle = handle
     }
 
-    /// Passes the request on, and returns the response's message.
+    /// Passes the request on, and returns the response.
     ///
     /// - Throws: what a further interceptor or the handler throws; ``AppServiceFailure`` where the service's schema does not allow
     ///   the message or the response.
-    public func callAsFunction(_ request: AppServiceRequest) async throws -> ValueSet {
+    public func callAsFunction(_ request: AppServiceRequest) async throws -> AppServiceServerResponse {
         try await self.handle(request)
     }
 }

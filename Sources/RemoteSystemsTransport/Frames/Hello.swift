@@ -146,7 +146,8 @@ package struct WireFailure: Sendable, Hashable {
         self.init(text, codeText: code?.rawValue, canRetry: canRetry, port: port)
     }
 
-    fileprivate init(_ text: String, codeText code: String?, canRetry: Bool, port: Int?) {
+    /// - Parameter code: one for which ``isCode(_:)`` holds.
+    package init(_ text: String, codeText code: String?, canRetry: Bool, port: Int? = nil) {
         let printable = text.withoutControlCharacters
         self.text = printable.utf8.count <= Self.maxTextBytes ? printable : Self.cut(printable)
         self.code = code
@@ -292,7 +293,7 @@ extension WireFailure {
     }
 
     /// Lower-case letters, digits, hyphens and dots of ASCII. It is compared and printed as it is.
-    static func isCode(_ text: String) -> Bool {
+    package static func isCode(_ text: String) -> Bool {
         (1...Self.maxCodeBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy {
                 switch $0 {

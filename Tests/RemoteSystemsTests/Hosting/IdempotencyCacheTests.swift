@@ -24,12 +24,14 @@ import ValueSets
         switch outcome {
         case .execute: "carry out"
         case .wait(let work): "wait for \(work)"
-        case .response(let response):
-            response.message["n"]?.int.map { "answer \($0)" } ?? "status \(response.status.rawValue)"
+        case .outcome(let outcome):
+            outcome.response.message["n"]?.int.map { "answer \($0)" } ?? "status \(outcome.response.status.rawValue)"
         }
     }
 
-    static func response(_ number: Int64) -> Response { Response(message: ["n": .integer(number)]) }
+    static func response(_ number: Int64) -> HandlerOutcome {
+        HandlerOutcome(Response(message: ["n": .integer(number)]))
+    }
 
     @Test func `a repeated request waits for the first, and gets its response afterwards`() throws {
         var memory = Memory()
@@ -80,10 +82,34 @@ import ValueSets
         var memory = Memory()
         let name = try Self.name()
         _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
-        let failure = Response(status: .failure, failure: WireFailure("No.", canRetry: canRetry))
+        let failure = HandlerOutcome(Response(status: .failure, failure: WireFailure("No.", canRetry: canRetry)))
         memory.executed(name, failure, bytes: 1, now: Self.start)
         let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
         #expect(Self.reported(again) == then)
+    }
+
+    @Test func `a failure is forgotten for the execution that made it, a success is not`() throws {
+        struct Oops: Error {}
+        var memory = Memory()
+        for (outcome, then) in [(HandlerOutcome(Oops()), "carry out"), (Self.response(7), "answer 7")] {
+            let name = try Self.name(then)
+            guard case .execute(let execution) = memory.received(name, fingerprint: 1, work: "", now: Self.start) else {
+                Issue.record("It is the first.")
+                return
+            }
+            memory.executed(name, outcome, bytes: 10, now: Self.start)
+            memory.forgetFailure(name, execution + 1)
+            let kept = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            guard case .outcome(let remembered) = kept else {
+                Issue.record("It is remembered.")
+                return
+            }
+            #expect((remembered.error is Oops) == (outcome.error is Oops))
+            #expect(remembered.isRepeated)
+            memory.forgetFailure(name, execution)
+            let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            #expect(Self.reported(again) == then)
+        }
     }
 
     @Test func `the oldest responses make room, and what is under way is never forgotten`() throws {
@@ -98,6 +124,32 @@ import ValueSets
         #expect(Self.reported(room) == "carry out")
         #expect(memory.count == 2)
         #expect(memory.isRunning(two))
+    }
+
+    @Test(arguments: [false, true])
+    func `a system that fills it up makes room with its own responses`(byBytes: Bool) throws {
+        var memory = Memory(limits: byBytes ? Memory.Limits(bytes: 100_000) : Memory.Limits(requests: 20))
+        let names = try (2...4).map { try Self.name(system: $0) }
+        for (number, name) in names.enumerated() {
+            _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            memory.executed(name, Self.response(Int64(number)), bytes: 1_000, now: Self.start)
+        }
+        for number in 0..<200 {
+            let name = try Self.name("\(number)")
+            let outcome = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            #expect(Self.reported(outcome) == "carry out")
+            memory.executed(name, Self.response(7), bytes: 10_000, now: Self.start)
+        }
+        for (number, name) in names.enumerated() {
+            let outcome = memory.received(name, fingerprint: 1, work: "", now: Self.start + .seconds(299))
+            #expect(Self.reported(outcome) == "answer \(number)")
+        }
+        let latest = memory.received(try Self.name("199"), fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(latest) == "answer 7")
+        // In time everything goes, whoever has it.
+        _ = memory.received(try Self.name("200"), fingerprint: 1, work: "", now: Self.start + .seconds(300))
+        #expect(memory.count == 1)
+        #expect(memory.bytes == 0)
     }
 
     @Test func `its bytes are bounded whatever the services respond`() throws {

@@ -103,7 +103,7 @@ import Testing
             var request = request
             if request.message["n"] == nil { request.message = ["n": 40] }
             var response = try await next(request)
-            if response["n"] == 1 { response["n"] = "one" }
+            if response.message["n"] == 1 { response.message["n"] = "one" }
             return response
         }
         let log = InMemoryLogHandler()

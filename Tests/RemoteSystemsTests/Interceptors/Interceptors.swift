@@ -54,9 +54,13 @@ struct ClientInterceptor: AppServiceClientInterceptor {
 struct ServerInterceptor: AppServiceServerInterceptor {
     typealias Next = AppServiceServerNext
 
-    var body: @Sendable (AppServiceRequest, AppServiceServerContext, Next) async throws -> ValueSet
+    var body: @Sendable (AppServiceRequest, AppServiceServerContext, Next) async throws -> AppServiceServerResponse
 
-    init(_ body: @escaping @Sendable (AppServiceRequest, AppServiceServerContext, Next) async throws -> ValueSet) {
+    init(
+        _ body:
+            @escaping @Sendable (AppServiceRequest, AppServiceServerContext, Next) async throws ->
+            AppServiceServerResponse
+    ) {
         self.body = body
     }
 
@@ -79,7 +83,7 @@ struct ServerInterceptor: AppServiceServerInterceptor {
         _ request: AppServiceRequest,
         context: AppServiceServerContext,
         next: Next
-    ) async throws -> ValueSet {
+    ) async throws -> AppServiceServerResponse {
         try await self.body(request, context, next)
     }
 }

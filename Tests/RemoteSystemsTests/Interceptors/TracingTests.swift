@@ -102,6 +102,38 @@ import Tracing
         }
     }
 
+    @Test func `requests that are read are intercepted in the service's trace`() async throws {
+        let parents = Mutex<[String?]>([])
+        let noting = ServerInterceptor { request, context, next in
+            if context.isPush { parents.withLock { $0.append(ServiceContext.current?.w3c?.parent) } }
+            return try await next(request)
+        }
+        let service = AppService("test.pushing") { request in
+            ["answer": .dictionary(try await request.connection.send([:]).get())]
+        }
+        try await LoopbackSystem.with { loopbackSystem in
+            var loopbackSystem = loopbackSystem
+            loopbackSystem.interceptors.server = [noting]
+            try await loopbackSystem.withHost([service]) { host in
+                let request = RemoteSystemConnectionRequest(
+                    host: "127.0.0.1",
+                    port: try await host.port,
+                    configuration: loopbackSystem.configuration("test.caller")
+                )
+                let description = AppServiceDescription(name: "test.pushing")
+                try await AppServiceConnection.with(description, request) { connection, requests in
+                    async let response = Self.inTrace { try await connection.send([:]).get() }
+                    for try await request in requests {
+                        #expect(request.metadata["traceparent"] == Self.trace.parent)
+                        break
+                    }
+                    _ = try await response
+                }
+            }
+        }
+        #expect(parents.withLock { $0 } == [Self.trace.parent])
+    }
+
     @Test func `requests at the same time keep their traces apart`() async throws {
         try await Loopback.talk(Self.services[1]) { connection in
             try await withThrowingTaskGroup { group in
