@@ -148,4 +148,29 @@ import Testing
             #expect(response.error?.message == "Guests may listen, and no more.")
         }
     }
+
+    @Test func `an interceptor of a client can be tested by itself`() async throws {
+        struct Marking: AppServiceClientInterceptor {
+            func intercept(
+                _ request: AppServiceClientRequest,
+                context: AppServiceClientContext,
+                next: AppServiceClientNext
+            ) async throws -> AppServiceResponse {
+                var request = request
+                request.metadata["to"] = "\(context.service) \(context.connection.address) \(context.isPush)"
+                return try await next(request)
+            }
+        }
+        let next = AppServiceClientNext { request in
+            AppServiceResponse(status: .success, message: ["to": .string(request.metadata["to"] ?? "")])
+        }
+        let request = AppServiceClientRequest(message: [:])
+        let plain = try await Marking().intercept(request, context: .staged(), next: next)
+        #expect(plain.message == ["to": "test.service 192.0.2.1 false"])
+        let info = RemoteSystemConnectionInfo.staged(peer: .staged(isLocal: true), address: "::1")
+        #expect(info.peer.isLocal && info.isProximal)
+        let context = AppServiceClientContext.staged(service: "test.push", connection: info, isPush: true)
+        let pushed = try await Marking().intercept(request, context: context, next: next)
+        #expect(pushed.message == ["to": "test.push ::1 true"])
+    }
 }

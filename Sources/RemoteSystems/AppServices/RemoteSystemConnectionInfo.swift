@@ -18,6 +18,14 @@ public struct RemoteSystemConnectionInfo: Sendable, Hashable {
     /// How many requests the other end takes at once.
     public let requestWindow: Int
 
+    package init(peer: AppServiceCaller, isProximal: Bool, address: String, messageLimit: Int, requestWindow: Int) {
+        self.peer = peer
+        self.isProximal = isProximal
+        self.address = address
+        self.messageLimit = messageLimit
+        self.requestWindow = requestWindow
+    }
+
     init(_ connection: Connection, own: SystemID) {
         self.peer = AppServiceCaller(connection, own: own)
         self.isProximal = connection.channel.isProximal
