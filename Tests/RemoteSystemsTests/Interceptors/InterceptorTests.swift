@@ -290,6 +290,31 @@ import Testing
         }
     }
 
+    @Test(arguments: [Duration.seconds(10 * 24 * 3600), .seconds(-5)])
+    func `a timeout that one sets is held to the same range as the sender's own`(timeout: Duration) async throws {
+        let diary = Diary()
+        let setting = ClientInterceptor { request, _, next in
+            var request = request
+            request.timeout = timeout
+            return try await next(request)
+        }
+        try await Self.talk(Self.echo(diary), connection: [setting]) { connection in
+            let error = await #expect(throws: RemoteSystemError.self) { try await connection.send([:]) }
+            #expect(error?.code == .invalidArgument)
+        }
+        #expect(diary.entries.isEmpty)
+        // One that mends the sender's is heard.
+        let mending = ClientInterceptor { request, _, next in
+            var request = request
+            request.timeout = .seconds(10)
+            return try await next(request)
+        }
+        try await Self.talk(Self.echo(diary), connection: [mending]) { connection in
+            let response = try await connection.send([:], timeout: timeout)
+            #expect(response.status == .success)
+        }
+    }
+
     // MARK: Pushes
 
     @Test func `what a service sends to its caller is intercepted at both ends, and known as such`() async throws {
