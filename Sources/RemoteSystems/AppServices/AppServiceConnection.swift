@@ -259,16 +259,23 @@ public final class AppServiceConnection: Sendable {
     ) -> RemoteSystemsTransport.RequestHandler {
         let context = AppServiceServerContext(service: self.service.name, isPush: true)
         let handling = RequestHandling(interceptors, context, logger: logger)
-        return { [weak self, reception = self.reception] request, connection in
-            guard let self else { return .requestsNotTaken }
-            let request = AppServiceRequest(
-                request,
-                over: connection,
-                caller: AppServiceCaller(connection, own: own),
-                connection: self
+        return { [weak self, reception = self.reception] request, wire in
+            // Held while it is handled, and not while it waits: a connection that nobody else holds is given up.
+            let caller = AppServiceCaller(wire, own: own)
+            return await reception.respond(
+                to: PushedRequest(request: request, wire: wire, caller: caller, connection: self),
+                handling
             )
-            return await reception.respond(to: request, handling) { try? await self.isOpen.value }
         }
+    }
+
+    /// Waits until the connection is open.
+    ///
+    /// - Returns: the rules of its messages; `nil` if it is closed.
+    func rulesWhenOpen() async -> MessageRules? {
+        try? await self.isOpen.value
+        guard case .open(let rules) = self.receptionState else { return nil }
+        return rules
     }
 
     // MARK: Closing

@@ -204,6 +204,43 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a connection that nobody reads or holds any more is given up, with requests that wait`(isIntercepted: Bool)
+        async throws
+    {
+        try await self.with(count: 5) { stage, counting, host, _ in
+            var configuration = stage.configuration
+            if isIntercepted {
+                configuration.interceptors.server = [
+                    ServerInterceptor { request, _, next in try await next(request) }
+                ]
+            }
+            let request = RemoteSystemConnectionRequest(
+                host: host.address,
+                port: try await host.port(),
+                configuration: configuration
+            )
+            func readOne() async throws -> Int? {
+                let connection = AppServiceConnection(to: Self.service)
+                let requests = connection.requests
+                _ = try await connection.open(request)
+                var first: Int?
+                for try await request in requests {
+                    first = request.message["n"]?.int
+                    break
+                }
+                // Until the service has the acknowledgement.
+                try await stage.settle()
+                return first
+            }
+            let first = try await readOne()
+            #expect(first == 1)
+            try await stage.settle()
+            // Not after their timeout, which is a minute.
+            #expect(counting.sent.withLock { $0 } == [.success, .unknown, .unknown, .unknown, .unknown])
+        }
+    }
+
     @Test func `a long-lived connection's requests go on over a loss, and end when it is closed`() async throws {
         try await self.with(count: 2) { stage, _, host, request in
             let numbers = Mutex<[Int]>([])
