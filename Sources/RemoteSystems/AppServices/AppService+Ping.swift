@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsTransport
+internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension AppService {
@@ -12,9 +13,10 @@ extension AppService {
     /// serves to measure, too. `remotesystems ping` and `remotesystems serve` are its two ends.
     public static let ping = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full) { request in
         guard request.message["Type"] == "ping" else {
-            var failure = AppServiceFailure("This service answers messages of the type \"ping\" only.")
-            failure.code = .requestUnknown
-            throw failure
+            let text = "This service answers messages of the type \"ping\" only."
+            throw AppServiceFailure(
+                Response(status: .failure, failure: WireFailure(text, code: .requestUnknown))
+            )
         }
         var response = request.message
         response["Type"] = "pong"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import RemoteSystemsIdentity
-package import RemoteSystemsTransport
+internal import RemoteSystemsTransport
 public import ValueSets
 
 /// A request that came over an app-service connection, for its handler.

@@ -42,7 +42,7 @@ import Testing
             loopbackSystem.interceptors = interceptors
             try await loopbackSystem.withHost(services) { host in
                 let context = AccountContext(loopbackSystem.configuration("test.caller"))
-                let connector = try context.connector()
+                let connector = try await context.connector()
                 let connection = try await connector.connect(
                     to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
                     expecting: nil,
