@@ -41,6 +41,30 @@ extension DesktopTests {
             }
         }
 
+        @Test func `of a required application that opens no such URI the launcher learns who does, the default one too`()
+            async throws
+        {
+            try await Desktop.with { desktop in
+                try desktop.install("one")
+                // The default one alone, which no list of what is installed names.
+                try desktop.write(
+                    "[Default Applications]\nx-scheme-handler/https=one.desktop\n",
+                    to: "config/mimeapps.list"
+                )
+                try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
+                    let launch = ["127.0.0.1:\(opening.port)", "https://example.com/x", "--application"]
+                    let (refused, lines) = try await Self.run(opening, launch + ["two", "--json"])
+                    #expect(refused == 1)
+                    let line = try #require(lines.first)
+                    let json = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                    #expect(json?["statusNumber"] as? Int == 2, "\(line)")
+                    let (opened, _) = try await Self.run(opening, launch + ["one"])
+                    #expect(opened == 0)
+                    #expect(try await desktop.recorded("one") == ["https://example.com/x"])
+                }
+            }
+        }
+
         @Test func `a refusal ends with 1, an unreachable system with 2, and each says why`() async throws {
             try await Desktop.with { desktop in
                 try await desktop.duringHandshake { opening in

@@ -66,10 +66,10 @@ class Host:
         return Identity(self.directory)
 
 
-def connect(host, service=SERVICE, **options):
-    connection = Connection(host.address, host.identity, **options)
+def connect(host, service=SERVICE, **changes):
+    connection = Connection(host.address, host.identity)
     if service:
-        connection.open(service)
+        connection.open(service, **changes)
     return connection
 
 
@@ -80,7 +80,7 @@ def said(array):
     if array is None:
         return None
     kind = array[0]
-    code = lambda failure: failure.get("code") if failure else None
+    code = lambda failure: (failure.get("code"), failure.get("retry")) if failure else None
     if kind == ACCEPT:
         return [kind]
     if kind in (REFUSE, CLOSE):
@@ -118,6 +118,17 @@ def replay(host, conversation):
         except OSError as error:
             if steps[-1]["from"] == "host":
                 raise Wrong(f"the end: {error!r}") from error
+
+
+def wait_for_end(connection, timeout=20):
+    """Reads what still comes, and says close_notify in the end."""
+    try:
+        while True:
+            connection.receive(timeout)
+    except EOFError:
+        end(connection)
+    except OSError:
+        pass
 
 
 def end(connection):
@@ -158,7 +169,33 @@ def kept(host, vectors):
             connection.close()
             end(connection)
 
+    def fill(connection):
+        status = connection.request({"Do": "fill", "Bytes": 3000})[0]
+        if status != 5:
+            raise Wrong(f"status {status} where 5 is due")
+
+    def aborts(*close, fills=False):
+        """A client with a reason of its own to end."""
+        def client():
+            with connect(host, limit=1024, **{"window-bytes": 1024}) as connection:
+                if fills:
+                    fill(connection)
+                connection.send([CLOSE, *close])
+                wait_for_end(connection)
+        return client
+
+    def asks_on_after_too_large():
+        with connect(host, limit=1024, **{"window-bytes": 1024}) as connection:
+            fill(connection)
+            connection.request({"Do": "echo"})
+            connection.close()
+            end(connection)
+
     yield "a host of another account is not talked to", refuses_impostor
+    for close in ((1,), (2,), (3,), (4,), (3, {"text": "Out of order.", "code": "org.example.broken", "retry": False})):
+        yield f"a close with {close} right after the accept", aborts(*close)
+    yield "an abort after a response of status 5", aborts(1, fills=True)
+    yield "a request after a response of status 5", asks_on_after_too_large
     yield "the whole window is used, in requests and bytes", whole_window
 
 
@@ -321,6 +358,86 @@ def _(host):
         connection.tls.shutdown(socket.SHUT_RDWR)
 
 
+REFUSAL = [REFUSE, 7, {"text": "Not you.", "code": "other-account", "retry": False}]
+
+
+def after_refuse(*frames, seconds=0.0):
+    """A client that the host refused, and that goes on."""
+    def client(host):
+        with Connection(host.address, host.identity) as connection:
+            connection.send([HELLO, connection.hello("org.example.nothing")])
+            if connection.receive()[0] != REFUSE:
+                raise Wrong("no refuse")
+            time.sleep(seconds)
+            try:
+                connection.send(*frames)
+            except OSError:
+                pass
+            wait_for_end(connection)
+    return client
+
+
+@breaks("client-refusal")
+def _(host):
+    """a hello behind the client's own refuse"""
+    with Connection(host.address, host.identity) as connection:
+        connection.send(REFUSAL)
+        time.sleep(0.3)
+        connection.send([HELLO, connection.hello(SERVICE)])
+        wait_for_end(connection)
+
+
+@breaks("client-refusal")
+def _(host):
+    """a refuse and a hello in one go"""
+    with Connection(host.address, host.identity) as connection:
+        connection.send(REFUSAL, [HELLO, connection.hello(SERVICE)])
+        wait_for_end(connection)
+
+
+breaks("client-refusal")(after_refuse([REQUEST, 1, 1000, {}]))
+BROKEN[-1] = ("a request after the host's refuse", *BROKEN[-1][1:])
+breaks("client-refusal")(after_refuse([PING, 1], seconds=6))
+BROKEN[-1] = ("a refused client that stays", *BROKEN[-1][1:])
+
+
+def after_too_large(what, *close):
+    """A client that ends the connection over a response of status 5."""
+    @breaks("response-too-large")
+    def _(host):
+        with connect(host, limit=1024, **{"window-bytes": 1024}) as connection:
+            if connection.request({"Do": "fill", "Bytes": 3000})[0] != 5:
+                raise Wrong("another status than 5")
+            if close:
+                connection.send([CLOSE, *close])
+                wait_for_end(connection)
+            else:
+                end(connection)
+    BROKEN[-1] = (f"{what} after a response of status 5", *BROKEN[-1][1:])
+
+
+after_too_large("a close with status 2", 2)
+after_too_large("a close with status 2 and a failure", 2, {"text": "Too large.", "retry": False})
+after_too_large("a close with status 3", 3)
+after_too_large("an end without a close")
+
+
+@breaks("message-malformed")
+def _(host):
+    """a response that cannot be read, and nothing else broken"""
+    with connect(host) as connection:
+        connection.send([REQUEST, 1, 5000, {"Do": "ask", "Number": 1}])
+        connection.next()
+        connection.send_bytes(frame(None, bytes.fromhex("84040100a10102")))
+        connection.answer(1)
+        connection.close()
+        end(connection)
+    time.sleep(0.3)
+    found = [event["rule"] for event in list(host.events.queue)]
+    if found != ["message-malformed"]:
+        raise Wrong(f"{found} were broken")
+
+
 def broken(host, vectors):
     for conversation in vectors["conversations"]:
         outcome = conversation["outcome"]
@@ -355,6 +472,7 @@ def main(program, directory, vectors):
     results.check("a client that keeps every rule has broken none", lambda: (summary["broken"], status) != ({}, 0) and summary or None)
     results.check("every rule was exercised", lambda: summary["neverExercised"] or None)
 
+    sections = {vector["name"]: vector["section"] for vector in vectors["conversations"] if "section" in vector}
     host, rules = Host(program, directory), set()
     try:
         for name, rule, client in broken(host, vectors):
@@ -364,7 +482,8 @@ def main(program, directory, vectors):
                 client(host)
                 found = host.next("broken")
                 rules.add(found["rule"])
-                return None if found["rule"] == rule and found["seen"] and found["expected"] else found
+                expected = sections.get(name, found["section"])
+                return None if (found["rule"], found["section"]) == (rule, expected) and found["seen"] and found["expected"] else found
             results.check(f"broken: {name}: {rule}", run)
         summary, status = host.stop()
     finally:

@@ -75,8 +75,8 @@ import ValueSets
     /// Without what each implementation chooses for itself: texts, timeouts, and what a host says of itself.
     private static func essence(_ frame: Frame) -> Frame {
         func code(_ failure: WireFailure?) -> WireFailure? {
-            guard let code = failure?.code else { return nil }
-            var essence = WireFailure("")
+            guard let failure, let code = failure.code else { return nil }
+            var essence = WireFailure("", canRetry: failure.canRetry)
             essence.code = code
             return essence
         }
@@ -94,6 +94,32 @@ import ValueSets
         case .close(let status, let failure): return .close(status, code(failure))
         default: return frame
         }
+    }
+
+    // MARK: The page
+
+    /// The sections in the table of rules for implementers, by rule.
+    private static func documentedSections() throws -> [String: UInt64] {
+        let page = try String(
+            contentsOf: WireVectorTests.docs.appending(path: "implementing-the-protocol.md"),
+            encoding: .utf8
+        )
+        let rows = page.matches(of: /\n\| `([a-z-]+)` \| ([0-9]+) \|/)
+        return Dictionary(rows.compactMap { row in UInt64(row.2).map { (String(row.1), $0) } }) { first, _ in first }
+    }
+
+    @Test func `a broken rule has the section of the table of rules`() throws {
+        let documented = try Self.documentedSections()
+        #expect(documented.count > 25)
+        var compared = 0
+        for entry in try #require(WireVectorTests.file.get()["conversations"]?.array) {
+            let isBroken = entry["outcome"]?["broken-by"] != nil
+            #expect((entry["section"] != nil) == isBroken, "\(entry["name"]?.string ?? "")")
+            guard let code = entry["outcome"]?["code"]?.string, isBroken, let section = documented[code] else { continue }
+            #expect(entry["section"]?.unsignedInteger == section, "\(entry["name"]?.string ?? "")")
+            compared += 1
+        }
+        #expect(compared > 80)
     }
 
     // MARK: Our host
@@ -116,7 +142,7 @@ import ValueSets
             let (stream, hold) = AsyncStream<Void>.makeStream()
             for await _ in stream {}
             withExtendedLifetime(hold) {}
-            return Response(status: .failure, failure: WireFailure("It was cancelled.", code: .cancelled))
+            return Response(status: .failure, failure: WireFailure("It was cancelled.", code: .cancelled, canRetry: true))
         case "fail":
             return Response(status: .failure, failure: WireFailure("The handler failed.", code: .handlerFailed))
         case "close":

@@ -22,7 +22,7 @@ import ValueSets
         var testDescription: String { self.name }
     }
 
-    private static let docs = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs")
+    static let docs = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs")
 
     /// Read once for all tests.
     static let file = Result { try ValueSet(json: Data(contentsOf: docs.appending(path: "wire-vectors.json"))) }

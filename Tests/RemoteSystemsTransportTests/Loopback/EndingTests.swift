@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import RemoteSystemsIdentity
+import Synchronization
 import Testing
 import ValueSets
 
@@ -78,6 +79,73 @@ import ValueSets
         }
     }
 
+    @Test func `a side that leaves responds first to the request that it handles`() async throws {
+        try await LoopbackHost.with { request, connection in
+            connection.leave()
+            return Response(message: request.message)
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(.request(id: 1, timeoutMilliseconds: 20_000, message: ["a": 1]))
+            let said = try await peer.remainingFrames()
+            #expect(
+                said == [
+                    .response(id: 1, status: .success, message: ["a": 1], failure: nil), .close(.completed, nil),
+                ]
+            )
+            let hosts = try await host.connections.first()
+            #expect(await hosts.waitUntilClosed() == .completed)
+        }
+    }
+
+    @Test func `a side that leaves and handles nothing ends at once, without the peer's close`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            let hosts = try await host.connections.first()
+            hosts.leave()
+            #expect(try await peer.remainingFrames() == [.close(.completed, nil)])
+            #expect(peer.error == nil)
+        }
+    }
+
+    @Test func `a caller says close_notify before it reports that the host broke a rule`() async throws {
+        let account = try TestAccount()
+        let (port, listener, promised) = try await RawPeer.listen(with: TransportSecurity(identity: account.system()))
+        let security = try TransportSecurity(identity: account.system())
+        let order = Order()
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let opened = channel.eventLoop.makePromise(of: Connection.self)
+                    opened.futureResult.whenFailure { _ in order.append("reported") }
+                    let established = EstablishedConnection(
+                        acceptance: Acceptance(application: "test", limits: ConnectionLimits.patient.peerLimits),
+                        limits: .patient,
+                        handler: { _, _ in Response() },
+                        opened: { _ in }
+                    )
+                    let handshake = HandshakeHandler(
+                        role: .caller(CallerHandshake(hello: .test, expecting: nil), established, opened),
+                        authorise: { try security.authorise($0) },
+                        deadline: HandshakeDeadline(.now() + .seconds(20), now: .now()),
+                        logger: TestLog().logger
+                    )
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandlers(security.clientHandler(), CloseObserver(order: order), handshake)
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+        let peer = try await promised.get()
+        _ = try await peer.nextFrame()
+        // A response in place of the accept.
+        try peer.send(.response(id: 1, status: .success, message: [:], failure: nil))
+        try await peer.waitUntilClosed()
+        #expect(peer.error == nil)
+        try await eventually("the report") { order.all.contains("reported") }
+        #expect(order.all.prefix(2) == ["closed", "reported"])
+        channel.close(promise: nil)
+        try? await listener.close().get()
+    }
+
     @Test func `a refusal with the status of success counts as one without a known reason`() {
         let limits = PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
         var handshake = CallerHandshake(
@@ -91,6 +159,28 @@ import ValueSets
             return
         }
         #expect(error.openStatus == .unknown)
+    }
+}
+
+/// What happened, in its order.
+private final class Order: Sendable {
+    private let events = Mutex<[String]>([])
+
+    func append(_ event: String) { self.events.withLock { $0.append(event) } }
+    var all: [String] { self.events.withLock { $0 } }
+}
+
+/// Notes when a channel is closed from above.
+private final class CloseObserver: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+
+    private let order: Order
+
+    init(order: Order) { self.order = order }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        self.order.append("closed")
+        context.close(mode: mode, promise: promise)
     }
 }
 

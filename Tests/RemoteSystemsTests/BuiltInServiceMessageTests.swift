@@ -1,0 +1,71 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import RemoteSystemsTransport
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// The messages of the built-in services, as `Docs/wire/` specifies them.
+@Suite(.timeLimit(.minutes(1))) struct BuiltInServiceMessageTests {
+    /// Sends requests to a service of a host, without anything of the SDK above the connection.
+    private static func responses(
+        of service: String,
+        to messages: [ValueSet]
+    ) async throws -> [Response] {
+        var responses: [Response] = []
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([.ping]) { host in
+                let local = AccountContext(loopbackSystem.configuration("test.caller"))
+                let connector = try await local.connector()
+                let connection = try await connector.connect(
+                    to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
+                    expecting: nil,
+                    hello: local.hello(service: service, targetApplication: nil, limits: connector.limits)
+                ) { _, _ in Response() }
+                for message in messages {
+                    responses.append(try await connection.send(message, timeout: .seconds(20)))
+                }
+                connection.abort()
+            }
+        }
+        return responses
+    }
+
+    @Test func `a ping of another type, or of none, is answered with the code for an unknown request`() async throws {
+        for response in try await Self.responses(of: AppService.pingName, to: [["Type": "pong"], [:], ["Type": 1]]) {
+            #expect(response.status == .failure)
+            #expect(response.failure?.code == FailureCode.requestUnknown.rawValue)
+            #expect(response.failure?.canRetry == false)
+        }
+    }
+
+    @Test func `a double is no port of a diagnosis`() async throws {
+        let messages: [ValueSet] = [9.0, 48_030.0, 48_030.5].map { ["Type": "connect", "Port": .double($0)] }
+        for response in try await Self.responses(of: DiagnosisService.name, to: messages) {
+            #expect(response.status == .failure)
+            #expect(response.failure?.code == FailureCode.requestInvalid.rawValue)
+        }
+    }
+
+    @Test func `a double is no status of a launch`() {
+        #expect(LaunchResponse(["Status": 1])?.status == .success)
+        #expect(LaunchResponse(["Status": 1.0]) == nil)
+    }
+
+    @Test func `a double is neither a platform nor the number of a revocation list`() throws {
+        var message = WatcherStateMachineTests.description("Attic").valueSet
+        var system = try #require(message["System"]?.dictionary)
+        for (platform, revoked) in [(.integer(1), .integer(7)), (.double(1), .double(7))] as [(Value, Value)] {
+            system["Platform"] = platform
+            system["Revoked"] = revoked
+            message["System"] = .dictionary(system)
+            let description = try #require(SystemDescription(message))
+            let isInteger = platform == .integer(1)
+            #expect(description.platform.rawValue == (isInteger ? 1 : 0))
+            #expect(description.revocations == (isInteger ? 7 : 0))
+        }
+    }
+}
