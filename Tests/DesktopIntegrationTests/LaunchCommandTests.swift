@@ -41,7 +41,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `of a required application that opens no such URI the launcher learns who does, the default one too`()
+        @Test func `the default handler counts among those that a required application is looked for in`()
             async throws
         {
             try await Desktop.with { desktop in

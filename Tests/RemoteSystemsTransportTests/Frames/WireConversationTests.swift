@@ -115,7 +115,9 @@ import ValueSets
         for entry in try #require(WireVectorTests.file.get()["conversations"]?.array) {
             let isBroken = entry["outcome"]?["broken-by"] != nil
             #expect((entry["section"] != nil) == isBroken, "\(entry["name"]?.string ?? "")")
-            guard let code = entry["outcome"]?["code"]?.string, isBroken, let section = documented[code] else { continue }
+            guard isBroken, let code = entry["outcome"]?["code"]?.string, let section = documented[code] else {
+                continue
+            }
             #expect(entry["section"]?.unsignedInteger == section, "\(entry["name"]?.string ?? "")")
             compared += 1
         }
@@ -142,7 +144,8 @@ import ValueSets
             let (stream, hold) = AsyncStream<Void>.makeStream()
             for await _ in stream {}
             withExtendedLifetime(hold) {}
-            return Response(status: .failure, failure: WireFailure("It was cancelled.", code: .cancelled, canRetry: true))
+            let failure = WireFailure("It was cancelled.", code: .cancelled, canRetry: true)
+            return Response(status: .failure, failure: failure)
         case "fail":
             return Response(status: .failure, failure: WireFailure("The handler failed.", code: .handlerFailed))
         case "close":
