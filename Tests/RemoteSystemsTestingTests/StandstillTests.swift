@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystems
 import RemoteSystemsTesting
 import Testing
@@ -50,6 +51,20 @@ import Testing
         try await DiscoveryStage.with(patience: .seconds(60)) { stage in
             try await stage.appears(try stage.system("Box", services: [Self.echo]))
             try await stage.eventually("it is so") { true }
+        }
+    }
+
+    @Test func `a test that waits for its turn on a busy machine is left alone`() async throws {
+        try await DiscoveryStage.with(patience: .milliseconds(100)) { stage in
+            try await stage.appears(try stage.system("Box", services: [Self.echo]))
+            // More than there are threads, so that some wait for others.
+            let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).map { _ in
+                Task.detached {
+                    let end = ContinuousClock.now + .milliseconds(300)
+                    while ContinuousClock.now < end {}
+                }
+            }
+            for other in others { await other.value }
         }
     }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsTransport
-internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension AppService {

@@ -9,10 +9,6 @@ internal import Synchronization
 /// Notices that a test waits for the stage's clock, which nobody but the test moves: nothing is left to do on the stage, the
 /// test's body has not ended, and nothing happens for as long as the stage's patience lasts.
 final class StandstillWatch: Sendable {
-    /// The patience is counted in parts, each of which must pass without anything happening: where the process gets no
-    /// processor time, its own watch gets none either.
-    private static let parts = 10
-
     private struct State {
         var idleSince: UInt64?
         var passed = 0
@@ -21,16 +17,14 @@ final class StandstillWatch: Sendable {
     }
 
     private let stage: DiscoveryStage
-    private let interval: TimeAmount
     private let state = Mutex(State())
 
-    init(_ stage: DiscoveryStage) {
-        self.stage = stage
-        self.interval = TimeAmount(stage.patience / Self.parts)
-    }
+    init(_ stage: DiscoveryStage) { self.stage = stage }
 
     /// Begins to watch.
-    func start() { self.lookLater() }
+    func start() {
+        PatienceAlarm(TimeAmount(self.stage.patience), on: self.stage.clock.loop.base) { self.look() }.start()
+    }
 
     /// Ends watching.
     ///
@@ -42,24 +36,17 @@ final class StandstillWatch: Sendable {
         }
     }
 
-    private func lookLater() {
-        self.stage.clock.loop.base.scheduleTask(in: self.interval) { self.look() }
-    }
-
-    private func look() {
+    /// - Returns: whether to look again after the next part of the patience.
+    private func look() -> Bool {
         let idleSince = self.stage.clock.scheduler.idleSince
         let stoodStill = self.state.withLock { state -> Bool? in
             guard !state.isOver else { return nil }
-            if let idleSince, idleSince == state.idleSince {
-                state.passed += 1
-            } else {
-                state.passed = 0
-            }
+            state.passed = idleSince != nil && idleSince == state.idleSince ? state.passed + 1 : 0
             state.idleSince = idleSince
-            return state.passed >= Self.parts
+            return state.passed >= PatienceAlarm.parts
         }
-        guard let stoodStill else { return }
-        guard stoodStill, let due = self.stage.clock.scheduler.due else { return self.lookLater() }
+        guard let stoodStill else { return false }
+        guard stoodStill, let due = self.stage.clock.scheduler.due else { return true }
         let error = StageError(
             "The test waits, and nothing has happened on the stage for \(self.stage.patience). What it waits for probably waits "
                 + "for the stage's clock, which stands still until advance(by:). Due by that clock: \(due). Start what is "
@@ -69,5 +56,6 @@ final class StandstillWatch: Sendable {
         // Also told at once: not everything that a test can wait for ends with the stage.
         Logger(label: "RemoteSystemsTesting").error("\(error)")
         self.stage.abandon()
+        return false
     }
 }

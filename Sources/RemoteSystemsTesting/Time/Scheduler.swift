@@ -132,7 +132,16 @@ final class Scheduler: Sendable {
             state.lastWaiter += 1
             return state.lastWaiter
         }
-        let alarm = watch.scheduleTask(in: patience) { self.giveUp(id) }
+        let passed = Mutex(0)
+        let alarm = PatienceAlarm(patience, on: watch) {
+            let isOver = passed.withLock { passed in
+                passed += 1
+                return passed >= PatienceAlarm.parts
+            }
+            if isOver { self.giveUp(id) }
+            return !isOver
+        }
+        alarm.start()
         defer { alarm.cancel() }
         return await withCheckedContinuation { continuation in
             let isIdle = self.state.withLock { state in
