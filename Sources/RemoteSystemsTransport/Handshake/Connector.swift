@@ -199,7 +199,11 @@ package struct Connector: Sendable {
         } onCancel: {
             // In this order: closing fails what is still open with another error.
             opened.fail(CancellationError())
-            connecting.whenSuccess { $0.close(promise: nil) }
+            opened.futureResult.whenComplete { outcome in
+                // One that is open already may have requests of the host to respond to.
+                if case .success(let connection) = outcome { return connection.leave() }
+                connecting.whenSuccess { $0.close(promise: nil) }
+            }
         }
     }
 }

@@ -107,6 +107,43 @@ import ValueSets
         }
     }
 
+    @Test func `a caller that is cancelled as soon as the connection is open responds to what has come, and says goodbye`()
+        async throws
+    {
+        let account = try TestAccount()
+        let security = try TransportSecurity(identity: account.system())
+        let (port, listener, promised) = try await RawPeer.listen(with: security)
+        let connector = Connector(
+            security: try TransportSecurity(identity: account.system()),
+            limits: .patient,
+            timeout: .seconds(20),
+            logger: TestLog().logger
+        )
+        let cancelled = Cancelled()
+        let connecting = Task {
+            let endpoint = Endpoint(host: "127.0.0.1", port: port)
+            return try await connector.connect(to: [endpoint], expecting: nil, hello: .test) { request, _ in
+                // The task that connects is not back yet, as a rule.
+                cancelled.cancel()
+                return Response(message: request.message)
+            }
+        }
+        cancelled.task.withLock { $0 = connecting }
+        let peer = try await promised.get()
+        _ = try await peer.nextFrame()
+        try peer.send(
+            .accept(Acceptance(application: "test", limits: ConnectionLimits.patient.peerLimits)),
+            .request(id: 1, timeoutMilliseconds: 20_000, message: ["a": 1])
+        )
+        // If it is back, nothing was cancelled.
+        try await connecting.value.leave()
+        let said = try await peer.remainingFrames()
+        #expect(
+            said == [.response(id: 1, status: .success, message: ["a": 1], failure: nil), .close(.completed, nil)]
+        )
+        try? await listener.close().get()
+    }
+
     @Test func `a caller says close_notify before it reports that the host broke a rule`() async throws {
         let account = try TestAccount()
         let (port, listener, promised) = try await RawPeer.listen(with: TransportSecurity(identity: account.system()))
@@ -168,6 +205,13 @@ private final class Order: Sendable {
 
     func append(_ event: String) { self.events.withLock { $0.append(event) } }
     var all: [String] { self.events.withLock { $0 } }
+}
+
+/// A task that is to be cancelled.
+private final class Cancelled: Sendable {
+    let task = Mutex<Task<Connection, any Error>?>(nil)
+
+    func cancel() { self.task.withLock { $0 }?.cancel() }
 }
 
 /// Notes when a channel is closed from above.
