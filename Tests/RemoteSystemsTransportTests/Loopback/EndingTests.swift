@@ -107,7 +107,7 @@ import ValueSets
         }
     }
 
-    @Test func `a caller that is cancelled as soon as the connection is open responds to what has come, and says goodbye`()
+    @Test func `a caller that is cancelled when the connection is just open responds, and says goodbye`()
         async throws
     {
         let account = try TestAccount()
