@@ -88,7 +88,9 @@ final class PingRun: Sendable {
             return true
         }
         // The same would become of every other one.
-        if let error = response.error, response.status == .messageTooLarge, error.outcome == .notExecuted { throw error }
+        if let error = response.error, response.status == .messageTooLarge, error.outcome == .notExecuted {
+            throw error
+        }
         let reason = (response.error?.message ?? "\(response.status)").printable
         try self.output.json(PingLossOutput(sequence: number, status: "\(response.status)", message: reason))
         try self.output.line("seq=\(number) \(self.output.style(.red, "lost")): \(reason)")
