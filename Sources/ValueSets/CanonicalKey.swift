@@ -7,7 +7,7 @@
 extension String {
     /// Whether both have the same UTF-8 bytes.
     @inline(__always)
-    func hasSameUTF8(as other: String) -> Bool {
+    package func hasSameUTF8(as other: String) -> Bool {
         utf8.count == other.utf8.count && compareEqualLengthUTF8(with: other) == 0
     }
 
@@ -18,7 +18,7 @@ extension String {
         return difference != 0 ? difference : compareEqualLengthUTF8(with: other)
     }
 
-    func hashUTF8(into hasher: inout Hasher) {
+    package func hashUTF8(into hasher: inout Hasher) {
         var copy = self
         copy.withUTF8 { bytes in unsafe hasher.combine(bytes: UnsafeRawBufferPointer(bytes)) }
         hasher.combine(0xff as UInt8)

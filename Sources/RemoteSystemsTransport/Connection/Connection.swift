@@ -148,12 +148,18 @@ package final class Connection: Sendable {
     }
 
     /// At once if this is the connection's event loop, else as soon as it gets to it.
-    private func onEventLoop(_ body: @escaping @Sendable (ConnectionDriver) -> Void) {
+    func onEventLoop(_ body: @escaping @Sendable (ConnectionDriver) -> Void) {
         if self.eventLoop.inEventLoop {
             body(self.driver.value)
         } else {
             self.eventLoop.execute { body(self.driver.value) }
         }
+    }
+
+    /// Offers the publisher's topics to the peer. To be called when the connection opens, on its event loop: a subscription that
+    /// came before is answered as if there were no topics.
+    package func publish(_ publisher: StatePublisher) {
+        self.onEventLoop { $0.publish(publisher) }
     }
 
     // MARK: Requests of the peer

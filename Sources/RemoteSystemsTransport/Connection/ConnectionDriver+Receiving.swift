@@ -68,6 +68,8 @@ extension ConnectionDriver {
             }
         case .ping(let token):
             if self.channel.isWritable { self.write(.pong(token: token)) } else { self.owedPong = token }
+        case .state(let message):
+            try self.received(message, bytes: bytes)
         case .pong, .unknown:
             break
         case .close(let status, let failure):
@@ -133,6 +135,7 @@ extension ConnectionDriver {
         }
         if let token = self.owedPong.take() { self.write(.pong(token: token)) }
         self.doNextSteps()
+        self.resumeState()
     }
 
     func channelInactive() {

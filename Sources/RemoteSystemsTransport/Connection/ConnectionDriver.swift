@@ -32,6 +32,8 @@ final class ConnectionDriver {
     var lastFinished: UInt64 = 0
     /// The newest ping that could not be answered yet because the peer does not read.
     var owedPong: UInt64?
+    /// Published state, both ways.
+    var state = ConnectionState()
     /// Why the peer closes the connection, if it said so.
     var peerReason: TransportError?
     /// True while ``flush()`` hands over what is to leave.
@@ -206,6 +208,16 @@ final class ConnectionDriver {
         self.scheduleFlush()
     }
 
+    /// Writes a frame that is encoded already, with its length. The caller flushes.
+    func append(_ frame: ByteBuffer) {
+        self.outbound.writeImmutableBuffer(frame)
+        if self.outbound.readableBytes >= Self.maxUnflushedBytes { self.flush() }
+    }
+
+    func serveStateLater() {
+        self.loop.execute { self.serveState() }
+    }
+
     func writeResponse(id: UInt64, _ response: Response) throws(TransportError) {
         try self.outbound.writeResponse(id: id, response, limit: self.remote.messageBytes)
         self.scheduleFlush()
@@ -361,6 +373,7 @@ final class ConnectionDriver {
         }
         for task in self.handlerTasks.values { task.cancel() }
         self.handlerTasks.removeAll()
+        self.endState()
         let listeners = self.closeListeners
         self.closeListeners = []
         for listener in listeners { listener(lost.status) }

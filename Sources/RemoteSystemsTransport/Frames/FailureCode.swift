@@ -29,6 +29,11 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     /// More bytes of requests are outstanding than the receiver's `window-bytes`.
     case windowBytesExceeded = "window-bytes-exceeded"
 
+    /// State came of a topic that is not subscribed to, or a subscription to a topic that is.
+    case stateUnexpected = "state-unexpected"
+    /// The peer has more subscriptions on the connection than this side accepts.
+    case subscriptionsExceeded = "subscriptions-exceeded"
+
     // MARK: Hello
 
     /// TLS did not negotiate the application protocol.

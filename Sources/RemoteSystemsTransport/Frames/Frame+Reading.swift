@@ -110,6 +110,13 @@ extension Frame {
         case .close:
             let status = CloseStatus(rawValue: try unsigned(&reader))
             self = .close(status, try failure(&reader))
+        case .state:
+            let operation = StateMessage.Operation(rawValue: try unsigned(&reader))
+            try element()
+            let body = try reader.readValueSet()
+            self =
+                try operation.map { operation throws(ValueSetError) in .state(try StateMessage(operation, body)) }
+                ?? .unknown(kind: kind)
         case .hello:
             try element()
             let map = try reader.readValueSet()

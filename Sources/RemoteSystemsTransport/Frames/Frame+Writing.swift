@@ -69,6 +69,11 @@ extension ByteBuffer {
                 CBORArray(Frame.Kind.close.rawValue, status.rawValue, set: failure?.valueSet),
                 limit: limit
             )
+        case .state(let message):
+            try self.writeFrame(
+                CBORArray(Frame.Kind.state.rawValue, message.operation.rawValue, set: message.body),
+                limit: limit
+            )
         case .malformed, .unknown:
             // Names for what was received; nothing is ever sent as such.
             break

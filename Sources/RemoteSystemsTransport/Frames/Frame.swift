@@ -21,6 +21,7 @@ package enum Frame: Sendable, Hashable {
     case ping(token: UInt64)
     case pong(token: UInt64)
     case close(CloseStatus, WireFailure?)
+    case state(StateMessage)
     /// A request or an answer whose frame is sound and whose message is not; the connection can go on.
     case malformed(Kind, id: UInt64, ValueSetError)
     /// A kind that this version does not know; passed over.
@@ -39,5 +40,6 @@ package enum Frame: Sendable, Hashable {
         case ping = 6
         case pong = 7
         case close = 8
+        case state = 12
     }
 }

@@ -13,6 +13,13 @@ extension ValueSet {
         return CBORSink.bytes(count: size) { sink in sink.write(self) }
     }
 
+    /// The length of the encoding, in bytes, without making it.
+    ///
+    /// - Throws: ``ValueSetError`` as ``encoded(limits:)``.
+    package func encodedSize(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> Int {
+        try CBORMeasure.size(of: self, limits: limits)
+    }
+
     /// Decodes what ``encoded(limits:)`` gives.
     ///
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.

@@ -320,6 +320,7 @@ extension Frame {
         case .ping: "A ping"
         case .pong: "A pong"
         case .close: "A close"
+        case .state: "A state frame"
         case .malformed, .unknown: "A frame"
         }
     }

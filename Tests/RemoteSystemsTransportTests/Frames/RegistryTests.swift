@@ -69,6 +69,23 @@ import ValueSets
         )
     }
 
+    @Test func `every key of a state frame is there`() throws {
+        let section = "Topics and keys of state frames"
+        let keys = try Self.rows(of: section).flatMap { Self.names(in: $0[0]) }
+        #expect(keys.sorted() == StateMessage.Key.all.sorted())
+    }
+
+    @Test func `every reason that ends a subscription is on its page`() throws {
+        let page = try String(
+            contentsOf: Self.page.deletingLastPathComponent().appending(path: "published-state.md"),
+            encoding: .utf8
+        )
+        let rows = page[try #require(page.range(of: "## Broken rules")).upperBound...].split(separator: "\n")
+            .filter { $0.hasPrefix("| `") && !$0.hasPrefix("| `reason`") && !$0.hasPrefix("| `subscribe`") }
+        let reasons = StateEndReason.registered.map(\.rawValue) + StateObjection.allCases.map(\.rawValue)
+        #expect(rows.map { Self.names(in: String($0))[0] } == reasons)
+    }
+
     @Test func `the ALPN names are those that are offered`() throws {
         let names = try Self.rows(of: "ALPN protocol names").flatMap { Self.names(in: $0[0]) }
         #expect(names == [ProtocolVersion.alpn, JoinTLS.alpn])

@@ -34,6 +34,7 @@ struct LoopbackHost: Sendable {
         allowsAnonymous: Bool = false,
         admitting gate: Gate? = nil,
         handler: @escaping RequestHandler = { request, _ in Response(message: request.message) },
+        opened: @escaping @Sendable (Connection) -> Void = { _ in },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
         let account = try account ?? TestAccount()
@@ -59,7 +60,10 @@ struct LoopbackHost: Sendable {
                     acceptance: Acceptance(application: "test.host", limits: limits.peerLimits),
                     limits: limits,
                     handler: handler,
-                    opened: { connections.add($0) }
+                    opened: {
+                        connections.add($0)
+                        opened($0)
+                    }
                 )
             )
         }

@@ -1,0 +1,138 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsIdentity
+
+/// What a connection has to do with published state.
+struct ConnectionState {
+    /// What this side publishes; made when the peer asks for something and nothing was set.
+    var publisher: StatePublisher?
+    /// Known to the publisher under this number since the peer subscribed first.
+    var link: StatePublisher.LinkID?
+    /// What this side subscribed to, by topic.
+    var subscribers: [String: StateSubscriber] = [:]
+    /// Subscriptions to a topic that is subscribed to already; they begin when that one has ended.
+    var waiting: [StateSubscriber] = []
+}
+
+/// State frames of a connection, in both directions. Called on the event loop.
+extension ConnectionDriver {
+    /// A connection that has much to send leaves the event loop to the others after this many bytes.
+    private static var maxStateBytesPerTurn: Int { 256 << 10 }
+
+    func received(_ message: StateMessage, bytes: Int) throws(TransportError) {
+        switch message {
+        case .subscribe, .credit, .unsubscribe:
+            guard let (publisher, link) = self.publisherLink(), let peer = self.connection?.peer else { return }
+            try publisher.received(message, from: link, peer: peer)
+            self.serveState()
+        case .part(let part):
+            let subscriber = try self.subscriber(of: part.topic)
+            if let message = subscriber.received(part, frameBytes: bytes) { self.write(.state(message)) }
+        case .end(let topic, let reason):
+            let subscriber = try self.subscriber(of: topic)
+            self.state.subscribers[topic] = nil
+            subscriber.ended(reason)
+            self.subscribeWaiting(to: topic)
+        }
+    }
+
+    private func subscriber(of topic: String) throws(TransportError) -> StateSubscriber {
+        guard let subscriber = self.state.subscribers[topic] else {
+            throw .violation("state came of a topic that is not subscribed to", .stateUnexpected)
+        }
+        return subscriber
+    }
+
+    // MARK: Publishing
+
+    private func publisherLink() -> (StatePublisher, StatePublisher.LinkID)? {
+        if let publisher = self.state.publisher, let link = self.state.link { return (publisher, link) }
+        guard let connection = self.connection else { return nil }
+        let publisher = self.state.publisher ?? StatePublisher()
+        let link = publisher.connect(
+            connection.driver,
+            peer: connection.peer,
+            limit: self.remote.messageBytes,
+            on: self.channel.eventLoop
+        )
+        self.state.publisher = publisher
+        self.state.link = link
+        return (publisher, link)
+    }
+
+    func publish(_ publisher: StatePublisher) {
+        guard self.state.link == nil else { return }
+        self.state.publisher = publisher
+    }
+
+    /// Writes what subscribers are due, as long as the channel takes it.
+    func serveState() {
+        guard let publisher = self.state.publisher, let link = self.state.link else { return }
+        var left = Self.maxStateBytesPerTurn
+        while !self.hasEnded {
+            guard self.channel.isWritable else {
+                publisher.pause(link)
+                break
+            }
+            guard left > 0 else {
+                self.serveStateLater()
+                break
+            }
+            guard let frame = publisher.nextFrame(for: link) else { break }
+            left -= frame.readableBytes
+            self.append(frame)
+        }
+        // What is written while bytes are being read leaves at the end of that.
+        if !self.isReading { self.flush() }
+    }
+
+    func resumeState() {
+        guard let publisher = self.state.publisher, let link = self.state.link else { return }
+        publisher.resume(link)
+        self.serveState()
+    }
+
+    // MARK: Subscribing
+
+    func subscribe(_ subscriber: StateSubscriber) {
+        guard !self.hasEnded, let peer = self.connection?.peer else { return subscriber.connectionEnded() }
+        guard self.state.subscribers[subscriber.schema.name] == nil else {
+            return self.state.waiting.append(subscriber)
+        }
+        guard let message = subscriber.begin(with: "\(peer.systemID)") else { return }
+        self.state.subscribers[subscriber.schema.name] = subscriber
+        self.write(.state(message))
+    }
+
+    private func subscribeWaiting(to topic: String) {
+        guard let index = self.state.waiting.firstIndex(where: { $0.schema.name == topic }) else { return }
+        self.subscribe(self.state.waiting.remove(at: index))
+    }
+
+    func unsubscribe(_ subscriber: StateSubscriber) {
+        self.state.waiting.removeAll { $0 === subscriber }
+        guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded,
+            let message = subscriber.leave()
+        else { return }
+        self.write(.state(message))
+    }
+
+    func grantState(to subscriber: StateSubscriber) {
+        guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded,
+            let message = subscriber.grant()
+        else { return }
+        self.write(.state(message))
+    }
+
+    // MARK: Ending
+
+    func endState() {
+        let state = self.state
+        self.state = ConnectionState()
+        if let link = state.link { state.publisher?.disconnect(link) }
+        for subscriber in state.subscribers.values { subscriber.connectionEnded() }
+        for subscriber in state.waiting { subscriber.connectionEnded() }
+    }
+}

@@ -1,0 +1,144 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ValueSets
+
+/// The records of one topic, and in which order they last changed.
+///
+/// There is no log of deltas: for each key only its newest change is kept, and for a dropped key a tombstone. Whatever
+/// changed after a version is found from there, so a subscriber costs no memory however far it is behind, and what it
+/// missed is coalesced by itself.
+struct PublishedRecords: Sendable {
+    struct Record: Sendable {
+        let value: ValueSet
+        /// The length of the encoded record.
+        let bytes: Int
+        /// Of its newest change.
+        let sequence: UInt64
+    }
+
+    struct Change: Sendable {
+        /// Counts the changes of single keys.
+        let sequence: UInt64
+        let version: UInt64
+        let key: StateKey
+    }
+
+    private(set) var records: [StateKey: Record] = [:]
+    /// Counts the commits.
+    private(set) var version: UInt64 = 0
+    private(set) var lastSequence: UInt64 = 0
+    /// The length of all keys and records.
+    private(set) var bytes = 0
+    /// The newest change that was forgotten: subscribers that have not seen it need a snapshot.
+    private(set) var horizon: (sequence: UInt64, version: UInt64) = (0, 0)
+    /// Dropped keys.
+    private var tombstones: [StateKey: UInt64] = [:]
+    /// Ascending. Holds changes that were replaced by newer ones until it is compacted.
+    private(set) var log: [Change] = []
+    private let maxTombstones: Int
+
+    init(maxTombstones: Int) {
+        self.maxTombstones = maxTombstones
+    }
+
+    /// How much longer the topic is after a commit.
+    func growth(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> (bytes: Int, records: Int) {
+        var growth = (bytes: 0, records: 0)
+        for (key, _, bytes) in put {
+            if let old = self.records[key] {
+                growth.bytes += bytes - old.bytes
+            } else {
+                growth.bytes += bytes + key.text.utf8.count
+                growth.records += 1
+            }
+        }
+        for key in drop {
+            guard let old = self.records[key] else { continue }
+            growth.bytes -= old.bytes + key.text.utf8.count
+            growth.records -= 1
+        }
+        return growth
+    }
+
+    /// - Returns: Whether anything changed; if not, there is no new version.
+    mutating func commit(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> Bool {
+        let next = self.version + 1
+        let last = self.lastSequence
+        for (key, value, bytes) in put {
+            let old = self.records[key]
+            if let old, old.value == value { continue }
+            self.bytes += old.map { bytes - $0.bytes } ?? (bytes + key.text.utf8.count)
+            self.tombstones[key] = nil
+            self.records[key] = Record(value: value, bytes: bytes, sequence: self.note(key, next))
+        }
+        for key in drop {
+            guard let old = self.records.removeValue(forKey: key) else { continue }
+            self.bytes -= old.bytes + key.text.utf8.count
+            self.tombstones[key] = self.note(key, next)
+        }
+        guard self.lastSequence > last else { return false }
+        self.version = next
+        self.forgetTombstones()
+        self.compact()
+        return true
+    }
+
+    private mutating func note(_ key: StateKey, _ version: UInt64) -> UInt64 {
+        self.lastSequence += 1
+        self.log.append(Change(sequence: self.lastSequence, version: version, key: key))
+        return self.lastSequence
+    }
+
+    /// A quarter of them at once, so that the search for the oldest is rare.
+    private mutating func forgetTombstones() {
+        guard self.tombstones.count > self.maxTombstones else { return }
+        var excess = self.tombstones.count - self.maxTombstones * 3 / 4
+        for change in self.log where excess > 0 && self.tombstones[change.key] == change.sequence {
+            self.tombstones[change.key] = nil
+            self.horizon = (change.sequence, change.version)
+            excess -= 1
+        }
+    }
+
+    private mutating func compact() {
+        guard self.log.count > 2 * (self.records.count + self.tombstones.count) + 64 else { return }
+        self.log = self.log.filter { self.newest($0) != nil }
+    }
+
+    enum Newest {
+        case record(Record)
+        case dropped
+    }
+
+    /// What a change made of its key; `nil` if the key has changed again.
+    func newest(_ change: Change) -> Newest? {
+        if let record = self.records[change.key] {
+            return record.sequence == change.sequence ? .record(record) : nil
+        }
+        return self.tombstones[change.key] == change.sequence ? .dropped : nil
+    }
+
+    /// The place in ``log`` of the first change after this one.
+    func place(after sequence: UInt64) -> Int {
+        self.place { $0.sequence <= sequence }
+    }
+
+    /// The newest change that a subscriber with this version has seen; `nil` if changes after it were forgotten, or if
+    /// there is no such version.
+    func sequence(of version: UInt64) -> UInt64? {
+        guard version <= self.version, version >= self.horizon.version else { return nil }
+        let next = self.place { $0.version <= version }
+        return next < self.log.count ? self.log[next].sequence - 1 : self.lastSequence
+    }
+
+    private func place(where isBefore: (Change) -> Bool) -> Int {
+        var low = 0
+        var high = self.log.count
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(self.log[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,156 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import ValueSets
+
+/// One topic of a publisher: its records, its subscribers, and the frames that several of them receive.
+struct PublishedTopicState: Sendable {
+    let schema: TopicSchema
+    let includes: @Sendable (TopicView, StateKey) -> Bool
+    /// Random at each start.
+    let seed: UInt64
+    var records: PublishedRecords
+    var subscribers: Set<StatePublisherStateMachine.LinkID> = []
+    /// Frames that hold the whole way from a version to the newest one, for all subscribers with the same view.
+    private var frames: [FrameKey: ByteBuffer] = [:]
+
+    private struct FrameKey: Hashable {
+        let view: TopicView
+        let from: UInt64?
+    }
+
+    private static var maxFrames: Int { 16 }
+
+    init(
+        schema: TopicSchema,
+        includes: @escaping @Sendable (TopicView, StateKey) -> Bool,
+        seed: UInt64,
+        maxTombstones: Int
+    ) {
+        self.schema = schema
+        self.includes = includes
+        self.seed = seed
+        self.records = PublishedRecords(maxTombstones: maxTombstones)
+    }
+
+    /// The epoch that subscribers with the view are told. A subscriber whose rights changed cannot resume by it: what it has
+    /// may not be what it may have.
+    func epoch(of view: TopicView) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(self.seed)
+        hasher.combine(view)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    /// - Returns: Whether there is a new version.
+    mutating func commit(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> Bool {
+        guard self.records.commit(put: put, drop: drop) else { return false }
+        self.frames.removeAll(keepingCapacity: true)
+        return true
+    }
+
+    enum Outcome {
+        /// There is nothing to send.
+        case nothing
+        /// The subscriber must grant credit first.
+        case blocked
+        case frame(ByteBuffer)
+        case end(StateEndReason)
+    }
+
+    /// The next frame for a subscriber that accepts frames of `limit` bytes.
+    mutating func next(for subscription: inout StateSubscription, limit: Int) -> Outcome {
+        var transfer = self.transfer(for: &subscription)
+        let key = FrameKey(view: subscription.view, from: transfer.from)
+        if transfer.parts == 0, let frame = self.frames[key] {
+            let bytes = frame.readableBytes - FrameDecoder.lengthBytes
+            if bytes <= min(limit, subscription.credit) {
+                subscription.credit -= bytes
+                subscription.completed(version: self.records.version, sequence: self.records.lastSequence)
+                return .frame(frame)
+            }
+        }
+        let room = min(StateLimits.partBytes, limit, subscription.credit) - Self.overhead - self.schema.name.utf8.count
+        let (part, cursor) = self.part(of: transfer, for: subscription, room: room)
+        let isEmpty = part.put.isEmpty && part.drop.isEmpty
+        if part.to == nil, isEmpty {
+            subscription.isBlocked = true
+            return .blocked
+        }
+        if isEmpty, transfer.parts == 0, transfer.from != nil, !subscription.mustAnswer {
+            subscription.skipped(to: self.records.lastSequence)
+            return .nothing
+        }
+        var frame = ByteBuffer()
+        do throws(TransportError) {
+            try frame.writeFrame(.state(.part(part)), limit: min(StateLimits.partBytes, limit))
+        } catch {
+            // Cannot be: every record was measured when it was committed.
+            return .end(.topicClosed)
+        }
+        let bytes = frame.readableBytes - FrameDecoder.lengthBytes
+        transfer.bytes += bytes
+        guard transfer.bytes <= StateLimits.transferBytes else { return .end(.tooSlow) }
+        subscription.credit -= bytes
+        if part.to != nil {
+            if transfer.parts == 0, self.frames.count < Self.maxFrames { self.frames[key] = frame }
+            subscription.completed(version: self.records.version, sequence: self.records.lastSequence)
+        } else {
+            transfer.parts += 1
+            transfer.cursor = cursor
+            subscription.transfer = transfer
+        }
+        return .frame(frame)
+    }
+
+    /// The transfer that is under way, or the one to begin.
+    private func transfer(for subscription: inout StateSubscription) -> StateSubscription.Transfer {
+        let horizon = self.records.horizon.sequence
+        if let transfer = subscription.transfer {
+            if horizon <= max(transfer.base, transfer.cursor) { return transfer }
+            subscription.startAnew(view: subscription.view, epoch: subscription.epoch)
+        }
+        if let known = subscription.known, horizon <= subscription.cursor {
+            return .init(from: known, base: subscription.cursor, cursor: subscription.cursor)
+        }
+        return .init(from: nil, base: self.records.lastSequence, cursor: 0)
+    }
+
+    /// What of a frame is not records: its heads, and the longest form of its keys and numbers.
+    private static var overhead: Int { 128 }
+
+    /// As many changes in their order as fit. A key that changes again meanwhile is sent again behind them, so that the state
+    /// is that of the newest version when the last part has arrived.
+    ///
+    /// - Returns: The part, and its newest change.
+    private func part(
+        of transfer: StateSubscription.Transfer,
+        for subscription: StateSubscription,
+        room: Int
+    ) -> (StateMessage.Part, cursor: UInt64) {
+        var part = StateMessage.Part(topic: self.schema.name, epoch: subscription.epoch, from: transfer.from)
+        part.number = transfer.parts
+        var left = room
+        var cursor = transfer.cursor
+        for change in self.records.log[self.records.place(after: cursor)...] {
+            var cost = 3 + change.key.text.utf8.count
+            switch self.records.newest(change) {
+            case .record(let record) where self.includes(subscription.view, change.key):
+                cost += record.bytes
+                guard cost <= left else { return (part, cursor) }
+                part.put[change.key] = record.value
+                left -= cost
+            case .dropped where change.sequence > transfer.base && self.includes(subscription.view, change.key):
+                guard cost <= left else { return (part, cursor) }
+                part.drop.append(change.key)
+                left -= cost
+            case .record, .dropped, nil:
+                break
+            }
+            cursor = change.sequence
+        }
+        if left >= 0 { part.to = self.records.version }
+        return (part, cursor)
+    }
+}

@@ -1,0 +1,37 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// How much state the subscribers that share it keep, in all and from each system.
+package final class StateBudget: Sendable {
+    /// Shared by all subscribers of a process that are given no other.
+    package static let shared = StateBudget()
+
+    private let total: Int
+    private let perPeer: Int
+    private let used = Mutex((total: 0, peers: [String: Int]()))
+
+    /// - Parameters:
+    ///   - total: In bytes. Defaults to 64 MiB.
+    ///   - perPeer: In bytes, for one system. Defaults to 4 MiB.
+    package init(total: Int = 64 << 20, perPeer: Int = 4 << 20) {
+        self.total = total
+        self.perPeer = perPeer
+    }
+
+    /// The bytes in use.
+    package var bytes: Int { self.used.withLock { $0.total } }
+
+    /// Counts a change of what a subscriber keeps.
+    ///
+    /// - Returns: Whether it is within the budget. It is counted in any case.
+    func add(_ bytes: Int, of peer: String) -> Bool {
+        self.used.withLock { used in
+            used.total += bytes
+            let ofPeer = used.peers[peer, default: 0] + bytes
+            used.peers[peer] = ofPeer > 0 ? ofPeer : nil
+            return bytes <= 0 || (used.total <= self.total && ofPeer <= self.perPeer)
+        }
+    }
+}

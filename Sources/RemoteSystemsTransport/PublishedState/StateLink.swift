@@ -1,0 +1,75 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+/// The subscriptions of one connection, and whose turn it is.
+///
+/// Each frame moves its topic's turn on by its length divided by the weight of the topic's priority; the topic with the
+/// earliest turn is next. So each topic gets its share while all have something to send, and none waits for long.
+struct StateLink: Sendable {
+    /// The system at the other end, for the limit on its subscriptions.
+    let peer: String
+    /// The longest frame that it accepts.
+    let limit: Int
+    var subscriptions: [StateSubscription] = []
+    /// Ends that were not sent yet.
+    var ends: [(topic: String, reason: StateEndReason)] = []
+    /// The driver will ask for frames.
+    var isScheduled = false
+    /// The connection cannot be written to.
+    var isPaused = false
+    private var time: UInt64 = 0
+
+    init(peer: String, limit: Int) {
+        self.peer = peer
+        self.limit = limit
+    }
+
+    func index(of topic: String) -> Int? {
+        self.subscriptions.firstIndex { $0.topic == topic }
+    }
+
+    mutating func takeEnd() -> (topic: String, reason: StateEndReason)? {
+        self.ends.isEmpty ? nil : self.ends.removeFirst()
+    }
+
+    /// - Returns: The topic of the subscription.
+    mutating func end(at index: Int, _ reason: StateEndReason) -> String {
+        let topic = self.subscriptions.remove(at: index).topic
+        self.ends.append((topic, reason))
+        return topic
+    }
+
+    /// The subscription whose turn it is.
+    func next(_ topics: [String: PublishedTopicState]) -> Int? {
+        var best: Int?
+        for (index, subscription) in self.subscriptions.enumerated() {
+            guard let topic = topics[subscription.topic],
+                subscription.isReady(newest: topic.records.lastSequence)
+            else { continue }
+            if let other = best, !self.isBefore(subscription, self.subscriptions[other]) { continue }
+            best = index
+        }
+        return best
+    }
+
+    private func isBefore(_ one: StateSubscription, _ other: StateSubscription) -> Bool {
+        let (turn, otherTurn) = (max(one.turn, self.time), max(other.turn, self.time))
+        return turn != otherTurn ? turn < otherTurn : one.priority.rawValue > other.priority.rawValue
+    }
+
+    /// Makes the next frame of a subscription.
+    mutating func serve(_ index: Int, _ topics: inout [String: PublishedTopicState]) -> PublishedTopicState.Outcome {
+        let topic = self.subscriptions[index].topic
+        guard let outcome = topics[topic]?.next(for: &self.subscriptions[index], limit: self.limit) else {
+            return .end(.topicClosed)
+        }
+        if case .frame(let frame) = outcome {
+            self.time = max(self.time, self.subscriptions[index].turn)
+            let cost = UInt64(frame.readableBytes) * TopicPriority.trust.weight
+            self.subscriptions[index].turn = self.time + cost / self.subscriptions[index].priority.weight
+        }
+        return outcome
+    }
+}

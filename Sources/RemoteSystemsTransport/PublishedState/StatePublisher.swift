@@ -1,0 +1,210 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import Synchronization
+package import ValueSets
+
+/// Publishes topics on connections.
+///
+/// One publisher serves any number of connections; ``Connection/publish(_:)`` offers it on one. A connection asks it for
+/// frames while it can be written to, and what changes meanwhile is coalesced, so a subscriber that does not read costs no
+/// memory. A change is encoded once for all subscribers with the same view that have the same version.
+package final class StatePublisher: Sendable {
+    typealias LinkID = StatePublisherStateMachine.LinkID
+
+    private struct Link {
+        let peer: PeerIdentity
+        let eventLoop: any EventLoop
+        let driver: NIOLoopBound<ConnectionDriver>
+    }
+
+    private struct State {
+        var machine: StatePublisherStateMachine
+        var links: [LinkID: Link] = [:]
+        var audiences: [String: TopicAudience] = [:]
+        var lastLink: LinkID = 0
+        /// Counts what may have changed an answer of an audience.
+        var reviews: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+
+    package init(limits: StateLimits = StateLimits()) {
+        self.state = Mutex(State(machine: StatePublisherStateMachine(limits: limits)))
+    }
+
+    /// The number of subscriptions.
+    package var subscriptions: Int { self.state.withLock { $0.machine.subscriptions } }
+
+    // MARK: Topics
+
+    /// Starts publishing a topic, without records.
+    ///
+    /// - Throws: ``TransportError`` if the name is malformed or in use, or the publisher has as many topics as it may.
+    package func open(_ schema: TopicSchema, for audience: TopicAudience) throws(TransportError) -> PublishedTopic {
+        let seed = UInt64.random(in: .min ... .max)
+        try self.state.withLock { state throws(TransportError) in
+            try state.machine.open(schema, includes: audience.includes, seed: seed)
+            state.audiences[schema.name] = audience
+            state.reviews += 1
+        }
+        return PublishedTopic(publisher: self, name: schema.name, seed: seed)
+    }
+
+    func close(_ topic: String, seed: UInt64) {
+        let ready = self.state.withLock { state in
+            guard state.machine.isOpen(topic, seed: seed) else { return [Link]() }
+            state.audiences[topic] = nil
+            state.reviews += 1
+            return state.machine.close(topic, seed: seed).compactMap { state.links[$0] }
+        }
+        Self.serve(ready)
+    }
+
+    func commit(_ topic: String, seed: UInt64, put: [StateKey: ValueSet], drop: [StateKey]) throws(TransportError) {
+        let ready = try self.state.withLock { state throws(TransportError) in
+            try state.machine.commit(topic, seed: seed, put: put, drop: drop).compactMap { state.links[$0] }
+        }
+        Self.serve(ready)
+    }
+
+    func position(of topic: String, seed: UInt64) -> UInt64? {
+        self.state.withLock { $0.machine.version(of: topic, seed: seed) }
+    }
+
+    /// Has the connections ask for frames, all those of an event loop in one turn.
+    private static func serve(_ links: [Link]) {
+        var left = links[...]
+        while let first = left.first {
+            let here = left.filter { $0.eventLoop === first.eventLoop }.map(\.driver)
+            left = left.filter { $0.eventLoop !== first.eventLoop }[...]
+            first.eventLoop.execute {
+                for driver in here { driver.value.serveState() }
+            }
+        }
+    }
+
+    // MARK: Trust
+
+    /// Asks the audiences of all topics again, because the trust in some system changed. Subscriptions without a right any
+    /// more end; those that see something else now receive a snapshot.
+    package func reviewRights() {
+        let (subscriptions, review) = self.state.withLock { state in
+            state.reviews += 1
+            let all = state.machine.allSubscriptions.compactMap { id, topic in
+                state.links[id].map { (id: id, topic: topic, peer: $0.peer, audience: state.audiences[topic]) }
+            }
+            return (all, state.reviews)
+        }
+        var ready: [Link] = []
+        for (id, topic, peer, audience) in subscriptions {
+            let view = audience?.view(peer)
+            let isCurrent = self.state.withLock { state in
+                guard state.reviews == review else { return false }
+                if state.machine.review(id, topic: topic, view: view), let link = state.links[id] { ready.append(link) }
+                return true
+            }
+            // A later review looks at all of them.
+            guard isCurrent else { break }
+        }
+        Self.serve(ready)
+    }
+
+    // MARK: Connections
+
+    /// On the connection's event loop.
+    func connect(_ driver: NIOLoopBound<ConnectionDriver>, peer: PeerIdentity, limit: Int, on loop: any EventLoop)
+        -> LinkID
+    {
+        self.state.withLock { state in
+            state.lastLink += 1
+            state.links[state.lastLink] = Link(peer: peer, eventLoop: loop, driver: driver)
+            state.machine.connect(state.lastLink, peer: "\(peer.systemID)", limit: limit)
+            return state.lastLink
+        }
+    }
+
+    func disconnect(_ id: LinkID) {
+        self.state.withLock { state in
+            state.links[id] = nil
+            state.machine.disconnect(id)
+        }
+    }
+
+    func received(_ message: StateMessage, from id: LinkID, peer: PeerIdentity) throws(TransportError) {
+        switch message {
+        case .subscribe(let topic, let schema, let credit, let position):
+            var isDone = false
+            while !isDone {
+                let (audience, review) = self.state.withLock { ($0.audiences[topic], $0.reviews) }
+                let view = audience?.view(peer)
+                isDone = try self.state.withLock { state throws(TransportError) in
+                    // Rights may have changed while the audience was asked.
+                    guard state.reviews == review else { return false }
+                    try state.machine.subscribe(
+                        id,
+                        topic: topic,
+                        schema: schema,
+                        credit: credit,
+                        resuming: position,
+                        view: view
+                    )
+                    return true
+                }
+            }
+        case .credit(let topic, let bytes):
+            self.state.withLock { $0.machine.credit(id, topic: topic, bytes: bytes) }
+        case .unsubscribe(let topic, _):
+            self.state.withLock { $0.machine.unsubscribe(id, topic: topic) }
+        case .part, .end:
+            break
+        }
+    }
+
+    func nextFrame(for id: LinkID) -> ByteBuffer? {
+        self.state.withLock { $0.machine.nextFrame(id) }
+    }
+
+    func pause(_ id: LinkID) {
+        self.state.withLock { $0.machine.pause(id) }
+    }
+
+    func resume(_ id: LinkID) {
+        self.state.withLock { $0.machine.resume(id) }
+    }
+}
+
+/// A topic that this process publishes. It is closed when its last reference goes.
+package final class PublishedTopic: Sendable {
+    package let name: String
+    private let publisher: StatePublisher
+    private let seed: UInt64
+
+    fileprivate init(publisher: StatePublisher, name: String, seed: UInt64) {
+        self.publisher = publisher
+        self.name = name
+        self.seed = seed
+    }
+
+    deinit {
+        self.close()
+    }
+
+    /// The version: the number of commits that changed something. `nil` once the topic is closed.
+    package var version: UInt64? { self.publisher.position(of: self.name, seed: self.seed) }
+
+    /// Changes several records as one version: subscribers see all of it or nothing. Records that stay the same cost nothing.
+    ///
+    /// - Throws: ``TransportError`` if the schema or the bounds of a topic do not allow it, or the topic is closed. Nothing is
+    ///   changed then.
+    package func commit(put: [StateKey: ValueSet] = [:], drop: [StateKey] = []) throws(TransportError) {
+        try self.publisher.commit(self.name, seed: self.seed, put: put, drop: drop)
+    }
+
+    /// Ends all subscriptions with ``StateEndReason/topicClosed``. Closing again does nothing.
+    package func close() {
+        self.publisher.close(self.name, seed: self.seed)
+    }
+}
