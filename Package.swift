@@ -150,6 +150,15 @@ if !isFetched {
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
+        // Measures the processor time of a publisher of state; it is no part of Benchmarks' own package, which sees public API alone.
+        .executableTarget(
+            name: "published-state-load",
+            dependencies: [
+                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", nioCore, nioPosix, crypto, logging,
+            ],
+            path: "Benchmarks/PublishedStateLoad",
+            swiftSettings: settings
+        ),
         // Tests of single floors; pure but for loopback.
         .testTarget(name: "ValueSetsTests", dependencies: ["ValueSets", nioCore], swiftSettings: settings),
         .testTarget(

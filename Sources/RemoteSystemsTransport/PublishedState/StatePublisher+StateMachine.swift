@@ -50,6 +50,10 @@ struct StatePublisherStateMachine: Sendable {
 
     func isOpen(_ name: String, seed: UInt64) -> Bool { self.topics[name]?.seed == seed }
 
+    func keys(of name: String) -> [StateKey] {
+        self.topics[name].map { Array($0.records.records.keys) } ?? []
+    }
+
     func version(of name: String, seed: UInt64) -> UInt64? {
         self.isOpen(name, seed: seed) ? self.topics[name]?.records.version : nil
     }

@@ -70,7 +70,16 @@ package final class StatePublisher: Sendable {
         Self.serve(ready)
     }
 
-    func position(of topic: String, seed: UInt64) -> UInt64? {
+    func replace(_ topic: String, seed: UInt64, by records: [StateKey: ValueSet]) throws(TransportError) {
+        let ready = try self.state.withLock { state throws(TransportError) in
+            let drop = state.machine.keys(of: topic).filter { records[$0] == nil }
+            return try state.machine.commit(topic, seed: seed, put: records, drop: drop)
+                .compactMap { state.links[$0] }
+        }
+        Self.serve(ready)
+    }
+
+    func version(of topic: String, seed: UInt64) -> UInt64? {
         self.state.withLock { $0.machine.version(of: topic, seed: seed) }
     }
 
@@ -193,7 +202,7 @@ package final class PublishedTopic: Sendable {
     }
 
     /// The version: the number of commits that changed something. `nil` once the topic is closed.
-    package var version: UInt64? { self.publisher.position(of: self.name, seed: self.seed) }
+    package var version: UInt64? { self.publisher.version(of: self.name, seed: self.seed) }
 
     /// Changes several records as one version: subscribers see all of it or nothing. Records that stay the same cost nothing.
     ///
@@ -201,6 +210,13 @@ package final class PublishedTopic: Sendable {
     ///   changed then.
     package func commit(put: [StateKey: ValueSet] = [:], drop: [StateKey] = []) throws(TransportError) {
         try self.publisher.commit(self.name, seed: self.seed, put: put, drop: drop)
+    }
+
+    /// Makes these the topic's records, as one version. Subscribers receive what is different.
+    ///
+    /// - Throws: as ``commit(put:drop:)``.
+    package func replace(by records: [StateKey: ValueSet]) throws(TransportError) {
+        try self.publisher.replace(self.name, seed: self.seed, by: records)
     }
 
     /// Ends all subscriptions with ``StateEndReason/topicClosed``. Closing again does nothing.

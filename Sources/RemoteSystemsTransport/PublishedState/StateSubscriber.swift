@@ -22,6 +22,8 @@ package final class StateSubscriber: Sendable {
         /// Wakes ``follow(over:_:)``; `nil` while nothing is followed.
         var signal: AsyncStream<Void>.Continuation?
         var end: StateEnd?
+        /// Whether the subscription is that of the current call of ``follow(over:_:)``; an earlier one may not have ended yet.
+        var isBegun = false
         /// What is counted in the budget, and for which system.
         var counted = (bytes: 0, peer: "")
     }
@@ -85,6 +87,7 @@ package final class StateSubscriber: Sendable {
             }
             state.signal = signal
             state.end = nil
+            state.isBegun = false
         }
         connection.onEventLoop { $0.subscribe(self) }
         return signals
@@ -108,6 +111,7 @@ package final class StateSubscriber: Sendable {
     func begin(with peer: String) -> StateMessage? {
         self.state.withLock { state in
             guard state.signal != nil else { return nil }
+            state.isBegun = true
             if state.counted.peer != peer {
                 _ = self.budget.add(-state.counted.bytes, of: state.counted.peer)
                 _ = self.budget.add(state.counted.bytes, of: peer)
@@ -148,17 +152,21 @@ package final class StateSubscriber: Sendable {
     }
 
     func ended(_ reason: StateEndReason) {
-        self.end { $0.ended(reason) }
+        self.end(isFinal: false) { $0.ended(reason) }
     }
 
     func connectionEnded() {
-        self.end { $0.connectionEnded() ?? .connectionEnded }
+        self.end(isFinal: true) { $0.connectionEnded() ?? .connectionEnded }
     }
 
-    private func end(_ transition: (inout StateSubscriberStateMachine) -> StateEnd?) {
+    /// - Parameter isFinal: ends a subscription that waits for an earlier one, too.
+    private func end(isFinal: Bool, _ transition: (inout StateSubscriberStateMachine) -> StateEnd?) {
         self.state.withLock { state in
-            state.end = transition(&state.machine)
+            let end = transition(&state.machine)
             _ = self.count(&state)
+            guard state.isBegun || isFinal else { return }
+            // What ended may have been the earlier subscription; the waiting one ends with the connection.
+            state.end = state.isBegun ? end : .connectionEnded
             state.signal?.yield()
         }
     }

@@ -73,6 +73,11 @@ import ValueSets
                 mirror.last == StateChange(put: ["attribute/y": .text("1")], drop: [], version: 3, isSnapshot: false)
             )
 
+            try topic.replace(by: ["attribute/x": .text("2"), "system": ["name": "b"]])
+            try await eventually("what was replaced") { mirror.last?.version == 4 }
+            #expect(mirror.last?.put == ["system": ["name": "b"]])
+            #expect(mirror.last?.drop == ["attribute/y"])
+
             topic.close()
             #expect(try await second.value == .publisher(.topicClosed))
             #expect(mirror.records.isEmpty)
@@ -200,6 +205,25 @@ import ValueSets
             second.cancel()
             _ = try await second.value
             connection.abort()
+        }
+    }
+
+    @Test func `a subscriber may follow again before its last subscription has ended`() async throws {
+        let publisher = StatePublisher()
+        let topic = try publisher.open(.test, for: .sameAccount)
+        try topic.commit(put: ["system": ["name": "a"]])
+        try await self.withHost(publisher) { host in
+            let connection = try await host.connect()
+            let subscriber = StateSubscriber(.test)
+            for _ in 0..<20 {
+                let mirror = Mirror()
+                let following = self.follow(subscriber, over: connection, mirror)
+                try await eventually("the state is current") { !mirror.changes.isEmpty }
+                following.cancel()
+                #expect(try await following.value == .unsubscribed)
+            }
+            connection.abort()
+            #expect(try await self.follow(subscriber, over: connection, Mirror()).value == .connectionEnded)
         }
     }
 
