@@ -150,7 +150,7 @@ if !isFetched {
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
-        // Measures the processor time of a publisher of state; it is no part of Benchmarks' own package, which sees public API alone.
+        // Measures a publisher of state. The package of the benchmarks sees public API alone, so it is not part of that.
         .executableTarget(
             name: "published-state-load",
             dependencies: [

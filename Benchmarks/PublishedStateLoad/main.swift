@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures the processor time of a publisher: ten updates of 256 bytes a second to 100 subscribers over loopback TLS.
-// `published-state-load [SECONDS] [SUBSCRIBERS] [UPDATES-PER-SECOND]`; 10, 100 and 10 unless given. Prints a line of JSON.
+// `published-state-load [SECONDS] [SUBSCRIBERS] [UPDATES-PER-SECOND]`; 10, 100 and 10 unless given. Prints a line of
+// JSON.
 //
-// Publisher and subscribers share the process and no thread: the publisher's is the only event loop of the process's own
-// group, and the time is that of this thread and of the commits. What the kernel does for a packet on its way over the
-// loopback interface is counted with the thread that sends it.
+// Publisher and subscribers share the process and no thread: the publisher's is the only event loop of the process's
+// own group, and the time is that of this thread and of the commits. What the kernel does for a packet on its way over
+// the loopback interface is counted with the thread that sends it.
 
 import Crypto
 import Foundation
@@ -139,10 +140,12 @@ try await withThrowingTaskGroup(of: Void.self) { group in
     let share = String(format: "%.2f", 100 * used.total / took)
     let each = String(format: "%.1f", 1e6 * used.total / Double(max(delivered, 1)))
     let kernel = String(format: "%.1f", 1e6 * used.system / Double(max(delivered, 1)))
-    print(
-        #"{"subscribers": \#(subscribers), "updates_per_second": \#(rate), "seconds": \#(seconds), "delivered": \#(delivered), "#
-            + #""percent_of_a_core": \#(share), "microseconds_per_update_and_subscriber": \#(each), "of_them_in_the_kernel": \#(kernel)}"#
-    )
+    let figures = [
+        ("subscribers", "\(subscribers)"), ("updates_per_second", "\(rate)"), ("seconds", "\(seconds)"),
+        ("delivered", "\(delivered)"), ("percent_of_a_core", share), ("microseconds_each", each),
+        ("microseconds_each_in_the_kernel", kernel),
+    ]
+    print("{" + figures.map { "\"\($0.0)\": \($0.1)" }.joined(separator: ", ") + "}")
     group.cancelAll()
 }
 await listener.stop()

@@ -34,8 +34,8 @@ struct PublishedTopicState: Sendable {
         self.records = PublishedRecords(maxTombstones: maxTombstones)
     }
 
-    /// The epoch that subscribers with the view are told. A subscriber whose rights changed cannot resume by it: what it has
-    /// may not be what it may have.
+    /// The epoch that subscribers with the view are told. A subscriber whose rights changed cannot resume by it: what
+    /// it has may not be what it may have.
     func epoch(of view: TopicView) -> UInt64 {
         var hasher = Hasher()
         hasher.combine(self.seed)
@@ -120,8 +120,8 @@ struct PublishedTopicState: Sendable {
     /// What of a frame is not records: its heads, and the longest form of its keys and numbers.
     private static var overhead: Int { 128 }
 
-    /// As many changes in their order as fit. A key that changes again meanwhile is sent again behind them, so that the state
-    /// is that of the newest version when the last part has arrived.
+    /// As many changes in their order as fit. A key that changes again meanwhile is sent again behind them, so that the
+    /// state is that of the newest version when the last part has arrived.
     ///
     /// - Returns: The part, and its newest change.
     private func part(

@@ -3,8 +3,8 @@
 
 package import ValueSets
 
-/// What changed in a subscribed topic since the last change was taken. Applied as a whole, it leads from one version of the
-/// publisher's state to another.
+/// What changed in a subscribed topic since the last change was taken. Applied as a whole, it leads from one version of
+/// the publisher's state to another.
 package struct StateChange: Sendable, Hashable {
     /// New records, and those that changed.
     package var put: [StateKey: ValueSet]

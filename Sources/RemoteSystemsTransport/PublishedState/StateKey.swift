@@ -5,8 +5,8 @@ internal import ValueSets
 
 /// The key of a record in a topic, for example `system` or `attribute/volume`.
 ///
-/// Keys are compared by their UTF-8 bytes, as on the wire, and not by Swift's equality of strings, which takes canonically
-/// equivalent texts for the same.
+/// Keys are compared by their UTF-8 bytes, as on the wire, and not by Swift's equality of strings, which takes
+/// canonically equivalent texts for the same.
 package struct StateKey: Sendable, Hashable {
     package let text: String
 

@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bounds of published state. The constants are part of the protocol (`Docs/wire/published-state.md`); the variables are
-/// this side's own choice.
+/// The bounds of published state. The constants are part of the protocol (`Docs/wire/published-state.md`); the
+/// variables are this side's own choice.
 package struct StateLimits: Sendable, Hashable {
     /// The maximum length of one encoded record, in bytes.
     package static let recordBytes = 16 << 10
@@ -33,8 +33,8 @@ package struct StateLimits: Sendable, Hashable {
     package var subscriptionsPerPeer = 64
     /// The maximum number of subscriptions to a publisher. Defaults to 65 536.
     package var subscriptions = 65_536
-    /// The maximum number of dropped keys that a topic remembers. A subscriber that needs an older one receives a snapshot.
-    /// Defaults to 1024.
+    /// The maximum number of dropped keys that a topic remembers. A subscriber that needs an older one receives a
+    /// snapshot. Defaults to 1024.
     package var tombstones = 1024
 
     package init() {}

@@ -6,8 +6,9 @@ internal import ValueSets
 
 /// The rules of publishing: topics, the connections that subscribed to them, and what each is sent next.
 ///
-/// A value without I/O or a clock. The driver (``StatePublisher``) asks for frames while a connection can be written to, one
-/// at a time, so nothing is queued for a subscriber that does not read: what it missed is found in the topic's records.
+/// A value without I/O or a clock. The driver (``StatePublisher``) asks for frames while a connection can be written
+/// to, one at a time, so nothing is queued for a subscriber that does not read: what it missed is found in the topic's
+/// records.
 struct StatePublisherStateMachine: Sendable {
     typealias LinkID = UInt64
 
@@ -155,8 +156,8 @@ struct StatePublisherStateMachine: Sendable {
         self.links[id]?.isPaused = false
     }
 
-    /// The next frame for the connection, with its length; `nil` if there is nothing to send, after which the connection is
-    /// served again when a commit or a message says so.
+    /// The next frame for the connection, with its length; `nil` if there is nothing to send, after which the
+    /// connection is served again when a commit or a message says so.
     mutating func nextFrame(_ id: LinkID) -> ByteBuffer? {
         while true {
             if let end = self.links[id]?.takeEnd() { return Self.frame(.end(topic: end.topic, end.reason)) }
@@ -184,8 +185,8 @@ struct StatePublisherStateMachine: Sendable {
 
     // MARK: What subscribers say
 
-    /// - Parameter view: what the peer sees of the topic; `nil` if it may not subscribe. It is then answered as if there were
-    ///   no such topic.
+    /// - Parameter view: what the peer sees of the topic; `nil` if it may not subscribe. It is then answered as if
+    ///   there were no such topic.
     /// - Throws: ``TransportError`` if the peer broke the protocol.
     mutating func subscribe(
         _ id: LinkID,

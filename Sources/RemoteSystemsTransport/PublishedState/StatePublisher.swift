@@ -8,9 +8,9 @@ package import ValueSets
 
 /// Publishes topics on connections.
 ///
-/// One publisher serves any number of connections; ``Connection/publish(_:)`` offers it on one. A connection asks it for
-/// frames while it can be written to, and what changes meanwhile is coalesced, so a subscriber that does not read costs no
-/// memory. A change is encoded once for all subscribers with the same view that have the same version.
+/// One publisher serves any number of connections; ``Connection/publish(_:)`` offers it on one. A connection asks it
+/// for frames while it can be written to, and what changes meanwhile is coalesced, so a subscriber that does not read
+/// costs no memory. A change is encoded once for all subscribers with the same view that have the same version.
 package final class StatePublisher: Sendable {
     typealias LinkID = StatePublisherStateMachine.LinkID
 
@@ -97,8 +97,8 @@ package final class StatePublisher: Sendable {
 
     // MARK: Trust
 
-    /// Asks the audiences of all topics again, because the trust in some system changed. Subscriptions without a right any
-    /// more end; those that see something else now receive a snapshot.
+    /// Asks the audiences of all topics again, because the trust in some system changed. Subscriptions without a right
+    /// any more end; those that see something else now receive a snapshot.
     package func reviewRights() {
         let (subscriptions, review) = self.state.withLock { state in
             state.reviews += 1
@@ -204,10 +204,11 @@ package final class PublishedTopic: Sendable {
     /// The version: the number of commits that changed something. `nil` once the topic is closed.
     package var version: UInt64? { self.publisher.version(of: self.name, seed: self.seed) }
 
-    /// Changes several records as one version: subscribers see all of it or nothing. Records that stay the same cost nothing.
+    /// Changes several records as one version: subscribers see all of it or nothing. Records that stay the same cost
+    /// nothing.
     ///
-    /// - Throws: ``TransportError`` if the schema or the bounds of a topic do not allow it, or the topic is closed. Nothing is
-    ///   changed then.
+    /// - Throws: ``TransportError`` if the schema or the bounds of a topic do not allow it, or the topic is closed.
+    ///   Nothing is changed then.
     package func commit(put: [StateKey: ValueSet] = [:], drop: [StateKey] = []) throws(TransportError) {
         try self.publisher.commit(self.name, seed: self.seed, put: put, drop: drop)
     }

@@ -5,8 +5,9 @@ internal import ValueSets
 
 /// The rules of one subscription: what may come next, what is kept, when the publisher may send more.
 ///
-/// A value without I/O or a clock. It outlives connections: what it knows of the topic is where the next subscription goes
-/// on. Whatever the publisher sends, it keeps at most a topic's size of records and as much again of one that is arriving.
+/// A value without I/O or a clock. It outlives connections: what it knows of the topic is where the next subscription
+/// goes on. Whatever the publisher sends, it keeps at most a topic's size of records and as much again of one that is
+/// arriving.
 struct StateSubscriberStateMachine: Sendable {
     private enum Phase {
         case idle
@@ -301,8 +302,8 @@ struct StateSubscriberStateMachine: Sendable {
         return change
     }
 
-    /// Credit is granted rarely, by half a window. While the owner has not taken what has arrived, none is granted, so that the
-    /// publisher coalesces what the owner is too slow for.
+    /// Credit is granted rarely, by half a window. While the owner has not taken what has arrived, none is granted, so
+    /// that the publisher coalesces what the owner is too slow for.
     ///
     /// - Returns: What to send, if credit is due.
     mutating func grant() -> StateMessage? {

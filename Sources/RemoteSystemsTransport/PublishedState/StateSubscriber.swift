@@ -7,9 +7,9 @@ package import ValueSets
 
 /// Follows one topic of one system.
 ///
-/// It outlives connections: followed over another one, it resumes where it was if the publisher can, and otherwise receives
-/// a snapshot. Changes that the owner has not taken yet are merged, so that it keeps at most one version of each record; while
-/// the owner is busy, the publisher soon stops sending, and coalesces.
+/// It outlives connections: followed over another one, it resumes where it was if the publisher can, and otherwise
+/// receives a snapshot. Changes that the owner has not taken yet are merged, so that it keeps at most one version of
+/// each record; while the owner is busy, the publisher soon stops sending, and coalesces.
 package final class StateSubscriber: Sendable {
     /// The credit granted to a publisher unless another is chosen, in bytes.
     package static let defaultWindow = 256 << 10
@@ -22,7 +22,8 @@ package final class StateSubscriber: Sendable {
         /// Wakes ``follow(over:_:)``; `nil` while nothing is followed.
         var signal: AsyncStream<Void>.Continuation?
         var end: StateEnd?
-        /// Whether the subscription is that of the current call of ``follow(over:_:)``; an earlier one may not have ended yet.
+        /// Whether the subscription is that of the current call of ``follow(over:_:)``; an earlier one may not have
+        /// ended yet.
         var isBegun = false
         /// What is counted in the budget, and for which system.
         var counted = (bytes: 0, peer: "")
@@ -53,8 +54,8 @@ package final class StateSubscriber: Sendable {
 
     /// Subscribes, and applies one change after another until the subscription ends.
     ///
-    /// The first change says that the state is current, even if it holds nothing. A topic has one subscription on a connection:
-    /// a second one begins when the first has ended.
+    /// The first change says that the state is current, even if it holds nothing. A topic has one subscription on a
+    /// connection: a second one begins when the first has ended.
     ///
     /// - Parameter apply: What it throws ends the subscription.
     /// - Returns: How the subscription ended; ``StateEnd/unsubscribed`` if the task was cancelled.

@@ -24,10 +24,11 @@ package struct TopicAudience: Sendable {
     let includes: @Sendable (TopicView, StateKey) -> Bool
 
     /// - Parameters:
-    ///   - view: The peer's view; `nil` if it may not subscribe. To the peer the topic then does not exist. Called when it
-    ///     subscribes and at each change of trust.
-    ///   - includes: Whether the records with this key are part of the view. It must always return the same for the same
-    ///     arguments: rights that change are another view. Called while the publisher is locked, so it must not call it.
+    ///   - view: The peer's view; `nil` if it may not subscribe. To the peer the topic then does not exist. Called when
+    ///     it subscribes and at each change of trust.
+    ///   - includes: Whether the records with this key are part of the view. It must always return the same for the
+    ///     same arguments: rights that change are another view. Called while the publisher is locked, so it must not
+    ///     call it.
     package init(
         view: @escaping @Sendable (PeerIdentity) -> TopicView?,
         includes: @escaping @Sendable (TopicView, StateKey) -> Bool = { _, _ in true }

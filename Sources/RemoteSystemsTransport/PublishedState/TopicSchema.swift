@@ -5,7 +5,8 @@ package import ValueSets
 
 /// Which topic is served first when a connection cannot carry all of them at once.
 ///
-/// Weights, not ranks: while all have something to send, each gets a share of the bytes in proportion, so nothing starves.
+/// Weights, not ranks: while all have something to send, each gets a share of the bytes in proportion, so nothing
+/// starves.
 package enum TopicPriority: Int, Sendable, Hashable, CaseIterable {
     case notifications, activities, presence, trust
 
@@ -59,7 +60,8 @@ package struct TopicSchema: Sendable, Hashable {
         self.records.first { $0.covers(key) }
     }
 
-    /// Whether a received record can be used: its key and its required fields are known, and its fields have the declared types.
+    /// Whether a received record can be used: its key and its required fields are known, and its fields have the
+    /// declared types.
     package func accepts(_ record: ValueSet, for key: StateKey) -> Bool {
         guard let kind = self.records(for: key) else { return false }
         if let required = record[Self.requires] {
@@ -76,7 +78,8 @@ package struct TopicSchema: Sendable, Hashable {
     /// Checks a record that is to be published.
     ///
     /// - Returns: The length of the encoded record, in bytes.
-    /// - Throws: ``TransportError`` with ``TransportError/Code/invalidMessage`` or ``TransportError/Code/messageTooLarge``.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/invalidMessage`` or
+    ///   ``TransportError/Code/messageTooLarge``.
     func measure(_ record: ValueSet, for key: StateKey) throws(TransportError) -> Int {
         guard key.isValid, let kind = self.records(for: key) else {
             throw TransportError(
@@ -101,8 +104,8 @@ package struct TopicSchema: Sendable, Hashable {
         guard bytes <= StateLimits.recordBytes else {
             throw TransportError(
                 .messageTooLarge,
-                "A record of the topic \(self.name) takes \(bytes) bytes; at most \(StateLimits.recordBytes) are allowed. "
-                    + "Divide it among several keys.",
+                "A record of the topic \(self.name) takes \(bytes) bytes; at most "
+                    + "\(StateLimits.recordBytes) are allowed. Divide it among several keys.",
                 side: .local
             )
         }

@@ -10,8 +10,8 @@ import ValueSets
 /// A publisher and a subscriber talk over two pipes in random order of events: commits, slow reading, late credit, lost
 /// connections, topics that are published anew, rights that change. A plain history of all versions watches.
 ///
-/// What it holds them to: what the subscriber has is at all times exactly what the publisher had at the version that the
-/// subscriber claims, as far as its view goes; what its owner was told adds up to the same; in the end both agree.
+/// What it holds them to: what the subscriber has is at all times exactly what the publisher had at the version that
+/// the subscriber claims, as far as its view goes; what its owner was told adds up to the same; in the end both agree.
 @Suite struct StateModelTests {
     @Test(arguments: 1...60) func `the subscriber has what the publisher had at its version, whatever happens`(
         seed: Int

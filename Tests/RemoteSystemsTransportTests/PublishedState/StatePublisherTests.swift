@@ -162,6 +162,22 @@ import ValueSets
         #expect(try publisher.part(1).from == nil)
     }
 
+    @Test func `drops are forgotten for good, also when nothing else is left of their time`() throws {
+        var limits = StateLimits()
+        limits.tombstones = 1
+        var publisher = try TestPublisher(limits: limits)
+        try publisher.commit("test", ["attribute/a": .text(""), "attribute/b": .text("")])
+        publisher.connect()
+        try publisher.subscribe()
+        let epoch = try publisher.part().epoch
+        try publisher.commit("test", drop: ["attribute/a", "attribute/b"])
+        // So many that the order of the changes is compacted.
+        for number in 0..<200 { try publisher.commit("test", ["attribute/c": .text("\(number)")]) }
+        publisher.connect(2)
+        try publisher.subscribe(2, resuming: .init(epoch: epoch, version: 1))
+        #expect(try publisher.part(2).from == nil)
+    }
+
     // MARK: Parts
 
     @Test func `a large snapshot comes in parts, the last one with the version`() throws {
