@@ -26,23 +26,42 @@ extension RemoteSystemConnectionRequest {
         }
         defer { limit.cancel() }
         var isThere = false
-        search: for await event in events {
-            switch event {
-            case .added(let system) where system.id == token.systemID,
-                .updated(let system) where system.id == token.systemID:
-                isThere = true
-                guard let application = system.application(token.applicationID) else { continue search }
-                await watcher.stop()
-                return self.leading(to: .application(application))
-            case .removed(let system) where system.id == token.systemID:
-                isThere = false
-            default:
-                break
-            }
+        for await event in events {
+            guard let request = self.request(for: token, after: event, isThere: &isThere) else { continue }
+            await watcher.stop()
+            return request
         }
         try Task.checkCancellation()
+        throw Self.notFound(token, isThere: isThere)
+    }
+
+    // Apart, for the asynchronous function's frame to be large enough (decision 0008).
+    /// The request for the application that a token names, if it is there after an event.
+    ///
+    /// - Parameter isThere: whether its system is.
+    @inline(never)
+    private func request(
+        for token: ConnectionToken,
+        after event: RemoteSystemEvent,
+        isThere: inout Bool
+    ) -> RemoteSystemConnectionRequest? {
+        switch event {
+        case .added(let system) where system.id == token.systemID,
+            .updated(let system) where system.id == token.systemID:
+            isThere = true
+            return system.application(token.applicationID).map { self.leading(to: .application($0)) }
+        case .removed(let system) where system.id == token.systemID:
+            isThere = false
+            return nil
+        default:
+            return nil
+        }
+    }
+
+    @inline(never)
+    private static func notFound(_ token: ConnectionToken, isThere: Bool) -> Unresolved {
         guard !isThere else {
-            throw Unresolved(
+            return Unresolved(
                 .appNotInstalled,
                 """
                 System \(token.systemID.short) is there, without the application \(token.applicationID) that the \
@@ -61,6 +80,6 @@ extension RemoteSystemConnectionRequest {
             side: .network,
             canRetry: true
         )
-        throw unresolved
+        return unresolved
     }
 }
