@@ -29,6 +29,7 @@ import urllib.parse
 import cbor2
 
 HELLO, ACCEPT, REFUSE, REQUEST, RESPONSE, CANCEL, PING, PONG, CLOSE = range(9)
+STATE = 12
 ALPN, JOIN_ALPN = "remote-systems/1", "remote-systems-join/1"
 
 
@@ -141,7 +142,7 @@ def is_uri(text):
 
 # How many elements each kind needs, and how many there can be before newer ones are passed over.
 ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 6), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
-            PONG: (2, 2), CLOSE: (2, 3)}
+            PONG: (2, 2), CLOSE: (2, 3), STATE: (3, 3)}
 # The keys of a hello, an accept and a failure; what is required has no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
 KEYS = {
@@ -152,6 +153,16 @@ KEYS = {
     },
 }
 FAILURE = {"text": str, "code": str, "retry": bool}
+# The keys of a state frame's body by its operation: those that must be there, and those that may (wire/published-state.md).
+PARTS = {"part": int, "to": int, "put": dict, "drop": list}
+STATES = [
+    ({"topic": str, "schema": int, "credit": int}, {"epoch": int, "after": int}),
+    ({"topic": str, "epoch": int}, PARTS),
+    ({"topic": str, "epoch": int, "from": int}, PARTS),
+    ({"topic": str, "credit": int}, {}),
+    ({"topic": str, "reason": str}, {}),
+    ({"topic": str}, {"reason": str}),
+]
 
 
 def frame(array, body=None):
@@ -228,6 +239,10 @@ def read_array(body):
     if kind in KEYS:
         array[1] = {"application": "", **read_keys(array[1], KEYS[kind])}
         check_hello(kind, array[1])
+    if kind == STATE:
+        if array[1] >= len(STATES):
+            return None
+        array[2] = read_state(array[2], *STATES[array[1]])
     failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2}.get(kind)
     if failure and len(array) > failure:
         code = array[failure].get("code")
@@ -235,6 +250,27 @@ def read_array(body):
             array[failure].pop("code", None)
         array[failure] = read_keys(array[failure], FAILURE)
     return array + keys
+
+
+def read_state(body, required, optional):
+    """The body of a state frame, without what newer versions add."""
+    body = read_keys(body, required | optional)
+    for key in required:
+        if key not in body:
+            raise Broken(f"without {key}")
+    if ("epoch" in body) != ("after" in body) and "schema" in body:
+        raise Broken("epoch or after without the other")
+    for key, value in body.items():
+        if type(value) is int and value < 0:
+            raise Broken(f"{key} is below 0")
+        if key in ("topic", "reason") and not re.fullmatch(r"[a-z0-9.-]{1,64}", value):
+            raise Broken(f"{key} is no name")
+    if not all(isinstance(record, dict) for record in body.get("put", {}).values()):
+        raise Broken("a record that is no dictionary")
+    for key in [*body.get("put", {}), *body.get("drop", [])]:
+        if not isinstance(key, str) or not 1 <= len(key.encode()) <= 1280:
+            raise Broken("a record's key of another form")
+    return body
 
 
 def check_metadata(metadata):
