@@ -150,7 +150,8 @@ if !isFetched {
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
-        // Measures a publisher of state. The package of the benchmarks sees public API alone, so it is not part of that.
+        // Measures a publisher of state. The package of the benchmarks sees public API alone, so it is not part of
+        // that.
         .executableTarget(
             name: "published-state-load",
             dependencies: [

@@ -115,6 +115,7 @@ try await withThrowingTaskGroup(of: Void.self) { group in
     func waitForAll() async throws {
         let version = topic.version
         for _ in 0..<3000 where !applied.withLock({ $0.versions.allSatisfy { $0 == version } }) {
+            // Polled: a continuation resumed by each subscriber would count in the figures.
             try await Task.sleep(for: .milliseconds(10))
         }
         guard applied.withLock({ $0.versions.allSatisfy { $0 == version } }) else {
@@ -131,6 +132,7 @@ try await withThrowingTaskGroup(of: Void.self) { group in
         let begun = ThreadTime.current
         try commit(number)
         committing = committing + (ThreadTime.current - begun)
+        // The measured rate, by the start, so that a late update delays no other.
         try await Task.sleep(until: start + .seconds(number) / rate, clock: .continuous)
     }
     try await waitForAll()

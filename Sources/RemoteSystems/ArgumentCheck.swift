@@ -112,8 +112,8 @@ extension RemoteSystemsConfiguration {
         if let stateDirectory, !stateDirectory.hasPrefix("/") {
             throw .invalidArgument(
                 """
-                RemoteSystemsConfiguration.stateDirectory is "\(stateDirectory)". It takes an absolute path: a relative one \
-                is another directory, and so another identity, wherever the program is started.
+                RemoteSystemsConfiguration.stateDirectory is "\(stateDirectory)". It takes an absolute path: a \
+                relative one is another directory, and so another identity, wherever the program is started.
                 """
             )
         }

@@ -62,7 +62,7 @@ extension RemoteSystemError {
             side: side,
             canRetry: error.canRetry,
             outcome: error.wasSent ? .unknown : .notExecuted,
-            // Of other errors it is what the other side is told.
+            // In every other error the code is the one that was sent to the peer.
             failureCode: error.code == .refused ? error.failureCode : nil,
             cause: error.cause ?? error
         )

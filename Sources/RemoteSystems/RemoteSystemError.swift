@@ -87,8 +87,9 @@ public struct RemoteSystemError: Error, Sendable {
     public var message: String
     /// Where the trouble lies.
     public var side: Side
-    /// Whether the same thing, done again, may succeed. That it may succeed does not say that it is safe: a request whose
-    /// ``outcome`` is ``Outcome/unknown`` may have been carried out, and is only sent again with an ``IdempotencyKey``.
+    /// Whether the same thing, done again, may succeed. That it may succeed does not say that it is safe: a request
+    /// whose ``outcome`` is ``Outcome/unknown`` may have been carried out, and is only sent again with an
+    /// ``IdempotencyKey``.
     public var canRetry: Bool
     /// Whether the request was carried out.
     public var outcome: Outcome

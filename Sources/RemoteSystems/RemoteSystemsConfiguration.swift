@@ -59,8 +59,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// How many requests others may have with us at once on one connection. Defaults to 128. Valid range:
     /// 1–4096.
     public var requestWindow = 128
-    /// How many bytes of requests others may have with us at once on one connection, at least a message; `nil`, as unless set,
-    /// for 8 MiB.
+    /// How many bytes of requests others may have with us at once on one connection, at least a message; `nil`, as
+    /// unless set, for 8 MiB.
     package var requestWindowBytes: Int?
     /// How many connections a host has at once, of all systems together. Defaults to 16 384; fewer where the process
     /// may not open so many files (RLIMIT_NOFILE): of 1 024 files about 850 are for connections. Whoever comes then is told
@@ -79,9 +79,9 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var interceptors = AppServiceInterceptors()
     /// What the process has around it; a test puts its own in place of the real one.
     package var environment = RuntimeEnvironment()
-    /// Where it logs. Nothing at `info` or above in normal use; never what messages contain, unless an error that a handler
-    /// or an interceptor throws has it in its description, which is logged. Of `DecodingError` and `EncodingError` the kind
-    /// and the key path alone are.
+    /// Where it logs. Nothing at `info` or above in normal use; never what messages contain, unless an error that a
+    /// handler or an interceptor throws has it in its description, which is logged. Of `DecodingError` and
+    /// `EncodingError` the kind and the key path alone are.
     public var logger: Logger
 
     /// The defaults, for an application with this id.

@@ -54,6 +54,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     package var failureCode: String?
     package var wasSent: Bool
     package var cause: (any Error)?
+    /// The sentence for the peer, if ``message`` reads wrongly there.
+    private var peerMessage: String?
 
     package init(
         _ code: Code,
@@ -66,7 +68,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         closeStatus: CloseStatus? = nil,
         failureCode: String? = nil,
         wasSent: Bool = false,
-        cause: (any Error)? = nil
+        cause: (any Error)? = nil,
+        toPeer peerMessage: String? = nil
     ) {
         self.code = code
         self.message = message
@@ -79,13 +82,17 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         self.failureCode = failureCode
         self.wasSent = wasSent
         self.cause = cause
+        self.peerMessage = peerMessage
     }
 
     package var description: String { self.message }
 
-    /// What the peer is told of it.
+    /// The sentence for the peer. Where it is about the peer's own certificate, "your" is the peer's.
+    var messageToPeer: String { self.peerMessage ?? (self.cause as? TrustError)?.messageToPeer ?? self.message }
+
+    /// What is sent to the peer.
     var wireFailure: WireFailure {
-        var failure = WireFailure(self.message, canRetry: self.canRetry)
+        var failure = WireFailure(self.messageToPeer, canRetry: self.canRetry)
         failure.code = self.failureCode
         return failure
     }

@@ -46,8 +46,8 @@ extension Value {
         }
     }
 
-    /// The integer as a `UInt64`, or `nil` if it is not an integer from 0 on. A double is none, however whole: for keys of the
-    /// wire protocol, which are of one type.
+    /// The integer as a `UInt64`, or `nil` if it is not an integer from 0 on. A double is none, however whole: for keys
+    /// of the wire protocol, which are of one type.
     package var unsignedInteger: UInt64? {
         switch self {
         case .integer(let integer): UInt64(exactly: integer)

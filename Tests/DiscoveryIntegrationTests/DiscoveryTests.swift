@@ -183,8 +183,8 @@ struct DiscoveryTests {
             _ = try await a.advertise("many", port: 4000, "count=1000", "interfaces=eth0")
             let seen = { Set(onB.events.filter { $0.event == "appeared" }.compactMap(\.id)).count }
             do {
-                // Ten seconds on an idle machine. The daemon compares each of the thousand with all others before it tells of
-                // any; beside much other work, it took 95 s until it told of the first.
+                // Ten seconds on an idle machine. The daemon compares each of the thousand with all others before it
+                // tells of any; beside much other work, it took 95 s until it told of the first.
                 _ = try await eventually("all", within: .seconds(400), every: .milliseconds(250)) {
                     seen() == 1000 ? true : nil
                 }

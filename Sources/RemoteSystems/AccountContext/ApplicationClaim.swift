@@ -31,8 +31,8 @@ package struct ApplicationIsTaken: Error {
     }
 }
 
-/// The application ids of one account store: a file for each id in `run/locks/` of the state directory, locked (flock) by the
-/// processes that run as the application. The kernel releases a lock when its process ends, however that ends.
+/// The application ids of one account store: a file for each id in `run/locks/` of the state directory, locked (flock)
+/// by the processes that run as the application. The kernel releases a lock when its process ends, however that ends.
 struct ApplicationLocks: ApplicationClaims {
     let running: RunningApplications
 

@@ -5,8 +5,8 @@ internal import RemoteSystemsTransport
 
 /// An error of somebody else's code as it is logged: its type and its description, on one line of bounded length.
 ///
-/// What the code puts into the description is its own affair; a peer may have a part in it. Of the errors of Swift's coders,
-/// which quote the value, the kind and the key path alone are logged.
+/// What the code puts into the description is its own affair; a peer may have a part in it. Of the errors of Swift's
+/// coders, which quote the value, the kind and the key path alone are logged.
 struct LoggedError: CustomStringConvertible {
     private static let maxLength = 512
 

@@ -14,22 +14,23 @@ extension AppServiceConnection {
     ///
     /// - Parameters:
     ///   - message: what to send. It must satisfy the service's request schema.
-    ///   - timeout: how long to wait; the configuration's request timeout unless given. The service is told to stop then. Valid
-    ///     range: 0–24 h.
-    ///   - idempotencyKey: names what is asked for, so that it may be asked for again when no answer came: a host carries out
-    ///     requests of one system to one service with one key once, and gives every one the first one's answer, over other
-    ///     connections too, while it remembers (five minutes, unless it is short of room). Such a request goes on
-    ///     when it is cancelled or its connection is lost, until its deadline. An answer that says that trying again may
-    ///     help is not remembered. Needs a host that knows keys; an older one carries out each request.
+    ///   - timeout: how long to wait; the configuration's request timeout unless given. When it is over, the
+    ///     handler is cancelled. Valid range: 0–24 h.
+    ///   - idempotencyKey: names what is asked for, so that it may be asked for again when no answer came: a host
+    ///     carries out requests of one system to one service with one key once, and gives every one the first one's
+    ///     answer, over other connections too, while it remembers (five minutes, unless it is short of room). Such a
+    ///     request goes on when it is cancelled or its connection is lost, until its deadline. An answer that says that
+    ///     trying again may help is not remembered. Needs a host that knows keys; an older one carries out each
+    ///     request.
     ///   - metadata: what is sent beside the message, for the interceptors and the handler on the other side.
     /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
     ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
     ///   the other side had no room before its deadline, or for which there was no room to wait, ends in
     ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, or the metadata breaks its rules, ``RemoteSystemError/Code/misuse`` when the connection was never opened,
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`; what an
-    ///   interceptor throws. Nothing has been sent then, or the service has been told to stop.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
+    ///   the schema, or the metadata breaks its rules, ``RemoteSystemError/Code/misuse`` when the connection was never
+    ///   opened, ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`; what
+    ///   an interceptor throws. Nothing has been sent then, or the service has been told to stop.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
@@ -137,7 +138,8 @@ extension AppServiceConnection {
         }
     }
 
-    /// Sends a frame as it is, without its length field; for a host that checks how its callers take what they do not know.
+    /// Sends a frame as it is, without its length field; for a host that checks how its callers take what they do not
+    /// know.
     package func send(unchecked frame: [UInt8]) {
         guard case .open(let open) = self.guarded.withLock({ $0.state }) else { return }
         open.connection.send(unchecked: frame)

@@ -22,8 +22,8 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     }
     /// Whether the same request may succeed later.
     public var canRetry: Bool
-    /// What the caller gets as status: ``AppServiceResponseStatus/failure`` unless it is over a limit of the service's own,
-    /// or another system that the service needs cannot be reached. Valid range: 1 or more; others count as
+    /// What the caller gets as status: ``AppServiceResponseStatus/failure`` unless it is over a limit of the service's
+    /// own, or another system that the service needs cannot be reached. Valid range: 1 or more; others count as
     /// ``AppServiceResponseStatus/failure``.
     public var status: AppServiceResponseStatus
 

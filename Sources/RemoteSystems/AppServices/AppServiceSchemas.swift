@@ -38,8 +38,8 @@ extension AppServiceSchemas {
         self.pushResponse = schema(published.pushResponse)
     }
 
-    /// With what others say where these schemas say nothing, or allow every message: such a schema may stand for one that
-    /// was too large.
+    /// With what others say where these schemas say nothing, or allow every message: such a schema may stand for one
+    /// that was too large.
     func completed(by others: AppServiceSchemas?) -> AppServiceSchemas {
         func schema(_ path: KeyPath<AppServiceSchemas, AllowedValueSchema?>) -> AllowedValueSchema? {
             switch self[keyPath: path] {

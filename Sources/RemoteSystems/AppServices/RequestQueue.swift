@@ -6,7 +6,8 @@ internal import Synchronization
 
 /// Requests that wait for a reader, and readers that wait for a request. The peer's window bounds the former.
 ///
-/// A request that is next gets a reader to itself: interceptors may still refuse it, and then the next one gets that reader.
+/// A request that is next gets a reader to itself: interceptors may still refuse it, and then the next one gets that
+/// reader.
 final class RequestQueue: Sendable {
     typealias ReaderID = UInt64
 
@@ -48,8 +49,8 @@ final class RequestQueue: Sendable {
     /// Waits until it is the request's turn, and its connection is open.
     ///
     /// - Parameter isFirst: whether it has had its turn before.
-    /// - Returns: a reader for this request alone, until it is handed the request or released; `nil` when no reader comes any
-    ///   more, the connection is closed or the task is cancelled.
+    /// - Returns: a reader for this request alone, until it is handed the request or released; `nil` when no reader
+    ///   comes any more, the connection is closed or the task is cancelled.
     func reader(for request: PushedRequest, isFirst: Bool = false) async -> ReaderID? {
         let id = self.state.withLock { $0.makeID() }
         return await withTaskCancellationHandler {

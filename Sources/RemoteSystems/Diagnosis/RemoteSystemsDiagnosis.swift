@@ -20,7 +20,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: how the program takes part.
-    ///   - port: the port on which a host is to listen; 0 for any free one. Valid range: 0–65535; another number is a finding.
+    ///   - port: the port on which a host is to listen; 0 for any free one. Valid range: 0–65535; another number is a
+    ///     finding.
     public init(_ configuration: RemoteSystemsConfiguration, port: Int = 0) {
         self.accountContext = AccountContext(configuration)
         self.port = port

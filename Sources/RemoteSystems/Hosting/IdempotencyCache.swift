@@ -61,7 +61,7 @@ final class IdempotencyCache: Sendable {
         }
     }
 
-    /// Forgets that a request has failed, for one whose caller is told that trying again may help.
+    /// Forgets the failure of a request whose response has `canRetry`: a repeated request runs the handler again.
     ///
     /// - Parameter execution: which execution failed; a later one stays.
     func forgetFailure(of request: AppServiceRequest, key: IdempotencyKey, of service: String, execution: UInt64) {

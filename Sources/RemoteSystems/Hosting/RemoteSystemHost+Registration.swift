@@ -48,8 +48,8 @@ extension RemoteSystemHost {
                 if !wasExpired {
                     self.accountContext.logger.warning(
                         """
-                        This system's certificate has expired, so nobody connects to this host. Check the clock; if it is \
-                        right, start a system that holds the account's key, or join the account again.
+                        This system's certificate has expired, so nobody connects to this host. Check the clock; if it \
+                        is right, start a system that holds the account's key, or join the account again.
                         """,
                         metadata: ["expired": "\(identity.certificateValidity.upperBound.formatted(.iso8601))"]
                     )

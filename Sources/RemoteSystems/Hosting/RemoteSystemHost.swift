@@ -57,7 +57,7 @@ public final class RemoteSystemHost: Service {
         /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
         /// One that takes connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
-        /// Is told of everything that happens on the host's connections; for a host that checks its callers.
+        /// Receives every event of the host's connections; for the conformance host.
         package var connectionObserver: ConnectionObserver?
         /// Keys that this version of the protocol does not know, for every `accept`.
         package var unknownAcceptKeys: ValueSet = [:]

@@ -128,7 +128,7 @@ final class ServingConnection: Sendable {
             responses: self.rules.response,
             self.executeOnce
         )
-        // What the caller is told decides whether another attempt is carried out.
+        // The response that the caller receives says whether it may try again, not the one that the handler gave.
         if response.failure?.canRetry == true, let execution = outcome?.execution, let key = request.idempotencyKey {
             self.responses.forgetFailure(of: request, key: key, of: self.service.name, execution: execution)
         }

@@ -50,8 +50,8 @@ public struct AppServiceClientRequest: Sendable {
     public var message: ValueSet
     /// What is sent beside the message. It is checked behind the last interceptor.
     public var metadata: RequestMetadata
-    /// How long to wait for the response; `nil` for the configuration's request timeout. It counts from the last interceptor,
-    /// behind which it is checked. Valid range: 0–24 h.
+    /// How long to wait for the response; `nil` for the configuration's request timeout. It counts from the last
+    /// interceptor, behind which it is checked. Valid range: 0–24 h.
     public var timeout: Duration?
     /// See ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
     public var idempotencyKey: IdempotencyKey?

@@ -25,12 +25,13 @@ public import ValueSets
 /// it sees the request first and the response last.
 ///
 /// They run before the message is checked against the service's schema, for every request: also for one with an idempotency
-/// key whose response is remembered, so that a refusal holds for it too, and one that fails again has the first one's error.
-/// They start on the connection's event loop, wherever the service's handler runs, and are cancelled when the caller cancels,
-/// stops waiting, or goes away. A request that was cancelled before it got through them does not reach the handler.
+/// key whose response is remembered, so that a refusal holds for it too, and one that fails again has the first one's
+/// error. They start on the connection's event loop, wherever the service's handler runs, and are cancelled when the
+/// caller cancels, stops waiting, or goes away. A request that was cancelled before it got through them does not reach
+/// the handler.
 ///
-/// Requests that a service sends to its caller are intercepted at the caller; ``AppServiceServerContext/isPush`` tells them apart.
-/// Where they are read as a sequence (``AppServiceRequests``), that is when a reader is there to take them.
+/// Requests that a service sends to its caller are intercepted at the caller; ``AppServiceServerContext/isPush`` tells
+/// them apart. Where they are read as a sequence (``AppServiceRequests``), that is when a reader is there to take them.
 /// The SDK's built-in services (presence, launching, diagnosis, joining) are not intercepted.
 public protocol AppServiceServerInterceptor: Sendable {
     /// Surrounds one request.

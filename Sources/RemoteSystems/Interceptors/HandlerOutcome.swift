@@ -6,7 +6,7 @@ internal import ValueSets
 
 /// What a handler made of a request.
 struct HandlerOutcome: Sendable {
-    /// What the caller is told, if no interceptor decides otherwise.
+    /// The response that the caller receives unless an interceptor replaces it.
     var response: Response
     /// What the handler threw, for the interceptors around it.
     var error: (any Error)?
@@ -45,7 +45,8 @@ struct HandlerOutcome: Sendable {
 
     /// For an interceptor.
     ///
-    /// - Throws: what the handler threw; ``AppServiceFailure`` for every other failure, with what the caller would be told.
+    /// - Throws: what the handler threw; ``AppServiceFailure`` for every other failure, with what the caller would be
+    ///   told.
     func get() throws -> AppServiceServerResponse {
         guard self.response.status != .success else { return AppServiceServerResponse(message: self.response.message) }
         throw self.error ?? AppServiceFailure(self.response)

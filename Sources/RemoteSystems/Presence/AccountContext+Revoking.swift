@@ -55,7 +55,7 @@ extension AccountContext {
         return Response(message: ["List": .data(Data(own.bytes))])
     }
 
-    /// What the peer is told. What is wrong with this machine's files names their paths, and does not concern it.
+    /// The failure that the peer receives. An error about this machine's files names their paths, so it is not sent.
     private static func failure(of error: any Error) -> WireFailure {
         if let error = error as? TrustError { return WireFailure(error.message, code: .revocationListInvalid) }
         if RemoteSystemError(error).canRetry {

@@ -1,11 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sightings whose resolvers are still to be requested. Each is in it once, and what is gone leaves it, so it holds no more
-/// than what is known, however often neighbours announce and withdraw.
+/// Sightings whose resolvers are still to be requested. Each is in it once, and what is gone leaves it, so it holds no
+/// more than what is known, however often neighbours announce and withdraw.
 struct ResolverQueue: Sendable {
     private var entries: [(serviceInstance: ServiceInstance, ticket: UInt64)] = []
-    /// Which entry counts. Those that do not are removed now and then, so that each step takes constant time on average.
+    /// Which entry counts. Those that do not are removed now and then, so that each step takes constant time on
+    /// average.
     private var tickets: [ServiceInstance: UInt64] = [:]
     private var lastTicket: UInt64 = 0
 

@@ -113,7 +113,8 @@ extension Invitation {
         guard text.hasPrefix(Self.start) else { throw .malformedInvitation("it does not begin with \(Self.start)") }
         let query = text.dropFirst(Self.start.count)
         guard !query.contains("#") else { throw .malformedInvitation("it has a '#'") }
-        // Not URLComponents: it encodes a '%' anew when the text has other characters that it would encode, such as '['.
+        // Not URLComponents: it encodes a '%' anew when the text has other characters that it would encode, such as
+        // '['.
         let items = query.split(separator: "&", omittingEmptySubsequences: false).map { item in
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (name: parts[0], value: parts.count == 2 ? parts[1] : "")

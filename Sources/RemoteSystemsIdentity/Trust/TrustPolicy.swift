@@ -59,7 +59,8 @@ package struct TrustPolicy: Sendable {
                 """,
                 toPeer: """
                     Your certificate is not valid before \(certificate.notValidBefore.formatted(.iso8601)), and the \
-                    other side's clock says \(now.formatted(.iso8601)). Check the clock on both machines, then try again.
+                    other side's clock says \(now.formatted(.iso8601)). Check the clock on both machines, then try \
+                    again.
                     """
             )
         }
@@ -208,8 +209,8 @@ extension TrustError {
             there (`remotesystems account invite`, `remotesystems account join`).
             """,
             toPeer: """
-                Your system does not belong to the other side's account. To join it, ask there for an invitation and use \
-                it on your machine (`remotesystems account invite`, `remotesystems account join`).
+                Your system does not belong to the other side's account. To join it, ask there for an invitation and \
+                use it on your machine (`remotesystems account invite`, `remotesystems account join`).
                 """
         )
     }

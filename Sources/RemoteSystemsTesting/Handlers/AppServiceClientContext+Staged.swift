@@ -34,7 +34,8 @@ extension AppServiceClientContext {
     ///
     /// ```swift
     /// let next = AppServiceClientNext { request in AppServiceResponse(status: .success, message: request.message) }
-    /// let response = try await interceptor.intercept(AppServiceClientRequest(message: [:]), context: .staged(), next: next)
+    /// let request = AppServiceClientRequest(message: [:])
+    /// let response = try await interceptor.intercept(request, context: .staged(), next: next)
     /// ```
     ///
     /// - Parameters:

@@ -156,8 +156,8 @@ package final class Connection: Sendable {
         }
     }
 
-    /// Offers the publisher's topics to the peer. To be called when the connection opens, on its event loop: a subscription that
-    /// came before is answered as if there were no topics.
+    /// Offers the publisher's topics to the peer. To be called when the connection opens, on its event loop: a
+    /// subscription that came before is answered as if there were no topics.
     package func publish(_ publisher: StatePublisher) {
         self.onEventLoop { $0.publish(publisher) }
     }
@@ -200,8 +200,8 @@ package final class Connection: Sendable {
         _ = await self.waitUntilClosed()
     }
 
-    /// Closes gracefully, but does not wait for the peer: requests of it that are being handled are responded to, within the drain
-    /// time, then the connection ends. Does not wait for that either.
+    /// Closes gracefully, but does not wait for the peer: requests of it that are being handled are responded to,
+    /// within the drain time, then the connection ends. Does not wait for that either.
     package func leave() {
         self.onEventLoop { $0.leave() }
     }

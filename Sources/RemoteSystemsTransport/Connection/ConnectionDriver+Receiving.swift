@@ -239,7 +239,7 @@ extension Response {
     package static let requestsNotTaken = Response(
         status: .failure,
         failure: WireFailure(
-            "The other side takes no requests on this connection: it has not said, before it opened it, who handles them.",
+            "The other side takes no requests on this connection: it opened it without a handler for requests.",
             code: .requestsNotTaken
         )
     )

@@ -300,7 +300,8 @@ final class ConnectionDriver {
                 "The other system's certificate has expired. It has to renew it; connect again after that.",
                 side: .remote,
                 canRetry: true,
-                failureCode: FailureCode.certificateExpired.rawValue
+                failureCode: FailureCode.certificateExpired.rawValue,
+                toPeer: "Your certificate has expired. Renew it, then connect again."
             )
             self.abort(.unknown, reason: expired)
         } else if due.isDrainOver {
@@ -332,8 +333,8 @@ final class ConnectionDriver {
         self.end(status, cause: reason)
     }
 
-    /// Says goodbye, and ends the connection without waiting for the peer's own goodbye. Requests that have come are responded
-    /// to first, within the drain time.
+    /// Says goodbye, and ends the connection without waiting for the peer's own goodbye. Requests that have come are
+    /// responded to first, within the drain time.
     func leave() {
         guard self.ending == nil, self.leaving == nil else { return }
         guard !self.machine.incoming.isEmpty else { return self.abort(.completed, reason: nil) }

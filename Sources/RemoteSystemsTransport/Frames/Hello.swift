@@ -109,8 +109,8 @@ package struct PublishedSchemas: Sendable, Hashable {
         [\.request, \.response, \.pushRequest, \.pushResponse]
     }
 
-    /// A schema that allows every message, in place of one that does not fit: without any, receivers would hold messages
-    /// to a narrower rule.
+    /// A schema that allows every message, in place of one that does not fit: without any, receivers would hold
+    /// messages to a narrower rule.
     package static let unrestricted: ValueSet = ["base": "full", "furtherKeys": true]
 
     /// Makes room where all of them do not fit.

@@ -235,8 +235,3 @@ extension TransportError {
         )
     }
 }
-
-extension TransportError {
-    /// What the other side is told of it: of its own certificate, in words that it reads as said to itself.
-    fileprivate var messageToPeer: String { (self.cause as? TrustError)?.messageToPeer ?? self.message }
-}

@@ -349,7 +349,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.end(closing: .all, isRefused: true, context: context)
     }
 
-    /// Closes the connection. One that was refused stays until the peer has closed it, if somebody observes whether it does.
+    /// Closes the connection. One that was refused stays until the peer has closed it, if somebody observes whether it
+    /// does.
     private func end(closing mode: CloseMode, isRefused: Bool, context: ChannelHandlerContext) {
         context.channel.outlivesPeersHalf(false)
         guard isRefused, let observer = self.observer else {
@@ -399,7 +400,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         leave()
     }
 
-    /// Schemas that are too large for the handshake are replaced: they are advice, and the host's description has them too.
+    /// Schemas that are too large for the handshake are replaced: they are advice, and the host's description has them
+    /// too.
     private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
         do throws(TransportError) {
             try self.write(.accept(acceptance), context: context)

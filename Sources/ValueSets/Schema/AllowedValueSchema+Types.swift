@@ -11,9 +11,9 @@ public protocol AllowedValueSchemaProviding {
 extension AllowedValueSchema {
     /// The schema of the messages that a type can be decoded from by ``ValueSetDecoder``.
     ///
-    /// A type that is ``AllowedValueSchemaProviding`` says it itself. Of any other type the `init(from:)` is run several
-    /// times with a decoder that gives placeholders (0, the empty string, the first case of an enumeration; then 1, a
-    /// letter, the second case) and notes what is read:
+    /// A type that is ``AllowedValueSchemaProviding`` says it itself. Of any other type the `init(from:)` is run
+    /// several times with a decoder that gives placeholders (0, the empty string, the first case of an enumeration;
+    /// then 1, a letter, the second case) and notes what is read:
     ///
     /// ```swift
     /// struct Order: Codable { var dish: String; var portions: Int; var notes: [String]? }
@@ -33,9 +33,9 @@ extension AllowedValueSchema {
     ///
     /// The schema is exact only for conformances that the compiler makes. Of an `init(from:)` written by hand, what one
     /// run reads and another does not becomes optional and may be any value, and so does a value that it can do without
-    /// (`try?`). A branch that no placeholder leads to stays unseen, such as one for a certain text: the schema may then
-    /// require keys that only the other branch reads. Make such a type ``AllowedValueSchemaProviding``, or give its
-    /// service a schema.
+    /// (`try?`). A branch that no placeholder leads to stays unseen, such as one for a certain text: the schema may
+    /// then require keys that only the other branch reads. Make such a type ``AllowedValueSchemaProviding``, or give
+    /// its service a schema.
     ///
     /// - Warning: `init(from:)` runs here, with placeholders. It must throw for a value that it does not take; a
     ///   precondition that does not hold, for the empty string, say, ends the program.

@@ -55,8 +55,8 @@ struct MessageField: Sendable {
         return value
     }
 
-    /// Says of each field that the service does not declare, and that is nearly called as one that is missing here, which
-    /// one was probably meant. A service that takes further keys would pass over it.
+    /// Says of each field that the service does not declare, and that is nearly called as one that is missing here,
+    /// which one was probably meant. A service that takes further keys would pass over it.
     static func misspellings(_ fields: [MessageField], for schema: AllowedValueSchema?) -> [String] {
         let declared = schema?.fields.map(\.name) ?? []
         let absent = declared.filter { name in !fields.contains { $0.key == name } }

@@ -7,8 +7,8 @@ import Synchronization
 
 /// Turns what the transport reports of a host's connections into rules kept and broken.
 ///
-/// It repeats no check of the transport: a rule that the transport enforces is broken when the transport says so. What a
-/// host tolerates, and what shows only by what does not come, is noted here: a missing pong, response or close.
+/// It repeats no check of the transport: a rule that the transport enforces is broken when the transport says so. What
+/// a host tolerates, and what shows only by what does not come, is noted here: a missing pong, response or close.
 final class ConformanceJudge: Sendable {
     /// What a connection has shown so far.
     private struct Connection {

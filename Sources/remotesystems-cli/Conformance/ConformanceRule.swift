@@ -3,8 +3,8 @@
 
 /// A rule of the wire page that `serve --conformance` can see a client keep or break.
 ///
-/// The raw values are stable. Where the page's table of codes has a code for the rule, it is that code; the others begin
-/// with `client-`.
+/// The raw values are stable. Where the page's table of codes has a code for the rule, it is that code; the others
+/// begin with `client-`.
 enum ConformanceRule: String, CaseIterable, Sendable {
     case tls = "client-tls"
     case protocolNotNegotiated = "protocol-not-negotiated"

@@ -58,6 +58,7 @@ final class ConformanceService: AppServiceProvider {
         let message = request.message
         switch Action(message) {
         case .echo: break
+        // Until the caller cancels, or its time is over: longer than any timeout of a request.
         case .hold: try await Task.sleep(for: .seconds(86_400))
         case .fail: throw Failed()
         case .close:

@@ -183,6 +183,17 @@ import ValueSets
         try? await listener.close().get()
     }
 
+    @Test func `what ends a connection is said to the peer in words that it reads as said to itself`() {
+        let error = TransportError(
+            .peerNotTrusted,
+            "The other system's certificate has expired.",
+            side: .remote,
+            toPeer: "Your certificate has expired."
+        )
+        #expect(error.wireFailure.text == "Your certificate has expired.")
+        #expect(TransportError(.unreachable, "No.", side: .network).wireFailure.text == "No.")
+    }
+
     @Test func `a refusal with the status of success counts as one without a known reason`() {
         let limits = PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
         var handshake = CallerHandshake(
