@@ -11,6 +11,7 @@ extension RemoteSystemError {
         switch error {
         case let error as RemoteSystemError: self = error
         case let error as TransportError: self.init(transport: error)
+        case let error as StreamError: self.init(stream: error)
         case let error as IdentityError:
             self.init(
                 .identity,

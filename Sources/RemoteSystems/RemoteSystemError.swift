@@ -13,6 +13,7 @@ public struct RemoteSystemError: Error, Sendable {
             case invalidMessage, messageTooLarge, connectionClosed, connectionLost, deadlineExceeded
             case invalidArgument, invalidConnectionToken, applicationAlreadyRunning
             case serviceFailed, cannotListen, discovery, localResources
+            case streamTruncated, streamAborted, fileFailed
         }
 
         private let kind: Kind
@@ -59,6 +60,12 @@ public struct RemoteSystemError: Error, Sendable {
         public static let discovery = Code(kind: .discovery)
         /// This machine is short of something: memory, open files.
         public static let localResources = Code(kind: .localResources)
+        /// The connection of a stream ended before its last byte. What was read is not all of it.
+        public static let streamTruncated = Code(kind: .streamTruncated)
+        /// One side gave the stream up. The message is its reason.
+        public static let streamAborted = Code(kind: .streamAborted)
+        /// A file that was to be sent or received could not be read or written.
+        public static let fileFailed = Code(kind: .fileFailed)
     }
 
     /// Where the trouble lies.

@@ -257,7 +257,7 @@ final class AccountContext: Sendable {
     }
 
     /// The same while a connection is open, so that it ends when its system is revoked.
-    private func observeAccount(whileOpen connection: Connection) {
+    private func observeAccount(whileOpen connection: any AuthenticatedConnection) {
         guard self.environment.identity == nil else { return }
         let holder = self.follower.hold { await self.lookAtAccountInBackground() }
         connection.onClose { _ in self.follower.release(holder) }

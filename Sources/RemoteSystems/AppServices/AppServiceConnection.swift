@@ -34,6 +34,7 @@ public final class AppServiceConnection: Sendable {
         let requestTimeout: TimeAmount
         let info: RemoteSystemConnectionInfo
         let interceptors: ClientInterceptorChain?
+        let streams: StreamAccess
 
         init(
             connection: Connection,
@@ -41,8 +42,10 @@ public final class AppServiceConnection: Sendable {
             isServing: Bool,
             requestTimeout: TimeAmount,
             info: RemoteSystemConnectionInfo,
-            interceptors: ClientInterceptorChain?
+            interceptors: ClientInterceptorChain?,
+            streams: StreamAccess
         ) {
+            self.streams = streams
             self.connection = connection
             self.requestRule = isServing ? rules.pushRequest : rules.request
             self.responseRule = isServing ? rules.pushResponse : rules.response
@@ -111,7 +114,8 @@ public final class AppServiceConnection: Sendable {
         connection: Connection,
         info: RemoteSystemConnectionInfo,
         timeout: TimeAmount,
-        interceptors: ClientInterceptorChain?
+        interceptors: ClientInterceptorChain?,
+        streams: StreamAccess
     ) {
         self.service = AppServiceDescription(name: service.name)
         self.reception = .ofService
@@ -123,7 +127,8 @@ public final class AppServiceConnection: Sendable {
             isServing: true,
             requestTimeout: timeout,
             info: info,
-            interceptors: interceptors
+            interceptors: interceptors,
+            streams: streams
         )
         self.guarded = Mutex(Guarded(state: .open(open)))
     }
@@ -140,6 +145,11 @@ public final class AppServiceConnection: Sendable {
             guard case .open(let open) = guarded.state else { return nil }
             return open.connection.taskExecutor
         }
+    }
+
+    /// How streams beside the connection come about; `nil` unless it is open.
+    var streams: (StreamAccess, RemoteSystemConnectionInfo)? {
+        self.guarded.withLock { if case .open(let open) = $0.state { (open.streams, open.info) } else { nil } }
     }
 
     /// How far it is, for requests that come over it.
@@ -227,7 +237,8 @@ public final class AppServiceConnection: Sendable {
             isServing: false,
             requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
             info: RemoteSystemConnectionInfo(connection, own: own),
-            interceptors: request.clientInterceptors
+            interceptors: request.clientInterceptors,
+            streams: .opening(StreamOpening(connection, request.origin))
         )
         let isStillWanted = self.guarded.withLock { guarded in
             guard case .opening = guarded.state else { return false }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// Every open connection of a host, noted the moment it opens so that a shutdown misses none, and no more than a host takes.
 final class HostConnections: Sendable {
     private struct State {
-        var open: [ObjectIdentifier: Connection] = [:]
+        var open: [ObjectIdentifier: any AuthenticatedConnection] = [:]
         /// For good.
         var isShut = false
         var quota: ConnectionQuota
@@ -23,10 +23,10 @@ final class HostConnections: Sendable {
         self.logger = logger
     }
 
-    var all: [Connection] { self.state.withLock { Array($0.open.values) } }
+    var all: [any AuthenticatedConnection] { self.state.withLock { Array($0.open.values) } }
 
     /// Every open connection. Where there are none, none is let in from then on: what was admitted just before may open yet.
-    func allOrShut() -> [Connection] {
+    func allOrShut() -> [any AuthenticatedConnection] {
         self.state.withLock { state in
             if state.open.isEmpty { state.isShut = true }
             return Array(state.open.values)
@@ -72,7 +72,7 @@ final class HostConnections: Sendable {
 
     /// Notes a connection, and returns `nil`; or notes nothing and returns how it is to be closed, if there is no room (several may
     /// have been admitted at the same time) or the host has ended.
-    func enter(_ connection: Connection, isOwn: Bool) -> CloseStatus? {
+    func enter(_ connection: any AuthenticatedConnection, isOwn: Bool) -> CloseStatus? {
         self.state.withLock { state in
             guard !state.isShut else { return .cancelled }
             guard state.quota.enter(connection.peer.systemID, isOwn: isOwn) else { return .resourceLimitsExceeded }
@@ -104,6 +104,25 @@ extension EstablishedConnection {
             opened(connection)
             let id = ObjectIdentifier(connection)
             connection.onClose { _ in leave(id) }
+        }
+        return accepted
+    }
+}
+
+extension EstablishedStream {
+    /// The same for a stream.
+    func entering(
+        _ enter: @escaping @Sendable (any AuthenticatedConnection) -> CloseStatus?,
+        leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void
+    ) -> EstablishedStream {
+        var accepted = self
+        accepted.opened = { [opened = self.opened] stream in
+            if let status = enter(stream) {
+                return stream.abort(status, reason: status == .resourceLimitsExceeded ? .tooManyConnections : nil)
+            }
+            opened(stream)
+            let id = ObjectIdentifier(stream)
+            stream.onClose { _ in leave(id) }
         }
         return accepted
     }

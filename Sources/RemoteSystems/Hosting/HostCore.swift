@@ -23,6 +23,8 @@ actor HostCore {
     private let facts: MachineFacts
     /// Every open connection, noted the moment it opens, so that a shutdown misses none.
     nonisolated let connections: HostConnections
+    /// The streams that are offered to other systems.
+    nonisolated let streamTickets: StreamTickets
     private var watchers: [ObjectIdentifier: Connection] = [:]
     /// Systems of other accounts; `nil` where none is let in.
     private let anonymousConnections: AnonymousConnections?
@@ -53,6 +55,7 @@ actor HostCore {
             ),
             logger: accountContext.logger
         )
+        self.streamTickets = StreamTickets(network: accountContext.network)
         self.responses = IdempotencyCache(accountContext.environment)
         self.facts = accountContext.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
@@ -73,7 +76,7 @@ actor HostCore {
         }
         for (name, service) in self.services {
             try service.validate()
-            guard name != Presence.service, name != Launch.service, self.builtIns[name] == nil else {
+            guard name != Presence.service, name != Launch.service, name != StreamClaim.service, self.builtIns[name] == nil else {
                 throw misuse("The service name \(name) is taken.")
             }
         }
@@ -94,11 +97,15 @@ actor HostCore {
         let admission =
             peer.isAnonymous
             ? self.admitAnonymous(hello, peer: peer, own: own) : await self.admitSystem(hello, peer: peer, own: own)
-        guard case .accept(let accepted) = admission else { return admission }
         let connections = self.connections
-        return .accept(
-            accepted.entering({ connections.enter($0, isOwn: peer.systemID == own) }, leaving: connections.leave)
-        )
+        let enter = { @Sendable (connection: any AuthenticatedConnection) in
+            connections.enter(connection, isOwn: peer.systemID == own)
+        }
+        switch admission {
+        case .accept(let accepted): return .accept(accepted.entering(enter, leaving: connections.leave))
+        case .acceptStream(let stream): return .acceptStream(stream.entering(enter, leaving: connections.leave))
+        case .refuse: return admission
+        }
     }
 
     /// Whoever it is, and whatever it wants.
@@ -132,6 +139,14 @@ actor HostCore {
             )
         }
         if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
+        if hello.service == StreamClaim.service {
+            return self.streamTickets.admission(
+                of: hello,
+                from: peer,
+                application: self.application.id,
+                limits: StreamLimits(self.accountContext.limits)
+            )
+        }
         if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
         guard let service = self.services[hello.service] else {
             if let referral, hello.targetApplication == nil,
@@ -192,7 +207,8 @@ actor HostCore {
             metrics: self.metrics[service.name],
             own: own,
             logger: self.accountContext.logger,
-            requestTimeout: TimeAmount(self.accountContext.configuration.requestTimeout)
+            requestTimeout: TimeAmount(self.accountContext.configuration.requestTimeout),
+            streamTickets: self.streamTickets
         )
         return EstablishedConnection(
             acceptance: Acceptance(
@@ -228,13 +244,17 @@ actor HostCore {
                 await withDiscardingTaskGroup { group in
                     for connection in open {
                         group.addTask {
-                            if Task.isCancelled { await connection.abortAndWait() } else { await connection.close() }
+                            if Task.isCancelled {
+                                await connection.abortAndWait()
+                            } else {
+                                await connection.close(.completed)
+                            }
                         }
                     }
                 }
             }
         } onCancel: {
-            for connection in self.connections.all { connection.abort() }
+            for connection in self.connections.all { connection.abort(.cancelled, reason: nil) }
         }
         self.responses.stop()
     }

@@ -22,6 +22,7 @@ final class ServingConnection: Sendable {
     }
 
     private let requestTimeout: TimeAmount
+    private let streamTickets: StreamTickets
     private let service: AppService
     private let rules: MessageRules
     private let responses: IdempotencyCache
@@ -39,8 +40,10 @@ final class ServingConnection: Sendable {
         metrics: ServiceMetrics?,
         own: SystemID,
         logger: Logger,
-        requestTimeout: TimeAmount
+        requestTimeout: TimeAmount,
+        streamTickets: StreamTickets
     ) {
+        self.streamTickets = streamTickets
         self.responses = responses
         self.handling = RequestHandling(
             interceptors.server + service.interceptors,
@@ -65,7 +68,8 @@ final class ServingConnection: Sendable {
             connection: connection,
             info: info,
             timeout: self.requestTimeout,
-            interceptors: self.clientInterceptors
+            interceptors: self.clientInterceptors,
+            streams: .offering(self.streamTickets)
         )
         self.opened.withLock { $0 = Opened(connection: served, caller: caller) }
         self.metrics?.connectionOpened()

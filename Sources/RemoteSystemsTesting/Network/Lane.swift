@@ -65,6 +65,11 @@ struct Lane {
         self.pieces.append((piece, now))
     }
 
+    /// Whether bytes come next; they wait for a receiver that reads.
+    var isDataNext: Bool {
+        if case .bytes? = self.pieces.first?.piece { true } else { false }
+    }
+
     /// What arrives now.
     mutating func pump(now: Duration, _ conditions: LinkConditions) -> OnPump {
         guard !conditions.isSilent, let first = self.pieces.first else { return .nothing }

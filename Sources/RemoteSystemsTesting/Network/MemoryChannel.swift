@@ -15,6 +15,8 @@ final class MemoryChannel: Channel {
         var isOpen = true
         var isActive = false
         var isWritable = true
+        /// Whether the pipeline has asked for bytes and got none since.
+        var wantsRead = false
         /// Written, not flushed.
         var pending: [(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
         var wire: Wire?
@@ -79,14 +81,21 @@ final class MemoryChannel: Channel {
         guard isOpen else { return wire.send(.end, from: self.side) }
         self.pipeline.syncOperations.fireChannelRegistered()
         self.pipeline.syncOperations.fireChannelActive()
+        self.pipeline.syncOperations.read()
     }
+
+    /// Whether it takes bytes now; if not, they wait as they do in a socket that is not read.
+    var wantsRead: Bool { self.state.withLock { $0.wantsRead } }
 
     func receive(_ piece: Lane.Piece) {
         guard self.isActive else { return }
         switch piece {
         case .bytes(let bytes):
+            self.state.withLock { $0.wantsRead = false }
             self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
             self.pipeline.syncOperations.fireChannelReadComplete()
+            // Unless a handler holds it back.
+            if self.isActive { self.pipeline.syncOperations.read() }
         case .end:
             self.close0(error: ChannelError.eof, mode: .all, promise: nil)
         case .reset:
@@ -200,8 +209,14 @@ extension MemoryChannel: ChannelCore {
         promise?.fail(ChannelError.operationUnsupported)
     }
 
-    /// It always reads.
-    func read0() {}
+    func read0() {
+        let wire = self.state.withLock { state in
+            state.wantsRead = true
+            return state.isActive ? state.wire : nil
+        }
+        wire?.readWanted(by: self.side)
+    }
+
     func channelRead0(_ data: NIOAny) {}
     func errorCaught0(error: any Error) {}
 }

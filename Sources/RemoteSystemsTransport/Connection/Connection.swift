@@ -43,7 +43,7 @@ package typealias ImmediateHandler = @Sendable (IncomingRequest, Connection) -> 
 ///
 /// What is to be done is done by its ``ConnectionDriver`` on the channel's event loop: at once for a caller that is there already,
 /// which costs no thread switch (`Docs/decisions/0007-no-thread-switch.md`).
-package final class Connection: Sendable {
+package final class Connection: AuthenticatedConnection {
     package let peer: PeerIdentity
     /// What the other side said of itself when the connection was opened.
     package let remote: Acceptance
@@ -194,42 +194,15 @@ package final class Connection: Sendable {
         self.onEventLoop { $0.abort(status, reason: reason) }
     }
 
-    /// The same. Returns once it is closed.
-    package func abortAndWait(_ status: CloseStatus = .cancelled) async {
-        self.abort(status)
-        _ = await self.waitUntilClosed()
-    }
-
     /// Closes gracefully, but does not wait for the peer: requests of it that are being handled are responded to,
     /// within the drain time, then the connection ends. Does not wait for that either.
     package func leave() {
         self.onEventLoop { $0.leave() }
     }
 
-    /// Closes at once: the peer is not trusted any more.
-    func refuseFurther(_ objection: TrustError) {
-        self.abort(
-            .unknown,
-            reason: TransportError(
-                .peerNotTrusted,
-                objection.message,
-                side: .remote,
-                failureCode: objection.failureCode.rawValue,
-                cause: objection
-            )
-        )
-    }
-
     /// Ends the connection unless the peer says something within this time. For when something else tells that it may be gone.
     package func probe(within time: TimeAmount) {
         self.onEventLoop { $0.probe(within: time) }
-    }
-
-    /// Returns when the connection has ended, saying how.
-    package func waitUntilClosed() async -> CloseStatus {
-        await withCheckedContinuation { continuation in
-            self.onClose { continuation.resume(returning: $0) }
-        }
     }
 
     /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event loop, else soon.

@@ -76,6 +76,8 @@ extension ConnectionDriver {
             self.receivedClose(status, failure)
         case .hello, .accept, .refuse:
             throw .violation("a frame of the opening came on an open connection", .frameUnexpected)
+        case .data, .fin, .abort:
+            throw .violation("a frame of a stream came on a connection for messages", .frameUnexpected)
         }
     }
 

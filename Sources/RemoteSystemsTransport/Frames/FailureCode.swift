@@ -110,6 +110,21 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     /// The request was carried out before; its response was too large to be kept.
     case responseNotKept = "response-not-kept"
 
+    // MARK: Streams
+
+    /// The ticket opens no stream here: it is unknown, used, expired, or another system's, or is for another purpose.
+    case streamTicketRefused = "stream-ticket-refused"
+    /// The application gave the stream up.
+    case streamCancelled = "stream-cancelled"
+    /// The peer read too little for too long.
+    case streamStalled = "stream-stalled"
+    /// The receiving side has no space left to store the bytes.
+    case streamStorageFull = "stream-storage-full"
+    /// The receiving side could not store the bytes.
+    case streamStorageFailed = "stream-storage-failed"
+    /// The sending side could not read the bytes that it was to send.
+    case streamSourceFailed = "stream-source-failed"
+
     // MARK: Built-in services
 
     /// The service knows no request of this `Type`.

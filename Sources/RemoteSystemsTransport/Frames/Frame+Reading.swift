@@ -77,6 +77,20 @@ extension Frame {
                 )
             }
         }
+        func data(_ reader: inout CBORReader) throws(ValueSetError) -> ByteBuffer {
+            try element()
+            switch try reader.readValue() {
+            case .data(let bytes) where (1...Self.maxDataBytes).contains(bytes.count):
+                return ByteBuffer(bytes: bytes)
+            case let other:
+                throw ValueSetError(
+                    .typeMismatch,
+                    "A stream's bytes have another form.",
+                    found: other.type.rawValue,
+                    allowed: "data of 1 to \(Self.maxDataBytes) bytes"
+                )
+            }
+        }
         let kind = try unsigned(&reader)
         switch Kind(rawValue: kind) {
         case .request:
@@ -110,6 +124,13 @@ extension Frame {
         case .close:
             let status = CloseStatus(rawValue: try unsigned(&reader))
             self = .close(status, try failure(&reader))
+        case .data:
+            self = .data(try data(&reader))
+        case .fin:
+            self = .fin
+        case .abort:
+            try element()
+            self = .abort(WireFailure(try reader.readValueSet()))
         case .state:
             let operation = StateMessage.Operation(rawValue: try unsigned(&reader))
             try element()

@@ -69,6 +69,15 @@ extension ByteBuffer {
                 CBORArray(Frame.Kind.close.rawValue, status.rawValue, set: failure?.valueSet),
                 limit: limit
             )
+        case .data(let bytes):
+            try self.writeFrame(
+                CBORArray(Frame.Kind.data.rawValue, last: .bytes(Array(bytes.readableBytesView))),
+                limit: limit
+            )
+        case .fin:
+            try self.writeFrame(CBORArray(Frame.Kind.fin.rawValue), limit: limit)
+        case .abort(let failure):
+            try self.writeFrame(CBORArray(Frame.Kind.abort.rawValue, set: failure.valueSet), limit: limit)
         case .state(let message):
             try self.writeFrame(
                 CBORArray(Frame.Kind.state.rawValue, message.operation.rawValue, set: message.body),

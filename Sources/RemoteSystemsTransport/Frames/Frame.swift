@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import NIOCore
 package import ValueSets
 
 /// Everything that can be said on a connection (`Docs/wire-protocol.md`, section 4). On the wire each is a CBOR array
@@ -21,6 +22,12 @@ package enum Frame: Sendable, Hashable {
     case ping(token: UInt64)
     case pong(token: UInt64)
     case close(CloseStatus, WireFailure?)
+    /// Bytes of a stream, 1 to ``maxDataBytes`` (`Docs/wire/streams.md`).
+    case data(ByteBuffer)
+    /// The sender of a stream sends no more bytes.
+    case fin
+    /// The sender gives a stream up, both ways.
+    case abort(WireFailure)
     case state(StateMessage)
     /// A request or an answer whose frame is sound and whose message is not; the connection can go on.
     case malformed(Kind, id: UInt64, ValueSetError)
@@ -29,6 +36,8 @@ package enum Frame: Sendable, Hashable {
 
     /// The longest key of a request, in bytes.
     package static let maxKeyBytes = 64
+    /// The most bytes of a stream in one frame.
+    package static let maxDataBytes = 64 << 10
 
     package enum Kind: UInt64, Sendable {
         case hello = 0
@@ -40,6 +49,9 @@ package enum Frame: Sendable, Hashable {
         case ping = 6
         case pong = 7
         case close = 8
+        case data = 9
+        case fin = 10
+        case abort = 11
         case state = 12
     }
 }

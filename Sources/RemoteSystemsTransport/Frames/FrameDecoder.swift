@@ -10,7 +10,8 @@ internal import NIOCore
 struct FrameDecoder {
     /// The longest frame taken, without its length field.
     var limit: Int
-    private var buffer: ByteBuffer?
+    /// Bytes that have come and were not taken.
+    var buffer: ByteBuffer?
 
     static let lengthBytes = 4
 

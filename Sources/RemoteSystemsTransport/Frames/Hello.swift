@@ -34,6 +34,8 @@ package struct Hello: Sendable, Hashable {
     package var features: Set<String>
     /// The features without which the caller cannot use the connection. One that is no name counts as the empty one.
     package var requires: Set<String>
+    /// Which stream the connection is to be, where ``service`` is ``StreamClaim/service``.
+    package var stream: StreamClaim?
 
     package init(
         version: ProtocolVersion = .current,
@@ -42,8 +44,10 @@ package struct Hello: Sendable, Hashable {
         application: String,
         limits: PeerLimits,
         features: Set<String> = ProtocolFeature.known,
-        requires: Set<String> = []
+        requires: Set<String> = [],
+        stream: StreamClaim? = nil
     ) {
+        self.stream = stream
         self.version = version
         self.service = service
         self.targetApplication = targetApplication
@@ -176,6 +180,7 @@ extension Hello {
         map["target"] = self.targetApplication.map { .string($0) }
         map.write(features: self.features, under: "features")
         map.write(features: self.requires, under: "requires")
+        map["stream"] = self.stream.map { .dictionary($0.valueSet) }
         self.limits.write(into: &map)
         return map
     }
@@ -204,7 +209,8 @@ extension Hello {
             application: try map.name("application") ?? "",
             limits: try PeerLimits(map),
             features: try map.features("features"),
-            requires: try map.features("requires", orElse: "")
+            requires: try map.features("requires", orElse: ""),
+            stream: service == StreamClaim.service ? try map.streamClaim("stream") : nil
         )
     }
 }
@@ -258,6 +264,19 @@ extension ValueSet {
             throw ValueSetError(.typeMismatch, "'\(key)' in the answer is no dictionary")
         }
         return schema
+    }
+
+    fileprivate func streamClaim(_ key: String) throws(ValueSetError) -> StreamClaim? {
+        guard let value = self[key] else { return nil }
+        guard let map = value.dictionary, let purpose = try map.name("purpose"), !purpose.isEmpty,
+            let ticket = map["ticket"]?.data.flatMap({ StreamTicket(bytes: Array($0)) })
+        else {
+            throw ValueSetError(
+                .typeMismatch,
+                "'\(key)' is not a dictionary with a ticket of \(StreamTicket.byteCount) bytes and a purpose"
+            )
+        }
+        return StreamClaim(ticket: ticket, purpose: purpose)
     }
 
     /// The name of a service or an application; `nil` if there is none under the key. Names are compared, so one that is no

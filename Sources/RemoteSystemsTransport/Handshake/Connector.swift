@@ -30,7 +30,7 @@ package struct Connector: Sendable {
     /// Whether a system of another account will do. Off unless set; whoever sets it looks at who answered.
     package var acceptsAnonymous = false
     /// Told of each connection the moment it is open.
-    package var opened: @Sendable (Connection) -> Void = { _ in }
+    package var opened: @Sendable (any AuthenticatedConnection) -> Void = { _ in }
     package var network: any TransportNetwork
 
     /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
@@ -61,10 +61,79 @@ package struct Connector: Sendable {
         on eventLoop: (any EventLoop)? = nil,
         handler: @escaping RequestHandler
     ) async throws -> Connection {
-        if endpoints.count == 1, let only = endpoints.first {
-            return try await self.reach(only, expecting: system, hello: hello, on: eventLoop, handler: handler)
+        try await self.connect(to: endpoints, expecting: system, hello: hello, on: eventLoop) { opened in
+            .messages(
+                EstablishedConnection(
+                    acceptance: Acceptance(application: hello.application, limits: hello.limits),
+                    limits: self.limits,
+                    handler: handler,
+                    opened: { [security = self.security, listener = self.opened] connection in
+                        security.watch(connection)
+                        listener(connection)
+                        opened.succeed(connection)
+                    }
+                )
+            )
+        } discard: {
+            $0.abort()
         }
-        return try await withThrowingTaskGroup(of: Result<Connection, any Error>?.self) { group in
+    }
+
+    /// Opens the stream that a ticket is for, at whichever endpoint answers first.
+    ///
+    /// - Parameters:
+    ///   - system: the system that offered it.
+    ///   - application: the one that opens it, as it says itself.
+    ///   - target: the application that offered it, if several may answer at the endpoints.
+    /// - Throws: ``TransportError``; with ``TransportError/Code/refused`` when the ticket is not valid there.
+    package func openStream(
+        to endpoints: [Endpoint],
+        expecting system: SystemID,
+        application: String,
+        target: String?,
+        claim: StreamClaim,
+        limits: StreamLimits,
+        on eventLoop: (any EventLoop)? = nil
+    ) async throws -> ByteStream {
+        let hello = Hello(
+            service: StreamClaim.service,
+            targetApplication: target,
+            application: application,
+            limits: StreamLimits.peerLimits,
+            stream: claim
+        )
+        return try await self.connect(to: endpoints, expecting: system, hello: hello, on: eventLoop) { opened in
+            .stream(
+                EstablishedStream(
+                    acceptance: Acceptance(application: hello.application, limits: hello.limits),
+                    limits: limits,
+                    opened: { [security = self.security, listener = self.opened] stream in
+                        security.watch(stream)
+                        listener(stream)
+                        opened.succeed(ByteStream(stream))
+                    }
+                )
+            )
+        } discard: {
+            $0.abort()
+        }
+    }
+
+    /// What becomes of a connection that is open, and reports it to the promise.
+    private typealias Establish<Opened> = @Sendable (EventLoopPromise<Opened>) -> EstablishedChannel
+
+    private func connect<Opened: Sendable>(
+        to endpoints: [Endpoint],
+        expecting system: SystemID?,
+        hello: Hello,
+        on eventLoop: (any EventLoop)?,
+        _ establish: @escaping Establish<Opened>,
+        discard: (Opened) -> Void
+    ) async throws -> Opened {
+        if endpoints.count == 1, let only = endpoints.first {
+            return try await self.reach(only, expecting: system, hello: hello, on: eventLoop, establish)
+        }
+        return try await withThrowingTaskGroup(of: Result<Opened, any Error>?.self) { group in
             var remaining = endpoints[...]
             var running = 0
             var failure: any Error = TransportError(.unreachable, "No address is known for it.", side: .local)
@@ -79,7 +148,7 @@ package struct Connector: Sendable {
                                 expecting: system,
                                 hello: hello,
                                 on: eventLoop,
-                                handler: handler
+                                establish
                             )
                         )
                     } catch {
@@ -99,7 +168,7 @@ package struct Connector: Sendable {
                 case .success(let connection):
                     group.cancelAll()
                     // One that made it at the same moment is not needed.
-                    for try await case .success(let spare)? in group { spare.abort() }
+                    for try await case .success(let spare)? in group { discard(spare) }
                     return connection
                 case .failure(let error):
                     running -= 1
@@ -121,30 +190,24 @@ package struct Connector: Sendable {
 
     /// Connects; a host that names another port of its system is performed once. If that system is this one, whoever has the port may
     /// listen on loopback alone.
-    private func reach(
+    private func reach<Opened: Sendable>(
         _ endpoint: Endpoint,
         expecting system: SystemID?,
         hello: Hello,
         on eventLoop: (any EventLoop)?,
-        handler: @escaping RequestHandler
-    ) async throws -> Connection {
+        _ establish: @escaping Establish<Opened>
+    ) async throws -> Opened {
         do {
-            return try await self.connect(
-                to: endpoint,
-                expecting: system,
-                hello: hello,
-                on: eventLoop,
-                handler: handler
-            )
+            return try await self.connect(to: endpoint, expecting: system, hello: hello, on: eventLoop, establish)
         } catch let error as TransportError {
             guard let port = error.redirect else { throw error }
-            func follow(to host: String) async throws -> Connection {
+            func follow(to host: String) async throws -> Opened {
                 try await self.connect(
                     to: Endpoint(host: host, port: port),
                     expecting: system ?? error.peer,
                     hello: hello,
                     on: eventLoop,
-                    handler: handler
+                    establish
                 )
             }
             do {
@@ -157,13 +220,13 @@ package struct Connector: Sendable {
         }
     }
 
-    private func connect(
+    private func connect<Opened: Sendable>(
         to endpoint: Endpoint,
         expecting system: SystemID?,
         hello: Hello,
         on chosen: (any EventLoop)?,
-        handler: @escaping RequestHandler
-    ) async throws -> Connection {
+        _ establish: @escaping Establish<Opened>
+    ) async throws -> Opened {
         try Task.checkCancellation()
         // Sockets take the lower 16 bits of any number.
         guard (1...65_535).contains(endpoint.port) else {
@@ -171,20 +234,12 @@ package struct Connector: Sendable {
         }
         let eventLoop = chosen ?? self.network.anyEventLoop()
         let deadline = self.network.time.deadline + self.timeout
-        let opened = eventLoop.makePromise(of: Connection.self)
-        let accepted = EstablishedConnection(
-            acceptance: Acceptance(application: hello.application, limits: hello.limits),
-            limits: self.limits,
-            handler: handler,
-            opened: { [security = self.security, opened = self.opened] connection in
-                security.watch(connection)
-                opened(connection)
-            }
-        )
+        let opened = eventLoop.makePromise(of: Opened.self)
+        let accepted = establish(opened)
         let connecting = self.network.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let handshake = HandshakeHandler(
-                    role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, opened),
+                    role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, fail: opened.fail),
                     authorise: { try self.security.authorise($0, allowsAnonymous: self.acceptsAnonymous) },
                     deadline: HandshakeDeadline(deadline, now: self.network.time.deadline),
                     responseTimeout: self.responseTimeout,

@@ -10,6 +10,7 @@ package import RemoteSystemsIdentity
 /// What a host does with a hello.
 package enum Admission: Sendable {
     case accept(EstablishedConnection)
+    case acceptStream(EstablishedStream)
     case refuse(Refusal)
 }
 
@@ -49,7 +50,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias OutboundOut = ByteBuffer
 
     enum Role {
-        case caller(CallerHandshake, EstablishedConnection, EventLoopPromise<Connection>)
+        case caller(CallerHandshake, EstablishedChannel, fail: (any Error) -> Void)
         case host(HostHandshake, Admit, leave: () -> Void)
     }
 
@@ -150,9 +151,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             observer.report(.secured(alpn: alpn, error: objection))
         }
         switch self.role {
-        case .caller(var handshake, let accepted, let promise):
+        case .caller(var handshake, let accepted, let fail):
             let action = handshake.secured(alpn: alpn, peer: peer)
-            self.role = .caller(handshake, accepted, promise)
+            self.role = .caller(handshake, accepted, fail: fail)
             do throws(TransportError) {
                 switch action {
                 case .send(let hello):
@@ -225,10 +226,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func received(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {
         switch self.role {
-        case .caller(let handshake, let accepted, let promise):
+        case .caller(let handshake, let accepted, _):
             switch handshake.received(frame) {
             case .open(let peer, let remote):
-                self.open(peer: peer, remote: remote, accepted, context: context) { promise.succeed($0) }
+                self.open(peer: peer, remote: remote, accepted, context: context)
             case .fail(let error):
                 self.fail(error, context: context)
             }
@@ -266,37 +267,87 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func decided(_ admission: Admission, context: ChannelHandlerContext) {
-        guard !self.isDone, case .host(var handshake, let admit, let leave) = self.role else { return }
+        guard !self.isDone, case .host = self.role else { return }
         switch admission {
-        case .refuse(let refusal):
-            self.refuse(refusal, context: context)
-        case .accept(let accepted):
-            guard self.decoder.pendingBytes == 0 else {
-                self.observer?.report(
-                    .violation(.violation("something came before the hello was answered", .frameUnexpected))
-                )
-                return self.refuse(.outOfTurn, context: context)
-            }
-            guard let (peer, hello) = handshake.accepted() else { return }
-            self.role = .host(handshake, admit, leave: leave)
-            let remote = Acceptance(
-                version: hello.version,
-                application: hello.application,
-                limits: hello.limits,
-                features: hello.features
+        case .refuse(let refusal): self.refuse(refusal, context: context)
+        case .accept(let accepted): self.accept(.messages(accepted), context: context)
+        case .acceptStream(let accepted): self.accept(.stream(accepted), context: context)
+        }
+    }
+
+    private func accept(_ accepted: EstablishedChannel, context: ChannelHandlerContext) {
+        guard case .host(var handshake, let admit, let leave) = self.role else { return }
+        guard self.decoder.pendingBytes == 0 else {
+            self.observer?.report(
+                .violation(.violation("something came before the hello was answered", .frameUnexpected))
             )
-            do throws(TransportError) {
-                try self.write(accepted.acceptance, context: context)
-            } catch {
-                self.refuse(
-                    Refusal(.appUnavailable, code: .acceptTooLong, "The service says too much of itself."),
-                    context: context
-                )
-                return
-            }
-            // The channel may have failed in the writing.
-            guard !self.isDone else { return }
-            self.open(peer: peer, remote: remote, accepted, context: context) { _ in }
+            return self.refuse(.outOfTurn, context: context)
+        }
+        guard let (peer, hello) = handshake.accepted() else { return }
+        self.role = .host(handshake, admit, leave: leave)
+        let remote = Acceptance(
+            version: hello.version,
+            application: hello.application,
+            limits: hello.limits,
+            features: hello.features
+        )
+        do throws(TransportError) {
+            try self.write(accepted.acceptance, context: context)
+        } catch {
+            self.refuse(
+                Refusal(.appUnavailable, code: .acceptTooLong, "The service says too much of itself."),
+                context: context
+            )
+            return
+        }
+        // The channel may have failed in the writing.
+        guard !self.isDone else { return }
+        self.open(peer: peer, remote: remote, accepted, context: context)
+    }
+
+    private func open(
+        peer: PeerIdentity,
+        remote: Acceptance,
+        _ accepted: EstablishedChannel,
+        context: ChannelHandlerContext
+    ) {
+        switch accepted {
+        case .messages(let accepted): self.open(peer: peer, remote: remote, accepted, context: context)
+        case .stream(let accepted): self.open(peer: peer, remote: remote, accepted, context: context)
+        }
+    }
+
+    private func open(
+        peer: PeerIdentity,
+        remote: Acceptance,
+        _ accepted: EstablishedStream,
+        context: ChannelHandlerContext
+    ) {
+        let stream = StreamConnection(
+            channel: context.channel,
+            peer: peer,
+            remote: remote.limits,
+            limits: accepted.limits,
+            decoder: self.decoder,
+            logger: self.logger,
+            observer: self.observer
+        )
+        let driver = stream.driver.value
+        do {
+            try context.pipeline.syncOperations.addHandler(StreamHandler(driver: driver), position: .after(self))
+            self.finish()
+            self.observer?.report(.opened)
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            accepted.opened(stream)
+            // What came along with the handshake's last frame belongs to the stream.
+            driver.received(ByteBuffer())
+            driver.flush()
+        } catch {
+            driver.connectionEnded(cause: error)
+            self.fail(
+                TransportError(.unreachable, "The connection broke.", side: .network, cause: error),
+                context: context
+            )
         }
     }
 
@@ -304,8 +355,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         peer: PeerIdentity,
         remote: Acceptance,
         _ accepted: EstablishedConnection,
-        context: ChannelHandlerContext,
-        then done: (Connection) -> Void
+        context: ChannelHandlerContext
     ) {
         let connection = Connection(
             channel: context.channel,
@@ -325,7 +375,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.observer?.report(.opened)
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(connection)
-            done(connection)
             // What came along with the opening's last frame belongs to the open connection.
             driver.handleFrames()
             driver.readCompleted()
@@ -376,7 +425,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         // Before anybody learns of it: a program that ends then must have said close_notify.
         self.end(closing: mode, isRefused: error.code == .refused, context: context)
         switch self.role {
-        case .caller(_, _, let promise): promise.fail(error)
+        case .caller(_, _, let fail): fail(error)
         case .host:
             // Anybody can connect and go away; a system that does not want us is worth a look.
             let level: Logger.Level = error.code == .refused ? .notice : .debug

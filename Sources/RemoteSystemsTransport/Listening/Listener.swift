@@ -148,12 +148,22 @@ package final class Listener: Sendable {
 extension Admission {
     /// The same, with the connection's peer being watched from the moment it opens.
     fileprivate func watched(by security: TransportSecurity) -> Admission {
-        guard case .accept(var accepted) = self else { return self }
-        accepted.opened = { [opened = accepted.opened] connection in
-            security.watch(connection)
-            opened(connection)
+        switch self {
+        case .accept(var accepted):
+            accepted.opened = { [opened = accepted.opened] connection in
+                security.watch(connection)
+                opened(connection)
+            }
+            return .accept(accepted)
+        case .acceptStream(var accepted):
+            accepted.opened = { [opened = accepted.opened] stream in
+                security.watch(stream)
+                opened(stream)
+            }
+            return .acceptStream(accepted)
+        case .refuse:
+            return self
         }
-        return .accept(accepted)
     }
 }
 

@@ -22,7 +22,7 @@ package final class TransportSecurity: Sendable {
         var client: NIOSSLContext
         var server: NIOSSLContext
         /// Every open connection, whoever opened it.
-        var connections: [ObjectIdentifier: Connection] = [:]
+        var connections: [ObjectIdentifier: any AuthenticatedConnection] = [:]
         /// Whether this system's identity is used no more.
         var hasEnded = false
     }
@@ -75,12 +75,12 @@ package final class TransportSecurity: Sendable {
             return state.connections.values
         }
         for connection in connections {
-            connection.channel.eventLoop.execute { connection.abort(.completed) }
+            connection.channel.eventLoop.execute { connection.abort(.completed, reason: nil) }
         }
     }
 
     /// Keeps an eye on a connection that has just opened. The trust may have changed since its handshake.
-    func watch(_ connection: Connection) {
+    func watch(_ connection: any AuthenticatedConnection) {
         let id = ObjectIdentifier(connection)
         let (objection, hasEnded) = self.state.withLock { state in
             state.connections[id] = connection
@@ -88,7 +88,7 @@ package final class TransportSecurity: Sendable {
         }
         connection.onClose { [weak self] _ in self?.state.withLock { $0.connections[id] = nil } }
         if let objection { connection.refuseFurther(objection) }
-        if hasEnded { connection.abort(.completed) }
+        if hasEnded { connection.abort(.completed, reason: nil) }
     }
 
     /// Whether this peer may talk to us, now.

@@ -320,6 +320,9 @@ extension Frame {
         case .ping: "A ping"
         case .pong: "A pong"
         case .close: "A close"
+        case .data: "Bytes of a stream"
+        case .fin: "An end of a stream"
+        case .abort: "An abort of a stream"
         case .state: "A state frame"
         case .malformed, .unknown: "A frame"
         }

@@ -47,7 +47,7 @@ import Testing
                 let (caller, status) = try await Loopback.connect(loopbackSystem, host)
                 #expect(status == .success)
                 try await until { host.openConnections == 1 }
-                let connection = try #require(host.core.connections.all.first)
+                let connection = try #require(host.core.connections.all.first as? Connection)
                 let shut = HostConnections(ConnectionQuota(limit: 2), logger: Logger(label: "test"))
                 #expect(shut.allOrShut().isEmpty)
                 let accepted = EstablishedConnection(

@@ -22,6 +22,8 @@ struct LoopbackHost: Sendable {
     let log: TestLog
     /// How many hellos have come.
     let hellos: Counter
+    /// The streams that it offers.
+    let tickets: StreamTickets
 
     /// Runs `body` against a host whose one service, "echo", answers with `handler`.
     ///
@@ -33,6 +35,7 @@ struct LoopbackHost: Sendable {
         security: TransportSecurity? = nil,
         allowsAnonymous: Bool = false,
         admitting gate: Gate? = nil,
+        streams streamLimits: StreamLimits = StreamLimits(),
         handler: @escaping RequestHandler = { request, _ in Response(message: request.message) },
         opened: @escaping @Sendable (Connection) -> Void = { _ in },
         _ body: (LoopbackHost) async throws -> Void
@@ -42,6 +45,7 @@ struct LoopbackHost: Sendable {
         let connections = OpenConnections()
         let log = TestLog()
         let hellos = Counter()
+        let tickets = StreamTickets(network: SocketNetwork())
         let listener = try await Listener.start(
             host: "127.0.0.1",
             port: 0,
@@ -49,9 +53,12 @@ struct LoopbackHost: Sendable {
             limits: limits,
             logger: log.logger,
             allowsAnonymous: allowsAnonymous
-        ) { hello, _ in
+        ) { hello, peer in
             hellos.increase()
             await gate?.wait()
+            if hello.service == StreamClaim.service {
+                return tickets.admission(of: hello, from: peer, application: "test.host", limits: streamLimits)
+            }
             guard hello.service == "echo" else {
                 return .refuse(Refusal(.appServiceUnavailable, "There is no service \(hello.service) here."))
             }
@@ -74,7 +81,8 @@ struct LoopbackHost: Sendable {
             limits: limits,
             connections: connections,
             log: log,
-            hellos: hellos
+            hellos: hellos,
+            tickets: tickets
         )
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(host)) } catch { outcome = .failure(error) }

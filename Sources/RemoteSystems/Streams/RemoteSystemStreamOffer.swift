@@ -1,0 +1,97 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsTransport
+public import ValueSets
+
+/// A stream that the caller of a service may open within 30 seconds.
+public final class RemoteSystemStreamOffer: Sendable {
+    private let offer: StreamOffer
+
+    init(_ offer: StreamOffer) {
+        self.offer = offer
+    }
+
+    /// What the caller opens the stream with: a UUID, for a message to it. It is a secret of the two, and opens one stream for that
+    /// system alone.
+    public var ticket: Value { self.offer.ticket.value }
+
+    /// Waits until the caller has opened the stream. May be called once.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/deadlineExceeded`` when the caller did not within 30 seconds;
+    ///   `CancellationError`: the offer is withdrawn then.
+    public func opened() async throws -> RemoteSystemStream {
+        try await RemoteSystemError.mapping { RemoteSystemStream(try await self.offer.opened()) }
+    }
+
+    /// Makes the ticket worthless, unless the stream was opened.
+    public func withdraw() {
+        self.offer.withdraw()
+    }
+}
+
+extension AppServiceConnection {
+    /// Offers the caller a stream beside this connection. For the host's end.
+    ///
+    /// Send the offer's ticket to the caller, in a response or a request. The stream outlives the connection.
+    ///
+    /// ```swift
+    /// AppService("com.example.photos") { request in
+    ///     let offer = try request.connection.offerStream()
+    ///     Task {
+    ///         let stream = try await offer.opened()
+    ///         try await stream.send(contentsOfFile: photo)
+    ///         try await stream.finish()
+    ///         try await stream.waitUntilFinished()
+    ///     }
+    ///     return ["Photo": offer.ticket]
+    /// }
+    /// ```
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` at the caller's end, when the connection is not open, or
+    ///   for a caller of another account; with ``RemoteSystemError/Code/localResources`` when 64 offers to the caller's system, or
+    ///   1024 in all, wait to be opened.
+    public func offerStream() throws -> RemoteSystemStreamOffer {
+        guard case (.offering(let tickets), let info)? = self.streams, info.peer.authorizationKind != .anonymous else {
+            throw RemoteSystemError(
+                .misuse,
+                "A stream is offered by the host's end of an open connection, to a caller of its own account.",
+                side: .local
+            )
+        }
+        do {
+            return RemoteSystemStreamOffer(try tickets.offer(to: info.peer.systemID, purpose: self.service.name))
+        } catch {
+            throw RemoteSystemError(stream: error)
+        }
+    }
+
+    /// Opens a stream that the service has offered over this connection. For the caller's end.
+    ///
+    /// ```swift
+    /// let response = try await connection.send(["Photo": 17])
+    /// let stream = try await connection.openStream(response.message["Photo"])
+    /// try await stream.receive(intoFile: "17.jpeg")
+    /// try await stream.finish()
+    /// ```
+    ///
+    /// - Parameter ticket: the ticket from the service's message. `nil`, and values that are no ticket, are refused.
+    /// - Throws: ``RemoteSystemError``: with ``RemoteSystemError/Code/refused`` when the ticket was used before, has expired or was
+    ///   never valid, with ``RemoteSystemError/Code/invalidArgument`` when the value is no ticket, with
+    ///   ``RemoteSystemError/Code/misuse`` at the host's end and when the connection is not open; `CancellationError`.
+    public func openStream(_ ticket: Value?) async throws -> RemoteSystemStream {
+        guard case (.opening(let opening), _)? = self.streams else {
+            throw RemoteSystemError(
+                .misuse,
+                "A stream is opened by the caller's end of an open connection.",
+                side: .local
+            )
+        }
+        guard let ticket = StreamTicket(ticket) else {
+            throw RemoteSystemError(.invalidArgument, "The value is no ticket of a stream.", side: .local)
+        }
+        return try await RemoteSystemError.mapping {
+            RemoteSystemStream(try await opening.open(ticket, purpose: self.service.name))
+        }
+    }
+}

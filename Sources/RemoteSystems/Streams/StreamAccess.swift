@@ -1,0 +1,37 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+internal import RemoteSystemsTransport
+
+/// How streams come about beside a connection for messages: the host's end offers them, the caller's end opens them.
+enum StreamAccess: Sendable {
+    case offering(StreamTickets)
+    case opening(StreamOpening)
+}
+
+/// Where the caller of a connection opens the streams that its host offers.
+struct StreamOpening: Sendable {
+    private let accountContext: AccountContext
+    private let endpoint: Endpoint
+    private let connection: Connection
+
+    init(_ connection: Connection, _ accountContext: AccountContext) {
+        self.connection = connection
+        self.accountContext = accountContext
+        self.endpoint = Endpoint(peerOf: connection.channel)
+    }
+
+    func open(_ ticket: StreamTicket, purpose: String) async throws -> ByteStream {
+        let connector = try self.accountContext.connector()
+        return try await connector.openStream(
+            to: [self.endpoint],
+            expecting: self.connection.peer.systemID,
+            application: self.accountContext.configuration.applicationID,
+            // An empty one, of a host that does not say, counts as none.
+            target: self.connection.remote.application,
+            claim: StreamClaim(ticket: ticket, purpose: purpose),
+            limits: StreamLimits(connector.limits)
+        )
+    }
+}

@@ -1,0 +1,126 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import NIOCore
+
+/// Files are read and written off the event loop and off the threads of Swift's tasks, at most 512 KiB at a time
+/// (``StreamFile``).
+extension ByteStream {
+    private static var fileChunkBytes: Int { 256 << 10 }
+
+    /// Sends a file from its beginning to its end, as it is while it is read. More may be written behind it; call
+    /// ``finish()`` when nothing is.
+    ///
+    /// While a chunk is sent the next one is read; no more than the two are in memory.
+    ///
+    /// - Returns: how many bytes were sent.
+    /// - Throws: ``StreamError``: with ``StreamError/Code/fileFailed`` when the file cannot be read; `CancellationError`. The
+    ///   stream is given up in each case.
+    @discardableResult
+    package func send(contentsOf path: String) async throws -> Int64 {
+        do {
+            return try await self.read(path) { chunk in try await self.write(chunk) }
+        } catch {
+            throw self.giveUp(error, reading: path)
+        }
+    }
+
+    /// Stores what the other side sends, until it finishes, in a file that appears under its name once it is complete.
+    /// A file that is there is replaced then. The directory must exist.
+    ///
+    /// - Returns: how many bytes were received.
+    /// - Throws: ``StreamError``: with ``StreamError/Code/storageFull`` when the file system is full, with
+    ///   ``StreamError/Code/fileFailed`` when the file cannot be written, with ``StreamError/Code/truncated`` when the
+    ///   stream ended before its last byte; `CancellationError`. No file is left, and the stream is given up, in each case.
+    @discardableResult
+    package func receive(into path: String) async throws -> Int64 {
+        let part = "\(path).\(UInt32.random(in: 0 ... .max)).part"
+        do {
+            let count = try await self.store(in: part)
+            try await StreamFile.rename(part, to: path)
+            return count
+        } catch {
+            StreamFile.remove(part)
+            throw self.giveUp(error, writing: path)
+        }
+    }
+
+    private func read(_ path: String, _ body: (ByteBuffer) async throws -> Void) async throws -> Int64 {
+        let file = try await StreamFile.open(path, O_RDONLY)
+        defer { file.close() }
+        var offset: Int64 = 0
+        var next = file.read(Self.fileChunkBytes, at: 0, on: self.eventLoop)
+        while case let bytes = try await next.get(), bytes.readableBytes > 0 {
+            offset += Int64(bytes.readableBytes)
+            next = file.read(Self.fileChunkBytes, at: offset, on: self.eventLoop)
+            do {
+                try await body(bytes)
+            } catch {
+                // The file must not be closed while it is being read.
+                _ = try? await next.get()
+                throw error
+            }
+        }
+        return offset
+    }
+
+    func store(in path: String, _ flags: CInt = O_CREAT | O_EXCL) async throws -> Int64 {
+        let file = try await StreamFile.open(path, O_WRONLY | flags)
+        defer { file.close() }
+        var count: Int64 = 0
+        while let chunk = try await self.read() {
+            try await file.write(chunk)
+            count += Int64(chunk.readableBytes)
+        }
+        return count
+    }
+
+    // MARK: Failing
+
+    private func giveUp(_ error: any Error, reading path: String) -> any Error {
+        guard let error = error as? IOError else { return self.giveUp(error) }
+        self.abort(WireFailure("The other side could not read what it was to send.", code: .streamSourceFailed))
+        return StreamError(
+            .fileFailed,
+            "The file \(path) could not be sent: \(Self.text(error)).",
+            side: .local,
+            failureCode: FailureCode.streamSourceFailed.rawValue,
+            cause: error
+        )
+    }
+
+    func giveUp(_ error: any Error, writing path: String) -> any Error {
+        guard let error = error as? IOError else { return self.giveUp(error) }
+        let isFull = error.errnoCode == ENOSPC || error.errnoCode == EDQUOT
+        let code = isFull ? FailureCode.streamStorageFull : .streamStorageFailed
+        self.abort(
+            WireFailure(
+                isFull
+                    ? "The receiving system has no space left to store it."
+                    : "The receiving system could not store it.",
+                code: code
+            )
+        )
+        return StreamError(
+            isFull ? .storageFull : .fileFailed,
+            isFull
+                ? "The file \(path) could not be received: the file system is full. Free some space, then try again."
+                : "The file \(path) could not be received: \(Self.text(error)).",
+            side: .local,
+            canRetry: isFull,
+            failureCode: code.rawValue,
+            cause: error
+        )
+    }
+
+    /// An error of the stream itself, or a cancellation: the stream cannot go on where it is.
+    private func giveUp(_ error: any Error) -> any Error {
+        self.abort(.streamCancelled)
+        return error
+    }
+
+    private static func text(_ error: IOError) -> String {
+        unsafe String(cString: strerror(error.errnoCode))
+    }
+}

@@ -1,0 +1,460 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+
+/// Drives an open stream: performs what ``ByteStreamStateMachine`` says, and decides nothing itself.
+///
+/// It lives on its channel's event loop; ``ByteStream`` is what tasks hold.
+final class ByteStreamDriver {
+    /// It holds itself while it is open.
+    var connection: StreamConnection?
+    let channel: any Channel
+    let logger: Logger
+    let limits: StreamLimits
+    let observer: ConnectionObserver.One?
+
+    private let environment: EventLoopEnvironment
+    private let loop: NIOIsolatedEventLoop
+    private var machine: ByteStreamStateMachine
+    private var decoder: StreamFrameDecoder
+    /// What was received and not read, as the machine counts it.
+    private var chunks = CircularBuffer<ByteBuffer>()
+    private var reader: StreamOperation<ByteBuffer?>?
+    /// What is to be sent, as the machine counts it.
+    private var writes = CircularBuffer<(operation: StreamOperation<Void>, bytes: ByteBuffer)>()
+    /// Small frames, and the heads of larger ones, on their way to TLS.
+    private var outbound: ByteBuffer
+    /// Written to the channel and not flushed.
+    private var unflushedBytes = 0
+    private var isFlushScheduled = false
+    /// Sent since the event loop last did something else.
+    private var turnBytes = 0
+    private var isTurnScheduled = false
+    private var isStepping = false
+    /// The newest ping that could not be answered yet because the peer does not read.
+    private var owedPong: UInt64?
+    private var timer: Scheduled<Void>?
+    private var timerDeadline = NIODeadline.distantFuture
+    /// Why the stream is over; `nil` inside if it came to its proper end.
+    private var ending: StreamError??
+    private var isClosed = false
+    private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
+    private var endListeners: [@Sendable (StreamError?) -> Void] = []
+    /// Reads from the network, for ``StreamHandler``.
+    var readNetwork: () -> Void = {}
+
+    /// Payloads up to this size are copied behind the frame's head; TLS then makes one record of both.
+    private static var maxCopiedBytes: Int { 8 << 10 }
+    /// What is to leave is flushed at the latest when it is this much, so that a peer that does not read is noticed.
+    private static var maxUnflushedBytes: Int { 64 << 10 }
+    /// A writer that is on the event loop lets it do something else after this much.
+    private static var maxTurnBytes: Int { 1 << 20 }
+
+    /// - Parameter trusted: how much longer the peer's certificate holds.
+    init(
+        channel: any Channel,
+        remote: PeerLimits,
+        limits: StreamLimits,
+        trusted: TimeAmount,
+        decoder: FrameDecoder,
+        logger: Logger,
+        observer: ConnectionObserver.One?
+    ) {
+        self.channel = channel
+        self.loop = channel.eventLoop.assumeIsolated()
+        self.environment = EventLoopEnvironment(of: channel.eventLoop)
+        self.limits = limits
+        self.logger = logger
+        self.observer = observer
+        self.decoder = StreamFrameDecoder(decoder)
+        self.outbound = channel.allocator.buffer(capacity: 256)
+        let now = self.environment.now
+        self.machine = ByteStreamStateMachine(
+            limits: limits,
+            peerLimit: remote.messageBytes,
+            now: now,
+            trustEnd: now + trusted
+        )
+    }
+
+    // MARK: Reading
+
+    func read(_ operation: StreamOperation<ByteBuffer?>, _ continuation: CheckedContinuation<ByteBuffer?, any Error>) {
+        guard operation.start(continuation) else { return }
+        guard self.machine.read() == .wait else { return operation.fail(StreamError.alreadyReading) }
+        self.reader = operation
+        self.doNextSteps()
+    }
+
+    func cancel(_ operation: StreamOperation<ByteBuffer?>) {
+        guard operation.cancel(), self.reader === operation else { return }
+        self.reader = nil
+        self.machine.cancelRead()
+        operation.fail(CancellationError())
+    }
+
+    /// The oldest chunk, if there is one and nobody waits for it.
+    func readAtOnce() -> ByteBuffer? {
+        guard !self.chunks.isEmpty, self.machine.read() == .wait else { return nil }
+        var chunk: ByteBuffer?
+        if self.machine.nextStep(now: self.environment.now) == .deliver { chunk = self.chunks.popFirst() }
+        self.doNextSteps()
+        return chunk
+    }
+
+    /// How much was received and not read.
+    var bufferedBytes: Int { self.machine.bufferedBytes }
+    var hasReader: Bool { self.reader != nil }
+
+    /// The network could be read.
+    func networkWantsRead() -> Bool { self.machine.networkWantsRead() }
+
+    func received(_ bytes: ByteBuffer) {
+        let now = self.environment.now
+        self.machine.heardFromPeer(now: now)
+        self.decoder.append(Self.compact(bytes))
+        do throws(TransportError) {
+            while !self.isClosed, let item = try self.decoder.next() {
+                switch item {
+                case .data(let data): try self.receivedData(data)
+                case .frame(let frame): try self.receive(frame)
+                }
+            }
+        } catch {
+            self.observer?.report(.violation(error))
+            self.logger.warning("The peer of a stream broke the protocol; closing", metadata: ["reason": "\(error)"])
+            self.abort(.violation(error))
+        }
+        self.doNextSteps()
+    }
+
+    /// A few bytes must not keep the large buffer in memory that they happened to arrive in.
+    private static func compact(_ bytes: ByteBuffer) -> ByteBuffer {
+        guard bytes.readableBytes < bytes.storageCapacity / 4 else { return bytes }
+        var copy = ByteBuffer()
+        copy.reserveCapacity(bytes.readableBytes)
+        copy.writeImmutableBuffer(bytes)
+        return copy
+    }
+
+    private func receivedData(_ data: ByteBuffer) throws(TransportError) {
+        guard try self.accepts(self.machine.receivedData(bytes: data.readableBytes)) else { return }
+        // Many small chunks would take more room than their bytes.
+        if let last = self.chunks.last, data.readableBytes <= 1 << 10, last.readableBytes <= 15 << 10 {
+            var joined = self.chunks.removeLast()
+            joined.writeImmutableBuffer(data)
+            self.chunks.append(joined)
+            self.machine.joinLastChunks()
+        } else {
+            self.chunks.append(data)
+        }
+    }
+
+    private func receive(_ frame: Frame) throws(TransportError) {
+        self.observer?.report(.received(frame, bytes: 0))
+        switch frame {
+        case .fin:
+            _ = try self.accepts(self.machine.receivedFin())
+        case .abort(let failure):
+            self.receivedAbort(failure)
+        case .ping(let token):
+            if self.channel.isWritable { self.write(.pong(token: token)) } else { self.owedPong = token }
+        case .pong, .unknown, .data:
+            break
+        case .close(.completed, _):
+            _ = try self.accepts(self.machine.receivedClose())
+        case .hello, .accept, .refuse, .request, .response, .cancel, .close, .malformed:
+            throw .violation("a frame that has no place on a stream came", .frameUnexpected)
+        }
+    }
+
+    private func accepts(_ outcome: ByteStreamStateMachine.OnReceive) throws(TransportError) -> Bool {
+        switch outcome {
+        case .accept: return true
+        case .drop: return false
+        case .violation(let what): throw .violation(what, .frameUnexpected)
+        }
+    }
+
+    // MARK: Writing
+
+    func write(
+        _ operation: StreamOperation<Void>,
+        _ bytes: ByteBuffer,
+        _ continuation: CheckedContinuation<Void, any Error>
+    ) {
+        guard operation.start(continuation) else { return }
+        self.enqueue(operation, bytes, self.machine.write(id: operation.id, bytes: bytes.readableBytes))
+    }
+
+    func finish(_ operation: StreamOperation<Void>, _ continuation: CheckedContinuation<Void, any Error>) {
+        guard operation.start(continuation) else { return }
+        let outcome = self.machine.finish(id: operation.id)
+        // Finishing twice does no harm.
+        guard outcome != .finished else { return operation.succeed(()) }
+        self.enqueue(operation, ByteBuffer(), outcome)
+    }
+
+    private func enqueue(
+        _ operation: StreamOperation<Void>,
+        _ bytes: ByteBuffer,
+        _ outcome: ByteStreamStateMachine.OnWrite
+    ) {
+        switch outcome {
+        case .wait:
+            self.writes.append((operation, bytes))
+            self.doNextSteps()
+        case .finished:
+            operation.fail(StreamError.finished)
+        case .ended:
+            operation.fail((self.ending ?? nil) ?? StreamError.finished)
+        }
+    }
+
+    func cancel(_ operation: StreamOperation<Void>) {
+        guard operation.cancel() else { return }
+        switch self.machine.cancelWrite(id: operation.id) {
+        case .nothing: break
+        case .leave: operation.fail(CancellationError())
+        case .forget:
+            self.writes.removeAll { $0.operation === operation }
+            operation.fail(CancellationError())
+            self.doNextSteps()
+        case .abort:
+            operation.fail(CancellationError())
+            self.abort(.aborted(WireFailure("A write to the stream was cancelled half-way.", code: .streamCancelled)))
+        }
+    }
+
+    private func send(bytes count: Int) {
+        guard let data = self.writes[self.writes.startIndex].bytes.readSlice(length: count) else { return }
+        self.outbound.writeDataHead(count)
+        if count <= Self.maxCopiedBytes {
+            self.outbound.writeImmutableBuffer(data)
+        } else {
+            self.channel.write(self.outbound, promise: nil)
+            self.channel.write(data, promise: nil)
+            self.outbound = self.channel.allocator.buffer(capacity: 256)
+        }
+        self.unflushedBytes += count
+        self.turnBytes += count
+        self.scheduleTurn()
+        if self.unflushedBytes >= Self.maxUnflushedBytes { self.flush() } else { self.scheduleFlush() }
+        self.updateWritability()
+    }
+
+    private func write(_ frame: Frame) {
+        // Every frame that is written here fits into the smallest limit.
+        try? self.outbound.writeFrame(frame, limit: ConnectionLimits.minMessageBytes)
+        self.scheduleFlush()
+    }
+
+    private func scheduleFlush() {
+        guard !self.isFlushScheduled else { return }
+        self.isFlushScheduled = true
+        self.loop.execute {
+            self.isFlushScheduled = false
+            self.flush()
+        }
+    }
+
+    func flush() {
+        if self.outbound.readableBytes > 0 {
+            let outbound = self.outbound
+            self.outbound = self.channel.allocator.buffer(capacity: 256)
+            self.unflushedBytes = 0
+            self.channel.writeAndFlush(outbound, promise: nil)
+        } else if self.unflushedBytes > 0 {
+            self.unflushedBytes = 0
+            self.channel.flush()
+        }
+    }
+
+    /// A writer that never has to wait must not keep the event loop from everything else.
+    private func scheduleTurn() {
+        guard !self.isTurnScheduled else { return }
+        self.isTurnScheduled = true
+        self.loop.execute {
+            self.isTurnScheduled = false
+            self.turnBytes = 0
+            self.writabilityChanged()
+        }
+    }
+
+    private func updateWritability() {
+        let isWritable = self.channel.isWritable && self.turnBytes < Self.maxTurnBytes
+        self.machine.writabilityChanged(isWritable, now: self.environment.now)
+    }
+
+    func writabilityChanged() {
+        self.updateWritability()
+        if self.channel.isWritable, let token = self.owedPong.take() { self.write(.pong(token: token)) }
+        self.doNextSteps()
+    }
+
+    // MARK: Doing what the machine says
+
+    func doNextSteps() {
+        // What a step causes comes back here in the middle of it; the loop below goes on with it.
+        guard !self.isStepping else { return }
+        self.isStepping = true
+        defer { self.isStepping = false }
+        while true {
+            switch self.machine.nextStep(now: self.environment.now) {
+            case .nothing:
+                return self.armTimer()
+            case .deliver:
+                if let chunk = self.chunks.popFirst() { self.reader.take()?.succeed(chunk) }
+            case .deliverEnd:
+                self.reader.take()?.succeed(nil)
+            case .failReader:
+                self.reader.take()?.fail((self.ending ?? nil) ?? StreamError.truncated(cause: nil))
+            case .readNetwork:
+                self.readNetwork()
+            case .send(let bytes):
+                self.send(bytes: bytes)
+            case .written:
+                self.writes.popFirst()?.operation.succeed(())
+            case .sendFin:
+                self.write(.fin)
+                self.flush()
+                self.writes.popFirst()?.operation.succeed(())
+            case .sendClose:
+                self.write(.close(.completed, nil))
+                self.flush()
+            case .finish:
+                self.end(nil)
+                self.closeChannel()
+            }
+        }
+    }
+
+    // MARK: Time
+
+    private func armTimer() {
+        let next = self.machine.nextWakeUp
+        guard next < self.timerDeadline, !self.isClosed else { return }
+        self.timer?.cancel()
+        self.timer = self.loop.scheduleTask(deadline: next) { self.tick() }
+        self.timerDeadline = next
+    }
+
+    private func stopTimer() {
+        self.timer?.cancel()
+        self.timer = nil
+        self.timerDeadline = .distantFuture
+    }
+
+    private func tick() {
+        self.stopTimer()
+        guard !self.isClosed else { return }
+        switch self.machine.tick(now: self.environment.now) {
+        case .nothing:
+            break
+        case .ping(let token):
+            if self.channel.isWritable { self.write(.ping(token: token)) }
+        case .silent:
+            self.lose(.silent(seconds: Double(self.limits.deadPeerTime.nanoseconds) / 1e9))
+        case .stalled:
+            self.abort(.stalled(seconds: Double(self.limits.stallTimeout.nanoseconds) / 1e9))
+        case .trustEnded:
+            self.abort(.certificateExpired)
+        case .closeNow:
+            self.abort(.aborted(WireFailure("The application is shutting down.", code: .applicationClosing, canRetry: true)))
+        case .giveUp:
+            self.closeChannel()
+        }
+        self.doNextSteps()
+    }
+
+    // MARK: Ending
+
+    func closeSoon() {
+        self.machine.close(until: self.environment.now + self.limits.drainTime)
+        self.doNextSteps()
+    }
+
+    /// Gives the stream up: the peer gets the reason, and closes.
+    func abort(_ error: StreamError) {
+        guard self.machine.abort(now: self.environment.now) else { return }
+        self.chunks.removeAll()
+        self.write(.abort(error.wireFailure))
+        self.flush()
+        self.end(error)
+        // What this side did not want to read stands before the peer's end.
+        self.doNextSteps()
+    }
+
+    private func receivedAbort(_ failure: WireFailure) {
+        if self.machine.receivedAbort() {
+            self.chunks.removeAll()
+            self.end(.abortedByPeer(failure))
+        }
+        self.closeChannel()
+    }
+
+    /// The connection is gone without a word.
+    private func lose(_ error: StreamError) {
+        switch self.machine.connectionEnded() {
+        case .truncated, .unconfirmed: self.end(error)
+        case .known: break
+        }
+        self.closeChannel()
+    }
+
+    /// TLS or TCP came to its end.
+    ///
+    /// - Parameter mode: after the peer's TCP has ended without its TLS, only the output is left to close.
+    func connectionEnded(cause: (any Error)? = nil, closing mode: CloseMode = .all) {
+        switch self.machine.connectionEnded() {
+        case .truncated: self.end(.truncated(cause: cause))
+        case .unconfirmed: self.end(.connectionLost(cause: cause))
+        case .known: break
+        }
+        self.closeChannel(mode)
+        self.doNextSteps()
+    }
+
+    /// Everything that waits is failed or served exactly once.
+    private func end(_ error: StreamError?) {
+        guard self.ending == nil else { return }
+        self.ending = .some(error)
+        let writes = self.writes
+        self.writes = []
+        for write in writes { write.operation.fail(error ?? StreamError.finished) }
+        let listeners = self.endListeners
+        self.endListeners = []
+        for listener in listeners { listener(error) }
+    }
+
+    private func closeChannel(_ mode: CloseMode = .all) {
+        guard !self.isClosed else { return }
+        self.isClosed = true
+        self.stopTimer()
+        self.flush()
+        self.channel.outlivesPeersHalf(false)
+        self.channel.close(mode: mode, promise: nil)
+        let status: CloseStatus = self.hasFinished ? .completed : .unknown
+        self.observer?.report(.ended(status))
+        let listeners = self.closeListeners
+        self.closeListeners = []
+        for listener in listeners { listener(status) }
+        self.connection = nil
+    }
+
+    func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
+        guard self.isClosed else { return self.closeListeners.append(listener) }
+        listener(self.hasFinished ? .completed : .unknown)
+    }
+
+    /// Calls back once the stream is over, with the reason unless both sides have everything.
+    func onEnd(_ listener: @escaping @Sendable (StreamError?) -> Void) {
+        if let ending { listener(ending) } else { self.endListeners.append(listener) }
+    }
+
+    private var hasFinished: Bool {
+        if case .some(.none) = self.ending { true } else { false }
+    }
+}

@@ -1,0 +1,33 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a host answers a hello for a stream that it accepts, and what a caller makes of the answer.
+package struct EstablishedStream: Sendable {
+    package var acceptance: Acceptance
+    package var limits: StreamLimits
+    /// Called once, on the event loop, when the stream is open.
+    package var opened: @Sendable (StreamConnection) -> Void
+
+    package init(
+        acceptance: Acceptance,
+        limits: StreamLimits,
+        opened: @escaping @Sendable (StreamConnection) -> Void
+    ) {
+        self.acceptance = acceptance
+        self.limits = limits
+        self.opened = opened
+    }
+}
+
+/// What a connection becomes when it is open.
+enum EstablishedChannel: Sendable {
+    case messages(EstablishedConnection)
+    case stream(EstablishedStream)
+
+    var acceptance: Acceptance {
+        switch self {
+        case .messages(let accepted): accepted.acceptance
+        case .stream(let accepted): accepted.acceptance
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+
+/// An open file. Every call that may wait for a disk runs on NIO's thread pool: neither the event loop nor the threads of Swift's
+/// tasks wait.
+///
+/// One call at a time; whoever opens it closes it.
+struct StreamFile: Sendable {
+    private let descriptor: CInt
+
+    /// - Throws: `IOError`.
+    static func open(_ path: String, _ flags: CInt, mode: mode_t = 0o666) async throws -> StreamFile {
+        try await NIOThreadPool.singleton.runIfActive {
+            let descriptor = unsafe Glibc.open(path, flags | O_CLOEXEC, mode)
+            guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "open") }
+            return StreamFile(descriptor: descriptor)
+        }
+    }
+
+    /// Closes it soon.
+    func close() {
+        let descriptor = self.descriptor
+        NIOThreadPool.singleton.submit { _ in _ = Glibc.close(descriptor) }
+    }
+
+    /// Reads up to so many bytes; none are left where there are fewer.
+    ///
+    /// - Returns: fails with `IOError`.
+    func read(_ count: Int, at offset: Int64, on eventLoop: any EventLoop) -> EventLoopFuture<ByteBuffer> {
+        let descriptor = self.descriptor
+        return NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
+            var buffer = ByteBuffer()
+            buffer.reserveCapacity(count)
+            while buffer.readableBytes < count {
+                let left = count - buffer.readableBytes
+                let at = offset + Int64(buffer.readableBytes)
+                let result = unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: left) { memory in
+                    unsafe max(0, pread(descriptor, memory.baseAddress, left, off_t(at)))
+                }
+                guard result > 0 else { break }
+            }
+            guard buffer.readableBytes == 0 else { return buffer }
+            // The end, or an error that is worth asking for.
+            var byte: UInt8 = 0
+            guard unsafe pread(descriptor, &byte, 1, off_t(offset)) >= 0 else { throw IOError(errnoCode: errno, reason: "read") }
+            return buffer
+        }
+    }
+
+    /// Writes the bytes behind those that were written before.
+    ///
+    /// - Throws: `IOError`.
+    func write(_ bytes: ByteBuffer) async throws {
+        let descriptor = self.descriptor
+        try await NIOThreadPool.singleton.runIfActive {
+            var bytes = bytes
+            while bytes.readableBytes > 0 {
+                let written = unsafe bytes.readWithUnsafeReadableBytes { memory in
+                    let count = unsafe Glibc.write(descriptor, memory.baseAddress, memory.count)
+                    return (max(0, count), count)
+                }
+                guard written >= 0 || errno == EINTR else { throw IOError(errnoCode: errno, reason: "write") }
+            }
+        }
+    }
+
+    /// - Throws: `IOError`.
+    static func rename(_ path: String, to newPath: String) async throws {
+        try await NIOThreadPool.singleton.runIfActive {
+            guard unsafe Glibc.rename(path, newPath) == 0 else { throw IOError(errnoCode: errno, reason: "rename") }
+        }
+    }
+
+    /// Removes a file soon, whether or not it is there.
+    static func remove(_ path: String) {
+        NIOThreadPool.singleton.submit { _ in _ = unsafe unlink(path) }
+    }
+}

@@ -1,0 +1,52 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// A read or a write that a task waits for, tied to the task's cancellation, whichever of the two reaches the event loop first.
+final class StreamOperation<Result: Sendable>: Sendable {
+    private struct State {
+        var isCancelled = false
+        var continuation: CheckedContinuation<Result, any Error>?
+    }
+
+    let id: UInt64
+    private let state = Mutex(State())
+
+    init(id: UInt64) {
+        self.id = id
+    }
+
+    /// - Returns: whether the task still waits; if not, it goes on with a `CancellationError`.
+    func start(_ continuation: CheckedContinuation<Result, any Error>) -> Bool {
+        let isWanted = self.state.withLock { state in
+            guard !state.isCancelled else { return false }
+            state.continuation = continuation
+            return true
+        }
+        if !isWanted { continuation.resume(throwing: CancellationError()) }
+        return isWanted
+    }
+
+    /// The task does not wait any more.
+    ///
+    /// - Returns: whether it has been waiting.
+    func cancel() -> Bool {
+        self.state.withLock { state in
+            state.isCancelled = true
+            return state.continuation != nil
+        }
+    }
+
+    func succeed(_ result: sending Result) {
+        self.take()?.resume(returning: result)
+    }
+
+    func fail(_ error: any Error) {
+        self.take()?.resume(throwing: error)
+    }
+
+    private func take() -> CheckedContinuation<Result, any Error>? {
+        self.state.withLock { $0.continuation.take() }
+    }
+}

@@ -1,0 +1,94 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Crypto
+internal import FoundationEssentials
+internal import NIOCore
+internal import RemoteSystemsIdentity
+
+/// The offers of streams that wait to be taken: which ticket opens which, for whom, and until when.
+///
+/// A value without I/O or a clock. It keeps the SHA-256 of each ticket and looks offers up by it: how long that takes says
+/// nothing about the tickets that are valid.
+struct StreamTicketsStateMachine {
+    struct Digest: Hashable {
+        private let bytes: SHA256Digest
+
+        init(_ ticket: StreamTicket) {
+            self.bytes = SHA256.hash(data: ticket.bytes)
+        }
+    }
+
+    private struct Offer {
+        var id: UInt64
+        var peer: SystemID
+        var purpose: String
+        var deadline: NIODeadline
+    }
+
+    private let limit: Int
+    private let limitPerPeer: Int
+    private let lifetime: TimeAmount
+    private var offers: [Digest: Offer] = [:]
+    private var counts: [SystemID: Int] = [:]
+    private var lastID: UInt64 = 0
+
+    /// - Parameters:
+    ///   - limit: how many offers wait at the same time.
+    ///   - limitPerPeer: how many of them for one system.
+    ///   - lifetime: how long each waits.
+    init(limit: Int = 1024, limitPerPeer: Int = 64, lifetime: TimeAmount = .seconds(30)) {
+        self.limit = limit
+        self.limitPerPeer = limitPerPeer
+        self.lifetime = lifetime
+    }
+
+    var count: Int { self.offers.count }
+
+    enum OnOffer: Equatable {
+        case offered(id: UInt64, until: NIODeadline)
+        case full
+        case fullForPeer
+    }
+
+    mutating func offer(_ ticket: Digest, to peer: SystemID, purpose: String, now: NIODeadline) -> OnOffer {
+        _ = self.expire(now: now)
+        guard self.offers.count < self.limit else { return .full }
+        guard self.counts[peer, default: 0] < self.limitPerPeer else { return .fullForPeer }
+        self.lastID += 1
+        let deadline = now + self.lifetime
+        self.offers[ticket] = Offer(id: self.lastID, peer: peer, purpose: purpose, deadline: deadline)
+        self.counts[peer, default: 0] += 1
+        return .offered(id: self.lastID, until: deadline)
+    }
+
+    /// A system presents a ticket. It is used up if it is the right one.
+    ///
+    /// - Returns: the id of the offer; `nil` for a ticket that is unknown, used, expired or another system's, or for another
+    ///   purpose.
+    mutating func claim(_ ticket: Digest, by peer: SystemID, purpose: String, now: NIODeadline) -> UInt64? {
+        guard let offer = self.offers[ticket], offer.peer == peer, offer.purpose == purpose, now < offer.deadline
+        else { return nil }
+        self.remove(ticket, offer)
+        return offer.id
+    }
+
+    /// The offer is not wanted any more.
+    mutating func withdraw(id: UInt64) {
+        guard let (ticket, offer) = self.offers.first(where: { $0.value.id == id }) else { return }
+        self.remove(ticket, offer)
+    }
+
+    /// - Returns: the ids of the offers that nobody took in time.
+    mutating func expire(now: NIODeadline) -> [UInt64] {
+        let expired = self.offers.filter { $0.value.deadline <= now }
+        for (ticket, offer) in expired { self.remove(ticket, offer) }
+        return expired.values.map(\.id)
+    }
+
+    private mutating func remove(_ ticket: Digest, _ offer: Offer) {
+        self.offers[ticket] = nil
+        let left = self.counts[offer.peer, default: 0] - 1
+        self.counts[offer.peer] = left > 0 ? left : nil
+    }
+}

@@ -1,0 +1,250 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import Testing
+
+@testable import RemoteSystemsTransport
+
+/// The rules of a stream, without a network: what happens in, what is to be done out.
+@Suite struct ByteStreamStateMachineTests {
+    private enum Event: Sendable {
+        case read, data(Int), fin, close, write(UInt64, Int), finish(UInt64), cancelWrite(UInt64)
+        case blocked, writable, networkRead, abort, peerAborts, connectionEnds
+    }
+
+    /// What the machine answers to an event, and the steps that it wants then, as text.
+    private static func run(_ events: [Event], limits: StreamLimits = StreamLimits()) -> [String] {
+        var machine = ByteStreamStateMachine(limits: limits, now: .at(0))
+        var log: [String] = []
+        for event in events {
+            switch event {
+            case .read: if machine.read() != .wait { log.append("alreadyReading") }
+            case .data(let bytes): Self.note(machine.receivedData(bytes: bytes), &log)
+            case .fin: Self.note(machine.receivedFin(), &log)
+            case .close: Self.note(machine.receivedClose(), &log)
+            case .write(let id, let bytes):
+                let outcome = machine.write(id: id, bytes: bytes)
+                if outcome != .wait { log.append("write: \(outcome)") }
+            case .finish(let id):
+                let outcome = machine.finish(id: id)
+                if outcome != .wait { log.append("finish: \(outcome)") }
+            case .cancelWrite(let id): log.append("cancel: \(machine.cancelWrite(id: id))")
+            case .blocked: machine.writabilityChanged(false, now: .at(0))
+            case .writable: machine.writabilityChanged(true, now: .at(0))
+            case .networkRead: log.append(machine.networkWantsRead() ? "goes on" : "held")
+            case .abort: log.append("abort: \(machine.abort(now: .at(0)))")
+            case .peerAborts: log.append("peer aborts: \(machine.receivedAbort())")
+            case .connectionEnds: log.append("\(machine.connectionEnded())")
+            }
+            while case let step = machine.nextStep(now: .at(0)), step != .nothing { log.append("\(step)") }
+        }
+        return log
+    }
+
+    private static func note(_ outcome: ByteStreamStateMachine.OnReceive, _ log: inout [String]) {
+        if outcome != .accept { log.append("\(outcome)") }
+    }
+
+    @Test func `bytes go to the reader in their order, and the end comes behind the last one`() {
+        #expect(Self.run([.data(3), .data(4), .read, .read, .read, .fin]) == ["deliver", "deliver", "deliverEnd"])
+        #expect(Self.run([.read, .data(3), .fin, .read, .read]) == ["deliver", "deliverEnd", "deliverEnd"])
+    }
+
+    @Test func `one task reads at a time`() {
+        #expect(Self.run([.read, .read]) == ["alreadyReading"])
+    }
+
+    @Test func `the network is read until as much is held as may be, and again when half of it was read`() {
+        var limits = StreamLimits()
+        limits.bufferedBytes = 100
+        let events: [Event] = [.data(99), .networkRead, .data(1), .networkRead, .read, .data(40), .read, .read]
+        #expect(Self.run(events, limits: limits) == ["goes on", "held", "deliver", "readNetwork", "deliver", "deliver"])
+        // Half of it has to be read, not a little.
+        let little: [Event] = [.data(10), .data(80), .data(10), .networkRead, .read, .read]
+        #expect(Self.run(little, limits: limits) == ["held", "deliver", "deliver", "readNetwork"])
+    }
+
+    @Test func `behind the end of the input the network is always read: the peer's last word comes there`() {
+        var limits = StreamLimits()
+        limits.bufferedBytes = 10
+        #expect(Self.run([.data(20), .networkRead, .fin, .networkRead], limits: limits) == ["held", "readNetwork", "goes on"])
+    }
+
+    @Test func `a write leaves in frames of at most 64 KiB, and its writer goes on behind the last of them`() {
+        #expect(Self.run([.write(1, 65_536)]) == ["send(bytes: 65536)", "written"])
+        #expect(Self.run([.write(1, 65_537)]) == ["send(bytes: 65536)", "send(bytes: 1)", "written"])
+    }
+
+    @Test func `a write waits while the network takes nothing, and those behind it wait their turn`() {
+        #expect(
+            Self.run([.blocked, .write(1, 5), .write(2, 6), .finish(3), .writable])
+                == ["send(bytes: 5)", "written", "send(bytes: 6)", "written", "sendFin"]
+        )
+    }
+
+    @Test func `a frame is no longer than the peer accepts`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), peerLimit: 1024, now: .at(0))
+        #expect(machine.write(id: 1, bytes: 2000) == .wait)
+        #expect(machine.nextStep(now: .at(0)) == .send(bytes: 1017))
+        #expect(machine.nextStep(now: .at(0)) == .send(bytes: 983))
+    }
+
+    @Test func `nothing is written behind the end, and the end may be asked for twice`() {
+        #expect(Self.run([.finish(1), .write(2, 5), .finish(3)]) == ["sendFin", "write: finished", "finish: finished"])
+    }
+
+    @Test func `a cancelled write is forgotten as long as nothing of it was sent`() {
+        #expect(
+            Self.run([.blocked, .write(1, 5), .write(2, 6), .cancelWrite(2), .cancelWrite(9), .writable])
+                == ["cancel: forget", "cancel: nothing", "send(bytes: 5)", "written"]
+        )
+    }
+
+    @Test func `a write that was sent in part cannot be taken back`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        _ = machine.write(id: 1, bytes: 100_000)
+        #expect(machine.nextStep(now: .at(0)) == .send(bytes: 65_536))
+        #expect(machine.cancelWrite(id: 1) == .abort)
+    }
+
+    @Test func `the end is sent, whether or not it is waited for`() {
+        #expect(Self.run([.blocked, .write(1, 5), .finish(2), .cancelWrite(2), .writable])
+            == ["cancel: leave", "send(bytes: 5)", "written", "sendFin"])
+    }
+
+    @Test func `each side confirms that it has everything, and the connection closes behind both`() {
+        #expect(Self.run([.fin, .finish(1), .close]) == ["sendFin", "sendClose", "finish"])
+        #expect(Self.run([.finish(1), .fin, .close]) == ["sendFin", "sendClose", "finish"])
+    }
+
+    @Test func `what was received before the end can be read after the connection has closed`() {
+        #expect(
+            Self.run([.data(7), .finish(1), .fin, .close, .connectionEnds, .read, .read])
+                == ["sendFin", "sendClose", "finish", "known", "deliver", "deliverEnd"]
+        )
+    }
+
+    @Test func `a connection that ends before the end of the input has truncated the stream`() {
+        #expect(
+            Self.run([.data(7), .connectionEnds, .read, .read, .write(1, 1)])
+                == ["truncated", "deliver", "failReader", "write: ended"]
+        )
+        #expect(Self.run([.read, .connectionEnds]) == ["truncated", "failReader"])
+    }
+
+    @Test func `a connection that ends before the peer has confirmed leaves the input whole and the output unknown`() {
+        #expect(Self.run([.fin, .connectionEnds, .read]) == ["unconfirmed", "deliverEnd"])
+        #expect(Self.run([.fin, .finish(1), .connectionEnds]) == ["sendFin", "sendClose", "unconfirmed"])
+    }
+
+    @Test func `an abort drops what was not read and what was not sent, on both sides`() {
+        #expect(
+            Self.run([.data(7), .blocked, .write(1, 5), .abort, .writable, .data(3), .read, .abort])
+                == ["abort: true", "drop", "failReader", "abort: false"]
+        )
+        #expect(Self.run([.data(7), .peerAborts, .read, .write(1, 1)]) == ["peer aborts: true", "failReader", "write: ended"])
+        #expect(Self.run([.abort, .peerAborts]) == ["abort: true", "peer aborts: false"])
+        #expect(Self.run([.finish(1), .fin, .close, .abort]) == ["sendFin", "sendClose", "finish", "abort: false"])
+    }
+
+    @Test func `a side that gives up reads on, so that its peer is not kept from reading the reason`() {
+        var limits = StreamLimits()
+        limits.bufferedBytes = 10
+        #expect(Self.run([.data(20), .networkRead, .abort], limits: limits) == ["held", "abort: true", "readNetwork"])
+    }
+
+    @Test func `what comes behind the end breaks the protocol`() {
+        #expect(Self.run([.fin, .data(1)]) == ["violation(\"bytes came behind the end of the stream\")"])
+        #expect(Self.run([.fin, .fin]) == ["violation(\"the end of the stream came twice\")"])
+        #expect(Self.run([.fin, .close]) == ["violation(\"the stream was closed before its end\")"])
+        #expect(Self.run([.finish(1), .close]) == ["sendFin", "violation(\"the stream was closed before its end\")"])
+    }
+
+    // MARK: Time
+
+    @Test func `a silent peer is asked twice and is then taken for dead`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        #expect(machine.nextWakeUp == .at(5000))
+        #expect(machine.tick(now: .at(5000)) == .ping(1))
+        #expect(machine.tick(now: .at(10_000)) == .ping(2))
+        machine.heardFromPeer(now: .at(11_000))
+        #expect(machine.tick(now: .at(15_000)) == .nothing)
+        #expect(machine.tick(now: .at(16_000)) == .ping(3))
+        #expect(machine.tick(now: .at(21_000)) == .ping(4))
+        #expect(machine.tick(now: .at(26_000)) == .silent)
+    }
+
+    @Test func `a side that does not read takes nobody for dead, and shows that it lives itself`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        #expect(machine.receivedData(bytes: 1 << 18) == .accept)
+        let wantsRead = machine.networkWantsRead()
+        #expect(!wantsRead)
+        var pings = 0
+        for second in stride(from: Int64(5), through: 600, by: 5) {
+            guard case .ping = machine.tick(now: .at(second * 1000)) else { continue }
+            pings += 1
+        }
+        #expect(pings == 120)
+        // Once it reads again, the time begins anew.
+        #expect(machine.read() == .wait)
+        #expect(machine.nextStep(now: .at(600_500)) == .deliver)
+        #expect(machine.nextStep(now: .at(600_500)) == .readNetwork)
+        #expect(machine.nextWakeUp == .at(605_500))
+        #expect(machine.tick(now: .at(615_500)) != .silent)
+    }
+
+    @Test func `a peer that lives and takes nothing is given up after the stall timeout`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        _ = machine.write(id: 1, bytes: 5)
+        machine.writabilityChanged(false, now: .at(1000))
+        for second in stride(from: Int64(4), through: 300, by: 4) {
+            machine.heardFromPeer(now: .at(second * 1000))
+            #expect(machine.tick(now: .at(second * 1000)) == .nothing)
+        }
+        #expect(machine.tick(now: .at(301_000)) == .stalled)
+    }
+
+    @Test func `a peer that takes a little in time is not stalled`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        machine.writabilityChanged(false, now: .at(0))
+        machine.heardFromPeer(now: .at(299_000))
+        machine.writabilityChanged(true, now: .at(299_000))
+        machine.writabilityChanged(false, now: .at(299_500))
+        #expect(machine.tick(now: .at(301_000)) == .nothing)
+    }
+
+    @Test func `a peer that does not confirm the end is given up after the stall timeout`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        #expect(machine.receivedFin() == .accept)
+        _ = machine.finish(id: 1)
+        #expect(machine.nextStep(now: .at(0)) == .sendFin)
+        #expect(machine.nextStep(now: .at(0)) == .sendClose)
+        machine.heardFromPeer(now: .at(299_000))
+        #expect(machine.tick(now: .at(299_000)) == .nothing)
+        #expect(machine.tick(now: .at(300_000)) == .stalled)
+    }
+
+    @Test func `an abort waits five seconds for the peer to close`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        let isSent = machine.abort(now: .at(1000))
+        #expect(isSent)
+        #expect(machine.nextWakeUp == .at(6000))
+        #expect(machine.tick(now: .at(5999)) == .nothing)
+        #expect(machine.tick(now: .at(6000)) == .giveUp)
+    }
+
+    @Test func `a closing host lets a stream go on for a while`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
+        machine.close(until: .at(3000))
+        #expect(machine.nextWakeUp == .at(3000))
+        #expect(machine.tick(now: .at(2999)) == .nothing)
+        #expect(machine.tick(now: .at(3000)) == .closeNow)
+    }
+
+    @Test func `the stream ends with the peer's certificate`() {
+        var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0), trustEnd: .at(4000))
+        #expect(machine.nextWakeUp == .at(4000))
+        #expect(machine.tick(now: .at(4000)) == .trustEnded)
+    }
+}

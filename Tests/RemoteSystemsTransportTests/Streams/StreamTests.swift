@@ -1,0 +1,311 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import NIOCore
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// Streams over TLS on the loopback interface.
+@Suite(.timeLimit(.minutes(2))) struct StreamTests {
+    @Test(arguments: [true, false])
+    func `each side reads to the other's end and writes on after it`(hostFinishesFirst: Bool) async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            let (first, second) = hostFinishesFirst ? (pair.host, pair.caller) : (pair.caller, pair.host)
+            try await first.write("one ")
+            try await first.write("two")
+            try await first.finish()
+            #expect(try await second.collect() == Array("one two".utf8))
+            // The end comes as often as it is asked for.
+            #expect(try await second.read() == nil)
+            try await second.write("three")
+            try await second.finish()
+            #expect(try await first.collect() == Array("three".utf8))
+            try await first.waitUntilFinished()
+            try await second.waitUntilFinished()
+            #expect(await streamError { try await first.write("four") }?.code == .misuse)
+        }
+    }
+
+    @Test func `64 MiB arrive as they were sent, both ways at once`() async throws {
+        let count = 64
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            func send(_ stream: ByteStream, seed: UInt8) async throws -> SHA256Digest {
+                var hash = SHA256()
+                for index in 0..<count {
+                    // Sizes that fit into no frame and no record.
+                    let bytes = [UInt8](repeating: seed &+ UInt8(truncatingIfNeeded: index), count: (1 << 20) + index % 3 - 1)
+                    hash.update(data: bytes)
+                    try await stream.write(ByteBuffer(bytes: bytes))
+                }
+                try await stream.finish()
+                return hash.finalize()
+            }
+            func receive(_ stream: ByteStream) async throws -> SHA256Digest {
+                var hash = SHA256()
+                for try await chunk in stream { hash.update(data: Array(chunk.readableBytesView)) }
+                return hash.finalize()
+            }
+            async let sentByHost = send(pair.host, seed: 1)
+            async let sentByCaller = send(pair.caller, seed: 101)
+            async let receivedByHost = receive(pair.host)
+            async let receivedByCaller = receive(pair.caller)
+            #expect(try await sentByHost == receivedByCaller)
+            #expect(try await sentByCaller == receivedByHost)
+            try await pair.caller.waitUntilFinished()
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an abort ends both sides with its reason`(hostAborts: Bool) async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            let (aborting, other) = hostAborts ? (pair.host, pair.caller) : (pair.caller, pair.host)
+            try await aborting.write("a little")
+            // The reading side holds something that it has not read: it goes with the stream.
+            try await eventually("the bytes") { try await other.bufferedBytes == 8 }
+            aborting.abort(WireFailure("Out of paper.", code: .busy, canRetry: true))
+            try await eventually("the abort") { try await other.bufferedBytes == 0 }
+            for operation in [{ _ = try await other.read() }, { try await other.write("x") }, { try await other.waitUntilFinished() }]
+                as [() async throws -> Void]
+            {
+                let error = await streamError(operation)
+                #expect(error?.code == .abortedByPeer)
+                #expect(error?.message == "Out of paper.")
+                #expect(error?.failureCode == "busy")
+                #expect(error?.canRetry == true)
+                #expect(error?.side == .remote)
+            }
+            for operation in [{ _ = try await aborting.read() }, { try await aborting.write("x") }] as [() async throws -> Void] {
+                let error = await streamError(operation)
+                #expect(error?.code == .aborted)
+                #expect(error?.message == "Out of paper.")
+            }
+        }
+    }
+
+    @Test func `a stream that nothing refers to is given up, and its peer learns that`() async throws {
+        try await LoopbackHost.with { host in
+            let caller: ByteStream
+            do {
+                let pair = try await host.streams()
+                caller = pair.caller
+            }
+            let error = await streamError { _ = try await caller.read() }
+            #expect(error?.code == .abortedByPeer)
+            #expect(error?.failureCode == "stream-cancelled")
+        }
+    }
+
+    // MARK: Ends that are none
+
+    @Test func `a goodbye of TLS without the end of the stream is an error and no end`() async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            try peer.send(.data(ByteBuffer(string: "half of")))
+            peer.close()
+            #expect(try await stream.read() == ByteBuffer(string: "half of"))
+            let error = await streamError { _ = try await stream.read() }
+            #expect(error?.code == .truncated)
+            #expect(error?.canRetry == true)
+        }
+    }
+
+    @Test func `a connection that is cut is an error and no end, for both sides`() async throws {
+        try await LoopbackHost.with { host in
+            let tunnel = try await Tunnel.start(to: host.listener.port)
+            let pair = try await host.streams(through: tunnel.port)
+            try await pair.host.write("half of")
+            #expect(try await pair.caller.read() == ByteBuffer(string: "half of"))
+            tunnel.cut()
+            #expect(await streamError { _ = try await pair.caller.read() }?.code == .truncated)
+            #expect(await streamError { _ = try await pair.host.read() }?.code == .truncated)
+            await tunnel.stop()
+        }
+    }
+
+    @Test func `a connection that is cut behind the end leaves what was read whole, and what was written unconfirmed`() async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            try peer.send(.data(ByteBuffer(string: "all")), .fin)
+            try await stream.write("answer")
+            try await stream.finish()
+            #expect(try await peer.nextFrame() == .data(ByteBuffer(string: "answer")))
+            #expect(try await peer.nextFrame() == .fin)
+            // The peer does not confirm it.
+            peer.close()
+            #expect(await streamError { try await stream.waitUntilFinished() }?.code == .connectionLost)
+            #expect(try await stream.collect() == Array("all".utf8))
+        }
+    }
+
+    @Test func `a silent peer is noticed within the dead-peer time`() async throws {
+        var limits = StreamLimits()
+        limits.deadPeerTime = .milliseconds(600)
+        try await LoopbackHost.with(streams: limits) { host in
+            let tunnel = try await Tunnel.start(to: host.listener.port)
+            let pair = try await host.streams(through: tunnel.port)
+            tunnel.goSilent()
+            #expect(await streamError { _ = try await pair.host.read() }?.code == .connectionLost)
+            await tunnel.stop()
+        }
+    }
+
+    // MARK: Back-pressure
+
+    @Test func `a reader that does not read holds back its peer, in bounded memory, and is not taken for dead`() async throws {
+        var limits = StreamLimits()
+        limits.deadPeerTime = .milliseconds(900)
+        try await LoopbackHost.with(streams: limits) { host in
+            let pair = try await host.streams(limits: limits)
+            let sent = Mutex(0)
+            let writer = Task {
+                for _ in 0..<64 {
+                    try await pair.host.write(ByteBuffer(repeating: 7, count: 1 << 20))
+                    sent.withLock { $0 += 1 }
+                }
+                try await pair.host.finish()
+            }
+            // Several dead-peer times in which nothing is read. Neither side may take the other for dead.
+            let end = ContinuousClock.now + .seconds(3)
+            var most = 0
+            while ContinuousClock.now < end {
+                most = max(most, try await pair.caller.bufferedBytes)
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(sent.withLock { $0 } < 64)
+            // What one pass of the event loop reads comes on top: four reads of at most 64 KiB.
+            #expect(most >= limits.bufferedBytes && most <= limits.bufferedBytes + (256 << 10))
+            var count = 0
+            for try await chunk in pair.caller { count += chunk.readableBytes }
+            #expect(count == 64 << 20)
+            try await writer.value
+        }
+    }
+
+    @Test func `a peer that lives and never reads is given up`() async throws {
+        var limits = StreamLimits()
+        limits.stallTimeout = .milliseconds(700)
+        try await LoopbackHost.with(streams: limits) { host in
+            let pair = try await host.streams()
+            let error = await streamError {
+                while true { try await pair.host.write(ByteBuffer(repeating: 7, count: 1 << 20)) }
+            }
+            #expect(error?.code == .stalled)
+            #expect(error?.failureCode == "stream-stalled")
+            _ = pair.caller
+        }
+    }
+
+    @Test func `many small pieces take no more room than their bytes`() async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            for _ in 0..<100 {
+                try peer.send(.data(ByteBuffer(string: "a")), .data(ByteBuffer(string: "b")))
+            }
+            try await eventually("the bytes") { try await stream.bufferedBytes == 200 }
+            let chunk = try #require(try await stream.read())
+            #expect(chunk.readableBytes == 200)
+            #expect(chunk.storageCapacity <= 16 << 10)
+            peer.close()
+        }
+    }
+
+    // MARK: Cancelling
+
+    @Test func `a cancelled reader loses nothing`() async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            let reader = Task { try await pair.caller.read() }
+            try await Task.sleep(for: .milliseconds(20))
+            reader.cancel()
+            await #expect(throws: CancellationError.self) { try await reader.value }
+            try await pair.host.write("still here")
+            #expect(try await pair.caller.read() == ByteBuffer(string: "still here"))
+        }
+    }
+
+    @Test func `two readers at once are a mistake, and the first one goes on`() async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            let connection = pair.caller.streamConnection
+            let reader = Task { try await pair.caller.read() }
+            try await eventually("the reader") {
+                try await connection.eventLoop.submit { connection.driver.value.hasReader }.get()
+            }
+            #expect(await streamError { _ = try await pair.caller.read() }?.code == .misuse)
+            try await pair.host.write("for the first")
+            #expect(try await reader.value == ByteBuffer(string: "for the first"))
+        }
+    }
+
+    @Test func `a writer that is cancelled half-way ends the stream, one that has sent nothing does not`() async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            let first = Task { try await pair.host.write(ByteBuffer(repeating: 1, count: 64 << 20)) }
+            try await eventually("bytes that are held") { try await pair.caller.bufferedBytes > 0 }
+            let second = Task { try await pair.host.write(ByteBuffer(repeating: 2, count: 5)) }
+            try await Task.sleep(for: .milliseconds(20))
+            second.cancel()
+            await #expect(throws: CancellationError.self) { try await second.value }
+            #expect(try await pair.caller.read() != nil)
+            first.cancel()
+            await #expect(throws: CancellationError.self) { try await first.value }
+            let error = await streamError { while try await pair.caller.read() != nil {} }
+            #expect(error?.failureCode == "stream-cancelled")
+        }
+    }
+
+    // MARK: Broken rules
+
+    @Test(
+        arguments: [
+            ([.fin, .data(ByteBuffer(string: "x"))], "frame-unexpected"), ([.fin, .fin], "frame-unexpected"),
+            ([.close(.completed, nil)], "frame-unexpected"), ([.cancel(id: 1)], "frame-unexpected"),
+            ([.request(id: 1, timeoutMilliseconds: 1, message: [:])], "frame-unexpected"),
+        ] as [([Frame], String)]
+    )
+    func `a broken rule ends the stream with its code`(frames: [Frame], code: String) async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            for frame in frames { try peer.send(frame) }
+            guard case .abort(let failure)? = try await peer.nextFrame() else {
+                Issue.record("no abort")
+                return
+            }
+            #expect(failure.code == code)
+            peer.close()
+            let error = await streamError { while try await stream.read() != nil {} ; try await stream.waitUntilFinished() }
+            #expect(error?.code == .protocolViolation)
+        }
+    }
+
+    @Test func `an unknown frame is ignored, and a ping is answered`() async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            // Kind 99, then a ping.
+            peer.send([0, 0, 0, 3, 0x81, 0x18, 0x63, 0, 0, 0, 3, 0x82, 6, 5])
+            #expect(try await peer.nextFrame() == .pong(token: 5))
+            try peer.send(.data(ByteBuffer(string: "x")))
+            #expect(try await stream.read() == ByteBuffer(string: "x"))
+            peer.close()
+        }
+    }
+
+    @Test func `frames of a stream have no place on a connection for messages`() async throws {
+        try await LoopbackHost.with { host in
+            let peer = try await host.openRaw()
+            try peer.send(.data(ByteBuffer(string: "x")))
+            guard case .close(.unknown, let failure)? = try await peer.nextFrame() else {
+                Issue.record("no close")
+                return
+            }
+            #expect(failure?.code == "frame-unexpected")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import RemoteSystemsIdentity
+import Testing
+
+@testable import RemoteSystemsTransport
+
+/// Who gets a stream opened, over TLS on the loopback interface.
+@Suite(.timeLimit(.minutes(1))) struct StreamTicketTests {
+    private static func refusal(_ body: () async throws -> ByteStream) async -> TransportError? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return error as? TransportError
+        }
+    }
+
+    @Test func `a wrong, used, expired, withdrawn or foreign ticket gets one and the same refusal`() async throws {
+        try await LoopbackHost.with { host in
+            let caller = try host.account.system()
+            let other = try host.account.system()
+            let offer = try host.tickets.offer(to: caller.systemID, purpose: LoopbackHost.purpose)
+            let withdrawn = try host.tickets.offer(to: caller.systemID, purpose: LoopbackHost.purpose)
+            withdrawn.withdraw()
+            var refusals: [TransportError?] = []
+            // Unknown, withdrawn, another system's, for another purpose.
+            refusals.append(await Self.refusal { try await host.openStream(.random(), as: caller) })
+            refusals.append(await Self.refusal { try await host.openStream(withdrawn.ticket, as: caller) })
+            refusals.append(await Self.refusal { try await host.openStream(offer.ticket, as: other) })
+            refusals.append(await Self.refusal { try await host.openStream(offer.ticket, as: caller, purpose: "another") })
+            // None of them has used it up. Then it is used.
+            let stream = try await host.openStream(offer.ticket, as: caller)
+            let opened = try await offer.opened()
+            #expect(opened.peer.systemID == caller.systemID)
+            refusals.append(await Self.refusal { try await host.openStream(offer.ticket, as: caller) })
+            // And a hello without a ticket.
+            let peer = try await host.connectRaw(as: caller)
+            try peer.send(
+                .hello(
+                    Hello(
+                        service: StreamClaim.service,
+                        targetApplication: nil,
+                        application: "raw",
+                        limits: StreamLimits.peerLimits
+                    )
+                )
+            )
+            guard case .refuse(let status, let failure)? = try await peer.nextFrame() else {
+                Issue.record("no refusal")
+                return
+            }
+            #expect(refusals.count == 5)
+            for refusal in refusals {
+                #expect(refusal?.code == .refused)
+                #expect(refusal?.openStatus == status && status == .notAuthorized)
+                #expect(refusal?.failureCode == failure.code && failure.code == "stream-ticket-refused")
+                #expect(refusal?.message == failure.text)
+                #expect(refusal?.canRetry == failure.canRetry)
+            }
+            // The stream that was opened is not touched by any of them.
+            try await stream.write("x")
+            #expect(try await opened.read() == ByteBuffer(string: "x"))
+            // No ticket is logged.
+            let secret = offer.ticket.bytes.map { String($0, radix: 16) }.joined()
+            #expect(!host.log.all.contains { $0.contains(secret) || $0.contains("\(offer.ticket.bytes)") })
+        }
+    }
+
+    @Test func `a system that is not trusted does not get as far as its ticket`() async throws {
+        try await LoopbackHost.with { host in
+            let stranger = try TestAccount().system()
+            let offer = try host.tickets.offer(to: stranger.systemID, purpose: LoopbackHost.purpose)
+            let security = try TransportSecurity(identity: stranger)
+            let error = await Self.refusal {
+                try await host.openStream(offer.ticket, as: stranger, security: security)
+            }
+            #expect(error?.code == .peerNotTrusted)
+            #expect(host.tickets.count == 1)
+        }
+    }
+
+    @Test func `an offer that is no longer awaited is withdrawn`() async throws {
+        try await LoopbackHost.with { host in
+            let caller = try host.account.system()
+            let offer = try host.tickets.offer(to: caller.systemID, purpose: LoopbackHost.purpose)
+            let waiting = Task { try await offer.opened() }
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            #expect(host.tickets.count == 0)
+        }
+    }
+
+    @Test func `revoking a system ends its stream, and a later change of the trust another's`() async throws {
+        try await LoopbackHost.with { host in
+            let revoked = try host.account.system()
+            let stays = try host.account.system()
+            let pair = try await host.streams(as: revoked)
+            let other = try await host.streams(as: stays)
+            try host.security.update(identity: host.security.identity, revoked: [revoked.systemID])
+            let error = await streamError { _ = try await pair.host.read() }
+            #expect(error?.code == .peerNotTrusted)
+            let peers = await streamError { _ = try await pair.caller.read() }
+            #expect(peers?.code == .abortedByPeer)
+            #expect(peers?.failureCode == "revoked")
+            try await other.host.write("x")
+            #expect(try await other.caller.read() == ByteBuffer(string: "x"))
+            // A system that leaves its account ends all of them.
+            host.security.end()
+            #expect(await streamError { _ = try await other.caller.read() }?.code == .abortedByPeer)
+        }
+    }
+
+    @Test func `a certificate that ends ends its stream`() async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams(as: host.account.system(validFrom: -60, to: 2))
+            let error = await streamError { _ = try await pair.host.read() }
+            #expect(error?.code == .peerNotTrusted)
+            let peers = await streamError { _ = try await pair.caller.read() }
+            #expect(peers?.failureCode == "certificate-expired")
+        }
+    }
+
+    @Test func `a host that has no streams refuses one as a service that it does not offer`() async throws {
+        try await LoopbackHost.with { host in
+            #expect(StreamClaim.service == "remote-systems.stream")
+            let error = await #expect(throws: TransportError.self) { try await host.connect(service: "remote-systems.other") }
+            #expect(error?.openStatus == .appServiceUnavailable)
+        }
+    }
+}
