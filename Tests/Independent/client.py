@@ -28,8 +28,7 @@ import urllib.parse
 
 import cbor2
 
-HELLO, ACCEPT, REFUSE, REQUEST, RESPONSE, CANCEL, PING, PONG, CLOSE = range(9)
-STATE = 12
+HELLO, ACCEPT, REFUSE, REQUEST, RESPONSE, CANCEL, PING, PONG, CLOSE, DATA, FIN, ABORT, STATE = range(13)
 ALPN, JOIN_ALPN = "remote-systems/1", "remote-systems-join/1"
 
 
@@ -142,7 +141,8 @@ def is_uri(text):
 
 # How many elements each kind needs, and how many there can be before newer ones are passed over.
 ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 6), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
-            PONG: (2, 2), CLOSE: (2, 3), STATE: (3, 3)}
+            PONG: (2, 2), CLOSE: (2, 3), DATA: (2, 2), FIN: (1, 1), ABORT: (2, 2), STATE: (3, 3)}
+STREAM_SERVICE = "remote-systems.stream"
 # The keys of a hello, an accept and a failure; what is required has no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
 KEYS = {
@@ -220,7 +220,11 @@ def read_array(body):
     head = encode([None] * len(every))[:-len(every)]
     if not body.startswith(head + b"".join(map(encode, array))):
         raise Broken(f"not in the one encoding: {body.hex()}")
-    numbers = {REQUEST: 2, RESPONSE: 2, HELLO: 0, ACCEPT: 0}.get(kind, 1)
+    if kind == DATA:
+        if not (isinstance(array[1], bytes) and 1 <= len(array[1]) <= 65536):
+            raise Broken("data of no bytes, of too many, or of another type")
+        return array
+    numbers = {REQUEST: 2, RESPONSE: 2, HELLO: 0, ACCEPT: 0, FIN: 0, ABORT: 0}.get(kind, 1)
     for element in array[1:1 + numbers]:
         if type(element) is not int or element < 0:
             raise Broken("not an unsigned integer")
@@ -237,13 +241,16 @@ def read_array(body):
             raise Broken("not a dictionary")
         check(element, 32)
     if kind in KEYS:
+        stream = array[1].get("stream")
         array[1] = {"application": "", **read_keys(array[1], KEYS[kind])}
         check_hello(kind, array[1])
+        if stream is not None and array[1].get("service") == STREAM_SERVICE:
+            check_stream(stream)
     if kind == STATE:
         if array[1] >= len(STATES):
             return None
         array[2] = read_state(array[2], *STATES[array[1]])
-    failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2}.get(kind)
+    failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2, ABORT: 1}.get(kind)
     if failure and len(array) > failure:
         code = array[failure].get("code")
         if not (isinstance(code, str) and re.fullmatch("[a-z0-9.-]{1,64}", code)):  # counts as none
@@ -323,6 +330,13 @@ def check_hello(kind, map):
         require(not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in text), f"{key} is no name")
     require(map.get("service") != "" and map["limit"] >= 1024 and map["window"] >= 1 and map["window-bytes"] >= map["limit"],
             "service, limit, window or window-bytes is out of range")
+
+
+def check_stream(claim):
+    """What a hello for a stream says [wire/streams.md]."""
+    ticket, purpose = (claim.get("ticket"), claim.get("purpose")) if isinstance(claim, dict) else (None, None)
+    if not (isinstance(ticket, bytes) and len(ticket) == 16 and isinstance(purpose, str) and 1 <= len(purpose.encode()) <= 256):
+        raise Broken("stream is of another form", "hello-malformed")
 
 
 # Ids and certificates [2]

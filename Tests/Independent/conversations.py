@@ -158,7 +158,7 @@ def valid():
         host(accept(version=[1, 7]),
              encode([ACCEPT, {**accept()[1], "version": [1, 7, "beta"], "new": [1, {"x": None}]}, "more"]), **newer),
         caller([4711], encode([4711, "x", {"y": [1.5]}]), **newer), host([4712], encode([4712, "x"]), optional=True, **newer),
-        caller([9], **newer), caller([PING, 3], undefined, **newer), host([PONG, 3]), caller([PING, 4], unordered, **newer),
+        caller([13], **newer), caller([PING, 3], undefined, **newer), host([PONG, 3]), caller([PING, 4], unordered, **newer),
         host([PONG, 4]), caller(request(1, ECHO), encode([*request(1, ECHO), None, None, "new", [1]]), **newer),
         host(response(1, ECHO)),
         caller([CLOSE, 0], encode([CLOSE, 0, {"text": "", "retry": False, "colour": "red"}, 1]), **newer), host([CLOSE, 0]))
@@ -232,6 +232,9 @@ def broken():
     yield changed("a hello with a limit of 1023", limit=1023)
     yield changed("a hello with a window of 0", window=0)
     yield changed("a hello with window-bytes below its limit", **{"window-bytes": LIMIT - 1})
+    for name, claim in (("without a purpose", {"ticket": data(bytes(16))}), ("with a ticket of 15 bytes", {"ticket": data(bytes(15)), "purpose": "p"}),
+                        ("that is text", "ticket")):
+        yield changed(f"a hello for a stream {name}", service="remote-systems.stream", stream=claim)
     yield changed("a hello with a version that is text", version="1.0")
     yield changed("a hello with a version of one number", version=[2])
     yield changed("a hello with a version below 0", version=[1, -1])
@@ -246,6 +249,8 @@ def broken():
     yield once_open("a second hello", "frame-unexpected", caller(hello()))
     yield once_open("an accept from the caller", "frame-unexpected", caller(accept()))
     yield once_open("a refuse once open", "frame-unexpected", caller([REFUSE, 7, {"text": "", "retry": False}]))
+    for name, array in (("bytes", [9, data(b"x")]), ("the end", [10]), ("an abort", [11, failure("stream-cancelled", "No.")])):
+        yield once_open(f"{name} of a stream on a connection for messages", "frame-unexpected", caller(array))
     yield once_open("a frame longer than the limit", "frame-too-long", raw("caller", f"{LIMIT + 1:08x}"), status=2)
     yield once_open("a frame of the longest length there is", "frame-too-long", raw("caller", "ffffffff"), status=2)
     yield once_open("a frame of no bytes", "frame-empty", raw("caller", "00000000"), status=2)
@@ -257,8 +262,8 @@ def broken():
     yield once_open("a number that is not in its shortest form", "frame-malformed", caller(None, bytes.fromhex("82051801")))
     yield once_open("a frame of indefinite length", "frame-malformed", caller(None, bytes.fromhex("9f0501ff")))
     yield once_open("bytes behind the array", "frame-malformed", caller(None, bytes.fromhex("82050100")))
-    yield once_open("an unknown frame of indefinite length", "frame-malformed", caller(None, bytes.fromhex("820a9fff")))
-    yield once_open("an unknown frame of 33 levels", "frame-malformed", caller(None, b"\x82\x0a" + b"\x81" * 33 + b"\x00"))
+    yield once_open("an unknown frame of indefinite length", "frame-malformed", caller(None, bytes.fromhex("820d9fff")))
+    yield once_open("an unknown frame of 33 levels", "frame-malformed", caller(None, b"\x82\x0d" + b"\x81" * 33 + b"\x00"))
     yield once_open("request number 0", "request-out-of-order", caller(request(0, ECHO)))
     yield once_open("a request number twice", "request-out-of-order", caller(request(7, HOLD)), caller(request(7, HOLD)))
     yield once_open("request numbers that descend", "request-out-of-order", caller(request(7, HOLD)), caller(request(6, HOLD)))

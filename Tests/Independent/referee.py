@@ -4,7 +4,7 @@
 
 The numbers in brackets are the page's sections, the codes those of section 14.
 """
-from client import ACCEPT, CANCEL, CLOSE, HELLO, PING, PONG, REFUSE, REQUEST, RESPONSE, Broken, read_frame
+from client import ABORT, ACCEPT, CANCEL, CLOSE, DATA, FIN, HELLO, PING, PONG, REFUSE, REQUEST, RESPONSE, Broken, read_frame
 
 HELLO_BYTES = 8192
 # What goes with a broken rule in a close [14]; everything else is 3.
@@ -88,6 +88,8 @@ class Referee:
         kind = array[0]
         if kind in (HELLO, ACCEPT, REFUSE):
             raise Broken("a frame of the opening, once open [4]", "frame-unexpected")
+        if kind in (DATA, FIN, ABORT):
+            raise Broken("a frame of a stream on a connection for messages [wire/streams.md]", "frame-unexpected")
         if kind == REQUEST:
             self.request(side, other, array[1], length)
             if len(array) > 4 and side.keys.setdefault(array[4], array[3]) != array[3]:

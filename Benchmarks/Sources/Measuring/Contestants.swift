@@ -17,6 +17,8 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case ours
     /// The same, sending from tasks that have nothing to do with the connection.
     case oursFromPool = "ours-from-pool"
+    /// A stream of RemoteSystems through its public API; bytes are returned, or forgotten, as they arrive.
+    case oursStream = "ours-stream"
 }
 
 /// The names of the coders that are compared.

@@ -80,6 +80,15 @@ extension Report {
                 figure: ratio(.pipelined, to: .grpcStream, \.perSecond)
             ),
             Goal("bulk rate to raw TLS", .atLeast, 0.9, "×", figure: ratio(.bulk, to: .rawTLS, \.perSecond)),
+            Goal(
+                "bulk rate of a stream to a raw TLS stream",
+                .atLeast,
+                0.95,
+                "×",
+                figure: exchange(.bulk, .oursStream).flatMap { stream in
+                    exchange(.bulk, .rawTLSStreamed).flatMap { stream.ratio(to: $0, \.perSecond) }
+                }
+            ),
             Goal("opening a connection", .atMost, 3, "ms", figure: opening?.median(\.median).map { $0 / 1e6 }),
         ] + codingGoals + [
             Goal("host start to added", .atMost, 300, "ms", figure: startToAdded?.median(\.median).map { $0 / 1e6 }),

@@ -24,7 +24,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     /// 1 byte to 256 KiB, as the network delivered them.
     public typealias Element = [UInt8]
 
-    private let stream: ByteStream
+    let stream: ByteStream
     /// The system at the other end, proved by its certificate.
     public let systemID: SystemID
 

@@ -46,7 +46,8 @@ import ValueSets
             application: "a",
             limits: limits,
             features: ["f"],
-            requires: ["f"]
+            requires: ["f"],
+            stream: StreamClaim(ticket: try #require(StreamTicket(bytes: [UInt8](repeating: 0, count: 16))), purpose: "p")
         )
         let acceptance = Acceptance(
             application: "a",

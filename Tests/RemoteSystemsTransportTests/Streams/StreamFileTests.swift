@@ -79,8 +79,10 @@ import Testing
             let receiving = try await host.streams()
             let error = await streamError { _ = try await receiving.caller.receive(into: "/nonexistent/file") }
             #expect(error?.code == .fileFailed)
+            #expect(error?.failureCode == "stream-storage-failed")
             let peers = await streamError { _ = try await receiving.host.read() }
-            #expect(peers?.failureCode == "stream-storage-failed")
+            #expect(peers?.code == .abortedByPeer)
+            #expect(peers?.failureCode == "stream-storage-failed", "\(String(describing: peers))")
         }
     }
 

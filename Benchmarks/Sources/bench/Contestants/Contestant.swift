@@ -66,6 +66,7 @@ func contestant(_ name: ContestantName) -> any Contestant {
     case .sdBus: SDBus()
     case .ours: Ours(form: .scoped)
     case .oursFromPool: Ours(form: .fromPool)
+    case .oursStream: OursStream()
     }
 }
 

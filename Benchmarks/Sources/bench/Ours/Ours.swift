@@ -36,7 +36,7 @@ struct Ours: DiscoveringContestant {
     private static let oneEventLoop: Void = { NIOSingletons.groupLoopCountSuggestion = 1 }()
 
     /// Both sides are of one account, which is made in the run's own directory.
-    private static func configuration(_ setup: Setup) -> RemoteSystemsConfiguration {
+    static func configuration(_ setup: Setup) -> RemoteSystemsConfiguration {
         _ = oneEventLoop
         var configuration = RemoteSystemsConfiguration(
             applicationID: service,
