@@ -68,7 +68,8 @@ import ValueSets
             #expect(try await Self.collect(host) == Array("nice".utf8))
             try await host.waitUntilFinished()
             try await caller.waitUntilFinished()
-            #expect(await Self.error { try await caller.write([1]) }?.code == .misuse)
+            let error1 = await Self.error { try await caller.write([1]) }
+            #expect(error1?.code == .misuse)
         }
     }
 
@@ -92,7 +93,8 @@ import ValueSets
             let late = try await pair.client.send([:]).message["Photo"]
             let offer = try #require(offering.last)
             try await pair.stage.advance(by: .seconds(31))
-            #expect(await Self.error { _ = try await offer.opened() }?.code == .deadlineExceeded)
+            let error2 = await Self.error { _ = try await offer.opened() }
+            #expect(error2?.code == .deadlineExceeded)
             let expired = await Self.error { _ = try await pair.client.openStream(late) }
             #expect(expired?.code == .refused)
             #expect(expired?.message == used?.message)
@@ -103,14 +105,16 @@ import ValueSets
         try await Self.with { pair, offering in
             let ticket = try await pair.client.send([:]).message["Photo"]
             offering.last?.withdraw()
-            #expect(await Self.error { _ = try await pair.client.openStream(ticket) }?.code == .refused)
+            let error3 = await Self.error { _ = try await pair.client.openStream(ticket) }
+            #expect(error3?.code == .refused)
         }
     }
 
     @Test func `what is no ticket is refused before anything is sent`() async throws {
         try await Self.with { pair, _ in
             for value in [nil, "text", 7, .null] as [Value?] {
-                #expect(await Self.error { _ = try await pair.client.openStream(value) }?.code == .invalidArgument)
+                let error4 = await Self.error { _ = try await pair.client.openStream(value) }
+                #expect(error4?.code == .invalidArgument)
             }
         }
     }
@@ -127,7 +131,8 @@ import ValueSets
             #expect(errors.withLock { $0.map { $0?.code } } == [.misuse])
             #expect(throws: RemoteSystemError.self) { try pair.client.offerStream() }
             let closed = AppServiceConnection(to: AppServiceDescription(name: "test.photos"))
-            #expect(await Self.error { _ = try await closed.openStream(.null) }?.code == .misuse)
+            let error5 = await Self.error { _ = try await closed.openStream(.null) }
+            #expect(error5?.code == .misuse)
         }
     }
 
@@ -139,7 +144,8 @@ import ValueSets
             #expect(hosts?.code == .streamAborted)
             #expect(hosts?.message == "Enough.")
             #expect(hosts?.side == .remote)
-            #expect(await Self.error { _ = try await caller.read() }?.code == .streamAborted)
+            let error6 = await Self.error { _ = try await caller.read() }
+            #expect(error6?.code == .streamAborted)
         }
     }
 

@@ -72,17 +72,25 @@ import Testing
         }
     }
 
-    @Test func `a directory in a file's place ends the stream with a reason`() async throws {
+    @Test func `a directory cannot be sent, which ends the stream with a reason`() async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
-            #expect(await streamError { _ = try await pair.host.send(contentsOf: "/tmp") }?.code == .fileFailed)
-            let receiving = try await host.streams()
-            let error = await streamError { _ = try await receiving.caller.receive(into: "/nonexistent/file") }
+            let error1 = await streamError { _ = try await pair.host.send(contentsOf: "/tmp") }
+            #expect(error1?.code == .fileFailed)
+            let peers = await streamError { _ = try await pair.caller.read() }
+            #expect(peers?.failureCode == "stream-source-failed")
+        }
+    }
+
+    @Test func `a file that cannot be written ends the stream with a reason`() async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams()
+            let error = await streamError { _ = try await pair.caller.receive(into: "/nonexistent/file") }
             #expect(error?.code == .fileFailed)
             #expect(error?.failureCode == "stream-storage-failed")
-            let peers = await streamError { _ = try await receiving.host.read() }
+            let peers = await streamError { _ = try await pair.host.read() }
             #expect(peers?.code == .abortedByPeer)
-            #expect(peers?.failureCode == "stream-storage-failed", "\(String(describing: peers))")
+            #expect(peers?.failureCode == "stream-storage-failed")
         }
     }
 
