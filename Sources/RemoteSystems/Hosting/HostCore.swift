@@ -76,7 +76,9 @@ actor HostCore {
         }
         for (name, service) in self.services {
             try service.validate()
-            guard name != Presence.service, name != Launch.service, name != StreamClaim.service, self.builtIns[name] == nil else {
+            guard name != Presence.service, name != Launch.service, name != StreamClaim.service,
+                self.builtIns[name] == nil
+            else {
                 throw misuse("The service name \(name) is taken.")
             }
         }

@@ -74,7 +74,9 @@ final class Wire: Sendable {
         guard let from = self.sites[side], let to = self.sites[side.other] else { return }
         let conditions = from.conditions.joined(with: to.conditions)
         let now = self.loop.scheduler.elapsed
-        let (isDataNext, receiver) = self.state.withLock { ($0.lanes[side]?.isDataNext ?? false, $0.channels[side.other]) }
+        let (isDataNext, receiver) = self.state.withLock {
+            ($0.lanes[side]?.isDataNext ?? false, $0.channels[side.other])
+        }
         if isDataNext, let receiver, !receiver.wantsRead { return }
         switch self.state.withLock({ $0.lanes[side]?.pump(now: now, conditions) }) {
         case .nothing, nil: break

@@ -362,7 +362,9 @@ final class ByteStreamDriver {
         case .trustEnded:
             self.abort(.certificateExpired)
         case .closeNow:
-            self.abort(.aborted(WireFailure("The application is shutting down.", code: .applicationClosing, canRetry: true)))
+            self.abort(
+                .aborted(WireFailure("The application is shutting down.", code: .applicationClosing, canRetry: true))
+            )
         case .giveUp:
             self.closeChannel()
         }

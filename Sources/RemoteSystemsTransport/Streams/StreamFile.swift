@@ -46,7 +46,9 @@ struct StreamFile: Sendable {
             guard buffer.readableBytes == 0 else { return buffer }
             // The end, or an error that is worth asking for.
             var byte: UInt8 = 0
-            guard unsafe pread(descriptor, &byte, 1, off_t(offset)) >= 0 else { throw IOError(errnoCode: errno, reason: "read") }
+            guard unsafe pread(descriptor, &byte, 1, off_t(offset)) >= 0 else {
+                throw IOError(errnoCode: errno, reason: "read")
+            }
             return buffer
         }
     }

@@ -161,7 +161,9 @@ import ValueSets
         }
     }
 
-    @Test func `a reader that does not read holds the writer back, also in memory, and for as long as it likes`() async throws {
+    @Test func `a reader that does not read holds the writer back, also in memory, and for as long as it likes`()
+        async throws
+    {
         try await Self.with { pair, offering in
             let (host, caller) = try await Self.open(pair, offering)
             let written = Mutex(0)

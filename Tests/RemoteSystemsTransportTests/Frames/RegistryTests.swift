@@ -47,7 +47,10 @@ import ValueSets
             limits: limits,
             features: ["f"],
             requires: ["f"],
-            stream: StreamClaim(ticket: try #require(StreamTicket(bytes: [UInt8](repeating: 0, count: 16))), purpose: "p")
+            stream: StreamClaim(
+                ticket: try #require(StreamTicket(bytes: [UInt8](repeating: 0, count: 16))),
+                purpose: "p"
+            )
         )
         let acceptance = Acceptance(
             application: "a",

@@ -59,7 +59,9 @@ import Testing
         var limits = StreamLimits()
         limits.bufferedBytes = 100
         let events: [Event] = [.data(99), .networkRead, .data(1), .networkRead, .read, .data(40), .read, .read]
-        #expect(Self.run(events, limits: limits) == ["goes on", "held", "deliver", "readNetwork", "deliver", "deliver"])
+        #expect(
+            Self.run(events, limits: limits) == ["goes on", "held", "deliver", "readNetwork", "deliver", "deliver"]
+        )
         // Half of it has to be read, not a little.
         let little: [Event] = [.data(10), .data(80), .data(10), .networkRead, .read, .read]
         #expect(Self.run(little, limits: limits) == ["held", "deliver", "deliver", "readNetwork"])
@@ -68,7 +70,11 @@ import Testing
     @Test func `behind the end of the input the network is always read: the peer's last word comes there`() {
         var limits = StreamLimits()
         limits.bufferedBytes = 10
-        #expect(Self.run([.data(20), .networkRead, .fin, .networkRead], limits: limits) == ["held", "readNetwork", "goes on"])
+        #expect(
+            Self.run([.data(20), .networkRead, .fin, .networkRead], limits: limits) == [
+                "held", "readNetwork", "goes on",
+            ]
+        )
     }
 
     @Test func `a write leaves in frames of at most 64 KiB, and its writer goes on behind the last of them`() {
@@ -91,7 +97,9 @@ import Testing
     }
 
     @Test func `nothing is written behind the end, and the end may be asked for twice`() {
-        #expect(Self.run([.finish(1), .write(2, 5), .finish(3)]) == ["sendFin", "write: finished", "finish: finished"])
+        #expect(
+            Self.run([.finish(1), .write(2, 5), .finish(3)]) == ["sendFin", "write: finished", "finish: finished"]
+        )
     }
 
     @Test func `a cancelled write is forgotten as long as nothing of it was sent`() {
@@ -109,8 +117,10 @@ import Testing
     }
 
     @Test func `the end is sent, whether or not it is waited for`() {
-        #expect(Self.run([.blocked, .write(1, 5), .finish(2), .cancelWrite(2), .writable])
-            == ["cancel: leave", "send(bytes: 5)", "written", "sendFin"])
+        #expect(
+            Self.run([.blocked, .write(1, 5), .finish(2), .cancelWrite(2), .writable])
+                == ["cancel: leave", "send(bytes: 5)", "written", "sendFin"]
+        )
     }
 
     @Test func `each side confirms that it has everything, and the connection closes behind both`() {
@@ -143,7 +153,11 @@ import Testing
             Self.run([.data(7), .blocked, .write(1, 5), .abort, .writable, .data(3), .read, .abort])
                 == ["abort: true", "drop", "failReader", "abort: false"]
         )
-        #expect(Self.run([.data(7), .peerAborts, .read, .write(1, 1)]) == ["peer aborts: true", "failReader", "write: ended"])
+        #expect(
+            Self.run([.data(7), .peerAborts, .read, .write(1, 1)]) == [
+                "peer aborts: true", "failReader", "write: ended",
+            ]
+        )
         #expect(Self.run([.abort, .peerAborts]) == ["abort: true", "peer aborts: false"])
         #expect(Self.run([.finish(1), .fin, .close, .abort]) == ["sendFin", "sendClose", "finish", "abort: false"])
     }

@@ -71,7 +71,9 @@ import Testing
         ] as [([UInt8], FailureCode)]
     )
     func `what is no frame is refused with its code`(bytes: [UInt8], code: FailureCode) {
-        let error = #expect(throws: TransportError.self) { try Self.decode(ByteBuffer(bytes: bytes), inPiecesOf: 1 << 20) }
+        let error = #expect(throws: TransportError.self) {
+            try Self.decode(ByteBuffer(bytes: bytes), inPiecesOf: 1 << 20)
+        }
         #expect(error?.failureCode == code.rawValue)
     }
 

@@ -40,7 +40,10 @@ import ValueSets
                 var hash = SHA256()
                 for index in 0..<count {
                     // Sizes that fit into no frame and no record.
-                    let bytes = [UInt8](repeating: seed &+ UInt8(truncatingIfNeeded: index), count: (1 << 20) + index % 3 - 1)
+                    let bytes = [UInt8](
+                        repeating: seed &+ UInt8(truncatingIfNeeded: index),
+                        count: (1 << 20) + index % 3 - 1
+                    )
                     hash.update(data: bytes)
                     try await stream.write(ByteBuffer(bytes: bytes))
                 }
@@ -72,7 +75,9 @@ import ValueSets
             try await eventually("the bytes") { try await other.bufferedBytes == 8 }
             aborting.abort(WireFailure("Out of paper.", code: .busy, canRetry: true))
             try await eventually("the abort") { try await other.bufferedBytes == 0 }
-            for operation in [{ _ = try await other.read() }, { try await other.write("x") }, { try await other.waitUntilFinished() }]
+            for operation in [
+                { _ = try await other.read() }, { try await other.write("x") }, { try await other.waitUntilFinished() },
+            ]
                 as [() async throws -> Void]
             {
                 let error = await streamError(operation)
@@ -82,7 +87,9 @@ import ValueSets
                 #expect(error?.canRetry == true)
                 #expect(error?.side == .remote)
             }
-            for operation in [{ _ = try await aborting.read() }, { try await aborting.write("x") }] as [() async throws -> Void] {
+            for operation in [{ _ = try await aborting.read() }, { try await aborting.write("x") }]
+                as [() async throws -> Void]
+            {
                 let error = await streamError(operation)
                 #expect(error?.code == .aborted)
                 #expect(error?.message == "Out of paper.")
@@ -132,7 +139,9 @@ import ValueSets
         }
     }
 
-    @Test func `a connection that is cut behind the end leaves what was read whole, and what was written unconfirmed`() async throws {
+    @Test func `a connection that is cut behind the end leaves what was read whole, and what was written unconfirmed`()
+        async throws
+    {
         try await LoopbackHost.with { host in
             let (peer, stream) = try await host.openRawStream()
             try peer.send(.data(ByteBuffer(string: "all")), .fin)
@@ -163,7 +172,9 @@ import ValueSets
 
     // MARK: Back-pressure
 
-    @Test func `a reader that does not read holds back its peer, in bounded memory, and is not taken for dead`() async throws {
+    @Test func `a reader that does not read holds back its peer, in bounded memory, and is not taken for dead`()
+        async throws
+    {
         var limits = StreamLimits()
         limits.deadPeerTime = .milliseconds(900)
         try await LoopbackHost.with(streams: limits) { host in
@@ -250,7 +261,8 @@ import ValueSets
         }
     }
 
-    @Test func `a writer that is cancelled half-way ends the stream, one that has sent nothing does not`() async throws {
+    @Test func `a writer that is cancelled half-way ends the stream, one that has sent nothing does not`() async throws
+    {
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
             let first = Task { try await pair.host.write(ByteBuffer(repeating: 1, count: 64 << 20)) }
@@ -286,7 +298,9 @@ import ValueSets
             }
             #expect(failure.code == code)
             peer.close()
-            let error = await streamError { while try await stream.read() != nil {} ; try await stream.waitUntilFinished() }
+            let error = await streamError {
+                while try await stream.read() != nil {}; try await stream.waitUntilFinished()
+            }
             #expect(error?.code == .protocolViolation)
         }
     }

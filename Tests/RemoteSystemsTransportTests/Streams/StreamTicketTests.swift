@@ -30,7 +30,9 @@ import Testing
             refusals.append(await Self.refusal { try await host.openStream(.random(), as: caller) })
             refusals.append(await Self.refusal { try await host.openStream(withdrawn.ticket, as: caller) })
             refusals.append(await Self.refusal { try await host.openStream(offer.ticket, as: other) })
-            refusals.append(await Self.refusal { try await host.openStream(offer.ticket, as: caller, purpose: "another") })
+            refusals.append(
+                await Self.refusal { try await host.openStream(offer.ticket, as: caller, purpose: "another") }
+            )
             // None of them has used it up. Then it is used.
             let stream = try await host.openStream(offer.ticket, as: caller)
             let opened = try await offer.opened()
@@ -127,7 +129,9 @@ import Testing
     @Test func `a host that has no streams refuses one as a service that it does not offer`() async throws {
         try await LoopbackHost.with { host in
             #expect(StreamClaim.service == "remote-systems.stream")
-            let error = await #expect(throws: TransportError.self) { try await host.connect(service: "remote-systems.other") }
+            let error = await #expect(throws: TransportError.self) {
+                try await host.connect(service: "remote-systems.other")
+            }
             #expect(error?.openStatus == .appServiceUnavailable)
         }
     }

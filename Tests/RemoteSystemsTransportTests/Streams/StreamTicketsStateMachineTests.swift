@@ -38,7 +38,10 @@ import ValueSets
         _ = machine.offer(ticket, to: Self.peer, purpose: "p", now: .at(0))
         #expect(machine.claim(ticket, by: Self.peer, purpose: "p", now: .at(30_000)) == nil)
         #expect(machine.offer(try Self.digest(2), to: Self.peer, purpose: "p", now: .at(29_999)) == .full)
-        #expect(machine.offer(try Self.digest(2), to: Self.peer, purpose: "p", now: .at(30_000)) == .offered(id: 2, until: .at(60_000)))
+        #expect(
+            machine.offer(try Self.digest(2), to: Self.peer, purpose: "p", now: .at(30_000))
+                == .offered(id: 2, until: .at(60_000))
+        )
         #expect(machine.expire(now: .at(60_000)) == [2])
         #expect(machine.count == 0)
     }
@@ -49,9 +52,15 @@ import ValueSets
             _ = machine.offer(try Self.digest(number), to: Self.peer, purpose: "p", now: .at(0))
         }
         #expect(machine.offer(try Self.digest(3), to: Self.peer, purpose: "p", now: .at(0)) == .fullForPeer)
-        #expect(machine.offer(try Self.digest(4), to: Self.other, purpose: "p", now: .at(0)) == .offered(id: 3, until: .at(30_000)))
+        #expect(
+            machine.offer(try Self.digest(4), to: Self.other, purpose: "p", now: .at(0))
+                == .offered(id: 3, until: .at(30_000))
+        )
         machine.withdraw(id: 1)
-        #expect(machine.offer(try Self.digest(5), to: Self.peer, purpose: "p", now: .at(0)) == .offered(id: 4, until: .at(30_000)))
+        #expect(
+            machine.offer(try Self.digest(5), to: Self.peer, purpose: "p", now: .at(0))
+                == .offered(id: 4, until: .at(30_000))
+        )
     }
 
     @Test func `a ticket is 128 random bits, goes through a message as a UUID, and is shown nowhere`() throws {
