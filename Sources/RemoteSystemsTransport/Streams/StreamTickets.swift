@@ -53,9 +53,14 @@ package final class StreamTickets: Sendable {
                 canRetry: true
             )
         }
-        offer.expire = Task(executorPreference: self.network.taskExecutor) { [weak self, time = self.network.time] in
+        offer.expire = Task(executorPreference: self.network.taskExecutor) {
+            [weak self, weak offer, time = self.network.time] in
             try? await time.sleep(for: Duration(deadline - now))
-            if !Task.isCancelled { self?.end(id, .expired) }
+            guard !Task.isCancelled else { return }
+            self?.end(id, .expired)
+            // The ticket was shown at the last moment: the connection may open yet, or have been refused a place.
+            try? await time.sleep(for: .seconds(10))
+            if !Task.isCancelled { offer?.fail(.expired) }
         }
         return offer
     }
@@ -80,7 +85,6 @@ package final class StreamTickets: Sendable {
                 .flatMap { state.offers.removeValue(forKey: $0) }
         }
         guard let offer, !peer.isAnonymous else { return .refuse(Self.refusal) }
-        offer.isClaimed()
         return .acceptStream(
             EstablishedStream(
                 acceptance: Acceptance(application: application, limits: StreamLimits.peerLimits),
@@ -168,11 +172,6 @@ package final class StreamOffer: Sendable {
             }
         }
         if let result { continuation.resume(with: result) }
-    }
-
-    /// The other system has shown the ticket; the stream opens now, or never does.
-    fileprivate func isClaimed() {
-        self.expire?.cancel()
     }
 
     fileprivate func succeed(_ stream: ByteStream) { self.finish(.success(stream)) }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import NIOCore
 import RemoteSystemsIdentity
 import Testing
@@ -95,6 +96,35 @@ import Testing
         }
     }
 
+    @Test func `an offer whose connection was accepted and did not open is over, too`() async throws {
+        let account = try TestAccount()
+        let peer = try TrustedPeer(account.system(), of: account)
+        let passing = Gate()
+        let tickets = StreamTickets(network: StandingTime(passing: passing))
+        let offer = try tickets.offer(to: peer.identity.systemID, purpose: "p")
+        let hello = Hello(
+            service: StreamClaim.service,
+            targetApplication: nil,
+            application: "a",
+            limits: StreamLimits.peerLimits,
+            stream: StreamClaim(ticket: offer.ticket, purpose: "p")
+        )
+        guard
+            case .acceptStream = tickets.admission(
+                of: hello,
+                from: peer.identity,
+                application: "b",
+                limits: StreamLimits()
+            )
+        else {
+            Issue.record("not accepted")
+            return
+        }
+        passing.open()
+        let error = await streamError { _ = try await offer.opened() }
+        #expect(error?.code == .offerExpired)
+    }
+
     @Test func `revoking a system ends its stream, and a later change of the trust another's`() async throws {
         try await LoopbackHost.with { host in
             let revoked = try host.account.system()
@@ -134,5 +164,48 @@ import Testing
             }
             #expect(error?.openStatus == .appServiceUnavailable)
         }
+    }
+}
+
+/// A system of the account as a host knows it after the handshake.
+private struct TrustedPeer {
+    let identity: PeerIdentity
+
+    init(_ system: SystemIdentity, of account: TestAccount) throws {
+        let security = try TransportSecurity(identity: account.system())
+        self.identity = try security.authorise(system.certificate)
+    }
+}
+
+/// A network whose time stands until the test lets it pass, all at once.
+private struct StandingTime: TransportNetwork {
+    let passing: Gate
+
+    private struct Time: ManualTime {
+        let passing: Gate
+        var now: ContinuousClock.Instant { .now }
+        var deadline: NIODeadline { .at(0) }
+        func sleep(until instant: ContinuousClock.Instant) async throws { await self.passing.wait() }
+    }
+
+    var time: TimeSource { TimeSource(manual: Time(passing: self.passing)) }
+    var taskExecutor: (any TaskExecutor)? { nil }
+    func limited(to reach: NetworkReach) -> any TransportNetwork { self }
+    func anyEventLoop() -> any EventLoop { SocketNetwork().anyEventLoop() }
+    func connect(
+        to endpoint: Endpoint,
+        on eventLoop: any EventLoop,
+        timeout: TimeAmount,
+        initializer: @escaping ChannelInitializer
+    ) -> EventLoopFuture<any Channel> {
+        eventLoop.makeFailedFuture(ChannelError.eof)
+    }
+    func listen(
+        host: String?,
+        port: Int,
+        logger: Logger,
+        initializer: @escaping ChannelInitializer
+    ) async throws -> BoundPort {
+        throw ChannelError.eof
     }
 }
