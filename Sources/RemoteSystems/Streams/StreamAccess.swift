@@ -23,7 +23,7 @@ struct StreamOpening: Sendable {
     }
 
     func open(_ ticket: StreamTicket, purpose: String) async throws -> ByteStream {
-        let connector = try self.accountContext.connector()
+        let connector = try await self.accountContext.connector()
         return try await connector.openStream(
             to: [self.endpoint],
             expecting: self.connection.peer.systemID,

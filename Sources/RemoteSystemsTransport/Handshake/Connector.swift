@@ -120,9 +120,9 @@ package struct Connector: Sendable {
     }
 
     /// What becomes of a connection that is open, and reports it to the promise.
-    private typealias Establish<Opened> = @Sendable (EventLoopPromise<Opened>) -> EstablishedChannel
+    private typealias Establish<Opened: OpenedConnection> = @Sendable (EventLoopPromise<Opened>) -> EstablishedChannel
 
-    private func connect<Opened: Sendable>(
+    private func connect<Opened: OpenedConnection>(
         to endpoints: [Endpoint],
         expecting system: SystemID?,
         hello: Hello,
@@ -190,7 +190,7 @@ package struct Connector: Sendable {
 
     /// Connects; a host that names another port of its system is performed once. If that system is this one, whoever has the port may
     /// listen on loopback alone.
-    private func reach<Opened: Sendable>(
+    private func reach<Opened: OpenedConnection>(
         _ endpoint: Endpoint,
         expecting system: SystemID?,
         hello: Hello,
@@ -220,7 +220,7 @@ package struct Connector: Sendable {
         }
     }
 
-    private func connect<Opened: Sendable>(
+    private func connect<Opened: OpenedConnection>(
         to endpoint: Endpoint,
         expecting system: SystemID?,
         hello: Hello,

@@ -165,7 +165,7 @@ final class ByteStreamDriver {
             break
         case .close(.completed, _):
             _ = try self.accepts(self.machine.receivedClose())
-        case .hello, .accept, .refuse, .request, .response, .cancel, .close, .malformed:
+        case .hello, .accept, .refuse, .request, .response, .cancel, .close, .malformed, .state:
             throw .violation("a frame that has no place on a stream came", .frameUnexpected)
         }
     }
