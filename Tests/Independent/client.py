@@ -246,6 +246,7 @@ def read_array(body):
         check_hello(kind, array[1])
         if stream is not None and array[1].get("service") == STREAM_SERVICE:
             check_stream(stream)
+            array[1]["stream"] = stream
     if kind == STATE:
         if array[1] >= len(STATES):
             return None

@@ -349,7 +349,7 @@ def _(place):
 @promise("frames of an unknown kind and further elements are passed over", "[4] what is newer is passed over")
 def _(place):
     with place.connect(PING_SERVICE) as connection:
-        connection.send([12], [4711, "x", {"y": [1.5, cbor2.CBORTag(99, 1)]}])
+        connection.send([13], [4711, "x", {"y": [1.5, cbor2.CBORTag(99, 1)]}])
         # Undefined, keys that are no strings and out of order, 32 levels.
         for element in ("f7", "a2020a0101", "81" * 32 + "00"):
             connection.send_bytes(frame(None, bytes.fromhex("830603" + element)))
@@ -662,9 +662,9 @@ breaks("an id that is not in its shortest form", "[4] coded as section 9 says", 
 breaks("an array of indefinite length", "[4] coded as section 9 says", 3, bytes.fromhex("000000049f0501ff"))
 breaks("bytes behind the array", "[4] the length is that of the array alone", 3, bytes.fromhex("0000000482050100"))
 breaks("an unknown kind that is not well-formed", "[4] must still be well-formed", 3, bytes.fromhex("00000004821911ff"))
-breaks("an unknown kind of indefinite length", "[4] of definite length", 3, bytes.fromhex("00000004820c9fff"))
+breaks("an unknown kind of indefinite length", "[4] of definite length", 3, bytes.fromhex("00000004820d9fff"))
 breaks("a number passed over, not in its shortest form", "[4] in their shortest form", 3, frame(None, bytes.fromhex("8306031801")))
-breaks("an unknown kind that is nested too deep", "[4] at most 32 levels deep", 3, frame(None, b"\x82\x0c" + b"\x81" * 40 + b"\x00"))
+breaks("an unknown kind that is nested too deep", "[4] at most 32 levels deep", 3, frame(None, b"\x82\x0d" + b"\x81" * 40 + b"\x00"))
 breaks("an accept from the caller", "[4] may not come now: 3", 3, frame([ACCEPT, {}]))
 breaks("a refuse once open", "[4] may not come now: 3", 3, frame([REFUSE, 7, {}]))
 breaks("a request with number 0", "[6] from 1 on", 3, frame([REQUEST, 0, 1000, {}]))

@@ -70,9 +70,8 @@ import ValueSets
     func `a peer that ends its half first still gets close_notify`(saysGoodbye: Bool) async throws {
         try await LoopbackHost.with { host in
             let peer = try await HalfPeer.connect(to: host)
-            if saysGoodbye { try peer.send(.close(.completed, nil)) }
             // TCP's end of data, without close_notify.
-            try await peer.shutDownOutput()
+            try await peer.shutDownOutput(after: saysGoodbye ? [.close(.completed, nil)] : [])
             #expect(try await peer.endedWithCloseNotify())
             let hosts = try await host.connections.first()
             #expect(await hosts.waitUntilClosed() == (saysGoodbye ? .completed : .unknown))
@@ -249,12 +248,12 @@ private final class HalfPeer: Sendable {
         HalfPeer(try await host.openRaw())
     }
 
-    func send(_ frames: Frame...) throws { for frame in frames { try self.raw.send(frame) } }
-
-    /// Below TLS, which would send close_notify first.
-    func shutDownOutput() async throws {
+    /// Below TLS, which would send close_notify first; in one turn with the frames, or the host could have ended the
+    /// connection in between.
+    func shutDownOutput(after frames: [Frame]) async throws {
         let channel = self.raw.channel
         try await channel.eventLoop.submit {
+            for frame in frames { try self.raw.send(frame) }
             let tls = try channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
             tls.close(mode: .output, promise: nil)
         }.get()
