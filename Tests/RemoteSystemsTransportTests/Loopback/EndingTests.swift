@@ -160,7 +160,11 @@ import ValueSets
                         opened: { _ in }
                     )
                     let handshake = HandshakeHandler(
-                        role: .caller(CallerHandshake(hello: .test, expecting: nil), .messages(established), fail: opened.fail),
+                        role: .caller(
+                            CallerHandshake(hello: .test, expecting: nil),
+                            .messages(established),
+                            fail: opened.fail
+                        ),
                         authorise: { try security.authorise($0) },
                         deadline: HandshakeDeadline(.now() + .seconds(20), now: .now()),
                         logger: TestLog().logger
