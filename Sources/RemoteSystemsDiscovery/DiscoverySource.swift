@@ -13,6 +13,11 @@ public protocol DiscoverySource: Sendable {
     /// without proof in the hint itself; who answers is authenticated all the same. False unless implemented.
     var isConfigured: Bool { get }
 
+    /// What tells this source from others: all watchers of an account that use sources of one identity share one
+    /// browse. `nil` for a source whose browse is never shared. Unless implemented, that of the object where the source
+    /// is one, else `nil`.
+    var identity: DiscoverySourceIdentity? { get }
+
     /// Starts a browse of its own and returns what it sees.
     ///
     /// The browse ends when the task that iterates is cancelled, or when the sequence and its iterators are gone. It never ends
@@ -48,6 +53,11 @@ public protocol DiscoverySource: Sendable {
 extension DiscoverySource {
     /// False.
     public var isConfigured: Bool { false }
+
+    /// That of the object; `nil` for a value.
+    public var identity: DiscoverySourceIdentity? {
+        type(of: self) is AnyClass ? DiscoverySourceIdentity(self as AnyObject) : nil
+    }
 
     /// Announces, and reports the announcement as being in effect at once.
     public func advertise(

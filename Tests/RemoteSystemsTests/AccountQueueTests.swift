@@ -12,7 +12,7 @@ import Testing
 /// Where the account's files are opened, and its key is signed with.
 @Suite struct AccountQueueTests {
     /// A connection to the host as a watcher has it.
-    private static func watch(_ host: RemoteSystemHost, _ local: AccountContext) async throws -> Connection {
+    private static func watch(_ host: RemoteSystemHost, _ local: ApplicationContext) async throws -> Connection {
         try await local.connector().connect(
             to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
             expecting: nil,
@@ -25,12 +25,12 @@ import Testing
     {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([AppService.ping]) { host in
-                let local = AccountContext(loopbackSystem.configuration("test.watcher"))
+                let local = ApplicationContext(loopbackSystem.configuration("test.watcher"))
                 let watcher = try await Self.watch(host, local)
                 let request = try local.security().identity.makeRenewalRequest()
 
                 let gate = DispatchSemaphore(value: 0)
-                let queue = host.accountContext.accountQueue
+                let queue = host.context.account.accountQueue
                 async let blocked: Void = queue.run { gate.wait() }
                 try await until { queue.count == 1 }
                 async let renewal = watcher.send(

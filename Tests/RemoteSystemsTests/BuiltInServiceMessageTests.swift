@@ -18,7 +18,7 @@ import ValueSets
         var responses: [Response] = []
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([.ping]) { host in
-                let local = AccountContext(loopbackSystem.configuration("test.caller"))
+                let local = ApplicationContext(loopbackSystem.configuration("test.caller"))
                 let connector = try await local.connector()
                 let connection = try await connector.connect(
                     to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
@@ -56,7 +56,7 @@ import ValueSets
     }
 
     @Test func `a double is neither a platform nor the number of a revocation list`() throws {
-        var message = WatcherStateMachineTests.description("Attic").valueSet
+        var message = SystemBrowserStateMachineTests.description("Attic").valueSet
         var system = try #require(message["System"]?.dictionary)
         for (platform, revoked) in [(.integer(1), .integer(7)), (.double(1), .double(7))] as [(Value, Value)] {
             system["Platform"] = platform

@@ -57,7 +57,7 @@ import ValueSets
     static let memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, Int>.Limits()
     static let connection = ConnectionLimits()
     static let anonymous = ConnectionLimits().forAnonymous
-    typealias Watching = WatcherStateMachine<ContinuousClock.Instant>
+    typealias Watching = SystemBrowserStateMachine
 
     static let security = "security-model.md"
 

@@ -13,7 +13,7 @@ import ValueSets
 
     @Test(arguments: hostile)
     func `of a description, what steers is taken out of texts, and names with it are left out`(text: String) throws {
-        var message = WatcherStateMachineTests.description("Attic" + text).valueSet
+        var message = SystemBrowserStateMachineTests.description("Attic" + text).valueSet
         var system = try #require(message["System"]?.dictionary)
         var application = try #require(message["Application"]?.dictionary)
         system["Model"] = .string(text + "X1")

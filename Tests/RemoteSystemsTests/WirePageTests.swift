@@ -21,7 +21,7 @@ import ValueSets
         targetApplication: String? = nil,
         acceptsAnonymous: Bool = false
     ) async throws -> Connection {
-        let local = AccountContext(configuration)
+        let local = ApplicationContext(configuration)
         var connector = try await local.connector()
         connector.acceptsAnonymous = acceptsAnonymous
         return try await connector.connect(
@@ -109,7 +109,7 @@ import ValueSets
         try await LoopbackSystem.with { loopbackSystem in
             var caller = loopbackSystem.configuration("test.caller")
             caller.connectTimeout = .seconds(2)
-            let local = AccountContext(loopbackSystem.configuration("test.host"))
+            let local = ApplicationContext(loopbackSystem.configuration("test.host"))
             let listener = try await Listener.start(
                 host: "127.0.0.1",
                 port: 0,

@@ -9,22 +9,28 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// This process's place in its account: identity, TLS and discovery, made from a configuration when first needed.
+/// An account as all of this process sees it that use the same files, network and discovery sources: identity, TLS, one
+/// browse of each source, and one set of presence connections. See ``AccountContexts`` for who shares one.
 ///
-/// A watcher and the systems it lists share one, as do a host and its connections.
+/// Its background work lives only while it has users: the browser while a watcher runs, the looking for changes of the
+/// files while a host runs, a watcher runs or a connection is open.
 final class AccountContext: Sendable {
-    let configuration: RemoteSystemsConfiguration
     let sources: [any DiscoverySource]
     /// How connections come about, on the part of the network that may be used.
     let network: any TransportNetwork
+    let environment: RuntimeEnvironment
+    /// That of the first application context, for what concerns the account.
+    let logger: Logger
     /// Where the account's files are changed.
     let accountQueue = AccountQueue()
+    private let stateDirectory: String?
     private let loaded = Mutex<Loaded?>(nil)
     /// Held while the files are read again, so that what was read last is what is in use last.
     private let reloading = Mutex(())
     /// Reads the files for all who are about to connect.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
+    private let lastBrowser = Mutex(WeakBrowser())
 
     private struct Loaded {
         var security: TransportSecurity
@@ -34,6 +40,12 @@ final class AccountContext: Sendable {
         var version: AccountStore.Version?
         /// Whether this system has left the account. It stays so for as long as the process uses this object.
         var hasLeft = false
+        /// Whether another account is in the store by now. This one stays in use by those who have begun with it.
+        var isReplaced = false
+    }
+
+    private struct WeakBrowser: Sendable {
+        weak var browser: SystemBrowser?
     }
 
     /// What is read of an account.
@@ -43,17 +55,28 @@ final class AccountContext: Sendable {
         var revocations: RevocationList?
     }
 
-    init(_ configuration: RemoteSystemsConfiguration) {
-        self.configuration = configuration
-        self.sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
+    init(_ configuration: RemoteSystemsConfiguration, sources: [any DiscoverySource]) {
+        self.sources = sources
         self.network = configuration.environment.network.limited(to: configuration.network.reach)
+        self.environment = configuration.environment
+        self.logger = configuration.logger
+        self.stateDirectory = configuration.stateDirectory
         self.follower = AccountObserver(configuration.environment)
     }
 
-    var logger: Logger { self.configuration.logger }
-    var environment: RuntimeEnvironment { self.configuration.environment }
+    /// The browser that all watchers share. It works while at least one of them runs.
+    func browser() throws(RemoteSystemError) -> SystemBrowser {
+        let security = try self.security()
+        return self.lastBrowser.withLock { last in
+            if let browser = last.browser { return browser }
+            let new = SystemBrowser(account: self, security: security)
+            last.browser = new
+            return new
+        }
+    }
 
-    /// The identity made ready for TLS, once the configuration has been checked. Reads a few small files on first use, and makes a personal account if there is none.
+    /// The identity made ready for TLS. Reads a few small files on first use, and makes a personal account if there is
+    /// none.
     func security() throws(RemoteSystemError) -> TransportSecurity {
         do {
             return try self.loaded.withLock { loaded in
@@ -61,7 +84,6 @@ final class AccountContext: Sendable {
                     guard !loaded.hasLeft else { throw Self.left(loaded.security.identity.accountID) }
                     return loaded.security
                 }
-                try self.configuration.validate()
                 try FileDescriptorBudget.check()
                 let account = try self.readAccount()
                 let new = try TransportSecurity(
@@ -120,7 +142,7 @@ final class AccountContext: Sendable {
                 "This system's identity is kept in memory alone, as tests do; nothing of it can be read or changed."
             )
         }
-        if let directory = self.configuration.stateDirectory { return AccountStore(directory: directory) }
+        if let directory = self.stateDirectory { return AccountStore(directory: directory) }
         return try AccountStore()
     }
 
@@ -162,7 +184,10 @@ final class AccountContext: Sendable {
             account.identity.certificateValidity != present.security.identity.certificateValidity
             || account.revocations != present.revocations
         guard isSameAccount, isChanged else {
-            self.loaded.withLock { $0?.version = account.version }
+            self.loaded.withLock { loaded in
+                loaded?.version = account.version
+                loaded?.isReplaced = !isSameAccount
+            }
             return false
         }
         // If this fails, the version stays the old one, and it is tried again when the files are next looked at.
@@ -179,6 +204,12 @@ final class AccountContext: Sendable {
     }
 
     // MARK: Leaving
+
+    /// Whether who begins now would get the same: not once this system has left the account, or joined another.
+    var isCurrent: Bool {
+        if self.loaded.withLock({ $0 }) != nil, self.isAccountChanged { self.reloadIdentity() }
+        return self.loaded.withLock { !($0?.hasLeft ?? false) && !($0?.isReplaced ?? false) }
+    }
 
     /// Whether this system has left the account.
     var hasLeft: Bool { self.loaded.withLock { $0?.hasLeft ?? false } }
@@ -289,70 +320,23 @@ final class AccountContext: Sendable {
         return self.loaded.withLock { $0?.version } != store.version()
     }
 
-    func connector(limits: ConnectionLimits? = nil) async throws(RemoteSystemError) -> Connector {
+    /// What makes connections under the account.
+    func connector(
+        limits: ConnectionLimits,
+        timeout: TimeAmount,
+        logger: Logger
+    ) async throws(RemoteSystemError) -> Connector {
         // Who was revoked meanwhile, and what was renewed, holds for every connection that is made from now on. Read
         // elsewhere: the caller may be on an event loop, and another process may hold the lock on the files.
         if self.loaded.withLock({ $0 }) != nil { await self.takeChangesIntoUse() }
         var connector = Connector(
             security: try self.security(),
-            limits: limits ?? self.limits,
-            timeout: TimeAmount(self.configuration.connectTimeout),
-            logger: self.logger,
+            limits: limits,
+            timeout: timeout,
+            logger: logger,
             network: self.network
         )
         connector.opened = { self.observeAccount(whileOpen: $0) }
         return connector
-    }
-
-    var limits: ConnectionLimits {
-        var limits = ConnectionLimits(messageBytes: self.configuration.messageLimit)
-        limits.window = self.configuration.requestWindow
-        limits.concurrentRequests = limits.window
-        if let bytes = self.configuration.requestWindowBytes { limits.windowBytes = bytes }
-        limits.deadPeerTime = TimeAmount(self.configuration.deadPeerTime)
-        limits.handshakeTimeout = TimeAmount(self.configuration.helloTimeout)
-        limits.drainTime = TimeAmount(self.configuration.drainTimeout)
-        return limits
-    }
-
-    func hello(service: String, targetApplication: String?, limits: ConnectionLimits) -> Hello {
-        Hello(
-            service: service,
-            targetApplication: targetApplication,
-            application: self.configuration.applicationID,
-            limits: limits.peerLimits
-        )
-    }
-}
-
-extension RemoteSystemsConfiguration.Network {
-    /// Looks whether a connection to a host may be tried at all.
-    ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse``.
-    package func check(host: String) throws(RemoteSystemError) {
-        do {
-            try self.reach.check(host: host)
-        } catch {
-            throw RemoteSystemError(error)
-        }
-    }
-
-    /// The same for connections.
-    var reach: NetworkReach {
-        switch self.kind {
-        case .all: .all
-        case .loopback: .machine
-        case .interfaces(let names): .interfaces(names)
-        }
-    }
-}
-
-extension AvahiDiscovery {
-    fileprivate init(_ configuration: RemoteSystemsConfiguration) {
-        switch configuration.network.kind {
-        case .all: self.init(logger: configuration.logger)
-        case .loopback: self.init(interfaces: .only(["lo"]), logger: configuration.logger)
-        case .interfaces(let names): self.init(interfaces: .only(names), logger: configuration.logger)
-        }
     }
 }

@@ -18,6 +18,11 @@ package struct RuntimeEnvironment: Sendable {
 
     package init() {}
 
+    /// Whether nothing of it was put in place of the real one.
+    var isReal: Bool {
+        self.network is SocketNetwork && self.identity == nil && self.applicationClaims == nil && self.facts == nil
+    }
+
     var time: TimeSource { self.network.time }
 
     /// Where tasks run that the library starts by itself; `nil` for where all tasks do.

@@ -15,7 +15,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
     }
 
     private(set) var target: Target
-    let origin: AccountContext
+    let origin: ApplicationContext
     /// The interceptors around every request that is sent over the connection, the outermost first, inside those of
     /// ``RemoteSystemsConfiguration/interceptors``. None unless set.
     public var interceptors: [any AppServiceClientInterceptor] = []
@@ -47,7 +47,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         configuration: RemoteSystemsConfiguration
     ) {
         self.target = .address(Endpoint(host: host, port: port), systemID)
-        self.origin = AccountContext(configuration)
+        self.origin = ApplicationContext(configuration)
     }
 
     /// A connection to an application that was known before. The token of a ``RemoteSystemApplication`` leads to the
@@ -75,7 +75,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
             throw ConnectionToken.invalid("it is for a system of another account, which is not asked for here")
         }
         self.target = .token(token)
-        self.origin = AccountContext(configuration)
+        self.origin = ApplicationContext(configuration)
     }
 
     /// The same request with another target.

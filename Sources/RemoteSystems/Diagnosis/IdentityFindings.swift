@@ -10,9 +10,9 @@ enum IdentityFacts: Sendable {
     case usable(SystemIdentity, directory: String, lacksKey: Bool = false)
     case unusable(IdentityError)
 
-    static func read(_ accountContext: AccountContext) -> IdentityFacts {
+    static func read(_ context: ApplicationContext) -> IdentityFacts {
         do throws(IdentityError) {
-            let store = try accountContext.store()
+            let store = try context.account.store()
             guard try store.holdsAccount() else { return .none(directory: store.directory) }
             return .usable(
                 try store.identity(),

@@ -10,7 +10,7 @@ internal import RemoteSystemsTransport
 /// It changes nothing and makes no account. It asks the network for systems as a watcher does, for two seconds; with another
 /// system to ask, it also announces itself for as long as that takes.
 public struct RemoteSystemsDiagnosis: Sendable {
-    private let accountContext: AccountContext
+    private let context: ApplicationContext
     private let port: Int
 
     /// How long to look for systems, to see whether that works.
@@ -23,7 +23,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     ///   - port: the port on which a host is to listen; 0 for any free one. Valid range: 0–65535; another number is a
     ///     finding.
     public init(_ configuration: RemoteSystemsConfiguration, port: Int = 0) {
-        self.accountContext = AccountContext(configuration)
+        self.context = ApplicationContext(configuration)
         self.port = port
     }
 
@@ -33,10 +33,10 @@ public struct RemoteSystemsDiagnosis: Sendable {
     ///
     /// - Returns: the findings, good ones too, in an order to read and mend them in.
     public func run() async -> [DiagnosisFinding] {
-        let network = self.accountContext.configuration.network
+        let network = self.context.configuration.network
         // Before this process speaks mDNS itself.
         let responders = MulticastSockets.current()
-        let identity = IdentityFacts.read(self.accountContext)
+        let identity = IdentityFacts.read(self.context)
         var findings = IdentityFindings(now: Date(), facts: identity).all
         let interfaces = InterfaceFacts.current()
         let used = NetworkFindings.used(interfaces, network).filter { !$0.addresses.isEmpty }
@@ -53,7 +53,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         }
         async let seen = self.serviceInstances(identity)
         let (troubles, advertisements) = await self.discovery()
-        for case let avahi as AvahiDiscovery in self.accountContext.sources {
+        for case let avahi as AvahiDiscovery in self.context.account.sources {
             findings +=
                 AvahiFindings(
                     selection: await avahi.selected(),
@@ -75,7 +75,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     private func discovery() async -> ([DiscoveryProblem], [DiscoveryHint]) {
         var troubles: [DiscoveryProblem] = []
         var hints: [DiscoveryHint] = []
-        for source in self.accountContext.sources {
+        for source in self.context.account.sources {
             // What is there now is enough.
             let events = (source as? AvahiDiscovery)?.browse { _ in false } ?? source.browse()
             let seen = await withTaskGroup(of: Seen.self) { group in
@@ -85,7 +85,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
                     return seen
                 }
                 group.addTask {
-                    try? await self.accountContext.environment.time.sleep(for: Self.discoveryTime)
+                    try? await self.context.environment.time.sleep(for: Self.discoveryTime)
                     return Seen()
                 }
                 // Whichever is first; the other one, cancelled, gives what it has.
@@ -125,8 +125,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// What a watcher finds; nil without an account, which a watcher would make.
     private func serviceInstances(_ identity: IdentityFacts) async -> DiscoveryFindings? {
         guard case .usable = identity else { return nil }
-        var configuration = self.accountContext.configuration
-        configuration.discovery = self.accountContext.sources
+        var configuration = self.context.configuration
+        configuration.discovery = self.context.account.sources
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = Self.discoveryTime
         options.stopsWithLastSequence = false
@@ -147,7 +147,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     private func listening() async -> DiagnosisFinding {
-        let running = self.accountContext.running?.all() ?? []
+        let running = self.context.account.running?.all() ?? []
         if self.port != 0, let holder = running.first(where: { $0.port == self.port }) {
             return NetworkFindings.port(self.port, nil, holder: holder.application)
         }
@@ -155,8 +155,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
             try FileDescriptorBudget.check()
             try await Listener.check(
                 port: self.port,
-                network: self.accountContext.network,
-                logger: self.accountContext.logger
+                network: self.context.account.network,
+                logger: self.context.logger
             )
             return NetworkFindings.port(self.port, nil)
         } catch {
@@ -174,7 +174,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// - Parameter peer: the other system, by what a watcher tells of it or, where nothing is found, by its address.
     /// - Returns: findings that begin with `peer`.
     public func run(with peer: RemoteSystemConnectionRequest) async -> [DiagnosisFinding] {
-        let examination = PeerExamination(accountContext: self.accountContext, request: peer, port: self.port)
+        let examination = PeerExamination(context: self.context, request: peer, port: self.port)
         return PeerFindings(facts: await examination.facts()).all
     }
 
@@ -210,7 +210,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     /// The port of the host that speaks for this system, if one runs here.
     package static func machinePort(_ configuration: RemoteSystemsConfiguration) -> Int? {
-        AccountContext(configuration).running?.machinePort
+        ApplicationContext(configuration).account.running?.machinePort
     }
 
     /// What is to be said of the interfaces that a program with this configuration uses.

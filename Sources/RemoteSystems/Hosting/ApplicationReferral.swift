@@ -107,7 +107,7 @@ struct ApplicationReferral: Sendable {
 
 extension ApplicationReferral {
     /// For a host that speaks for the machine; `nil` for one that speaks for itself.
-    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, accountContext: AccountContext) {
+    init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, context: ApplicationContext) {
         guard let installed = options.installedApplications, let running else { return nil }
         self.init(
             running: running,
@@ -115,10 +115,10 @@ extension ApplicationReferral {
                 installed: installed,
                 running: running,
                 timeout: options.startTimeout,
-                environment: accountContext.environment,
-                logger: accountContext.logger
+                environment: context.environment,
+                logger: context.logger
             ),
-            isOnLoopback: accountContext.configuration.network == .loopback
+            isOnLoopback: context.configuration.network == .loopback
         )
     }
 }

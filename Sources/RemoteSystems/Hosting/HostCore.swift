@@ -10,7 +10,7 @@ internal import ValueSets
 
 /// What a host knows while it runs: its services and the connections to them.
 actor HostCore {
-    private let accountContext: AccountContext
+    private let context: ApplicationContext
     private let services: [String: AppService]
     /// Whether two of the services have the same name.
     private let hasDuplicate: Bool
@@ -37,7 +37,7 @@ actor HostCore {
     let port = Promise<Int>()
 
     init(
-        accountContext: AccountContext,
+        context: ApplicationContext,
         services: [AppService],
         builtIns: [any BuiltInService] = [],
         referral: ApplicationReferral? = nil,
@@ -46,18 +46,18 @@ actor HostCore {
     ) {
         self.referral = referral
         self.anonymousConnections = allowsAnonymous ? AnonymousConnections() : nil
-        self.systemDisplayName = accountContext.configuration.systemDisplayName
-        self.accountContext = accountContext
+        self.systemDisplayName = context.configuration.systemDisplayName
+        self.context = context
         self.connections = HostConnections(
             ConnectionQuota(
-                limit: FileDescriptorBudget.connections(wanted: accountContext.configuration.connectionLimit),
-                share: accountContext.configuration.connectionLimitPerSystem
+                limit: FileDescriptorBudget.connections(wanted: context.configuration.connectionLimit),
+                share: context.configuration.connectionLimitPerSystem
             ),
-            logger: accountContext.logger
+            logger: context.logger
         )
-        self.streamTickets = StreamTickets(network: accountContext.network)
-        self.responses = IdempotencyCache(accountContext.environment)
-        self.facts = accountContext.environment.facts ?? .read()
+        self.streamTickets = StreamTickets(network: context.account.network)
+        self.responses = IdempotencyCache(context.environment)
+        self.facts = context.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.hasDuplicate = self.services.count < services.count
         self.rules = self.services.mapValues { MessageRules(published: $0.schemas) }
@@ -70,7 +70,7 @@ actor HostCore {
     /// What others would refuse or leave out is better refused here, where somebody can see it.
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
-        try self.accountContext.configuration.validate()
+        try self.context.configuration.validate()
         guard !self.hasDuplicate else {
             throw .invalidArgument("Two services of the host have the same name. Each takes one of its own.")
         }
@@ -146,7 +146,7 @@ actor HostCore {
                 of: hello,
                 from: peer,
                 application: self.application.id,
-                limits: StreamLimits(self.accountContext.limits)
+                limits: StreamLimits(self.context.limits)
             )
         }
         if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
@@ -185,7 +185,7 @@ actor HostCore {
         if hello.service == Presence.service {
             accepted = self.anonymousPresence()
         } else if let service = self.services[hello.service], service.isForAnyone {
-            accepted = self.accept(service, own: own, within: self.accountContext.limits.forAnonymous)
+            accepted = self.accept(service, own: own, within: self.context.limits.forAnonymous)
         } else {
             return .refuse(AnonymousConnections.refusal)
         }
@@ -199,17 +199,17 @@ actor HostCore {
         own: SystemID,
         within limits: ConnectionLimits? = nil
     ) -> EstablishedConnection {
-        var limits = limits ?? self.accountContext.limits
+        var limits = limits ?? self.context.limits
         limits.concurrentRequests = min(service.concurrentRequests ?? limits.window, limits.window)
         let serving = ServingConnection(
             service: service,
             rules: self.rules[service.name] ?? MessageRules(published: service.schemas),
             responses: self.responses,
-            interceptors: self.accountContext.configuration.interceptors,
+            interceptors: self.context.configuration.interceptors,
             metrics: self.metrics[service.name],
             own: own,
-            logger: self.accountContext.logger,
-            requestTimeout: TimeAmount(self.accountContext.configuration.requestTimeout),
+            logger: self.context.logger,
+            requestTimeout: TimeAmount(self.context.configuration.requestTimeout),
             streamTickets: self.streamTickets
         )
         return EstablishedConnection(
@@ -226,7 +226,7 @@ actor HostCore {
     }
 
     private func accept(_ service: any BuiltInService) -> EstablishedConnection {
-        var limits = self.accountContext.limits
+        var limits = self.context.limits
         limits.window = min(limits.window, service.concurrentRequests)
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
@@ -264,14 +264,14 @@ actor HostCore {
     // MARK: Presence
 
     private func presence(peer: PeerIdentity) -> EstablishedConnection {
-        var limits = self.accountContext.limits
+        var limits = self.context.limits
         limits.window = min(limits.window, 8)
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { request, connection in await self.response(request, from: connection) },
             opened: { connection in
-                Task(executorPreference: self.accountContext.environment.taskExecutor) {
+                Task(executorPreference: self.context.environment.taskExecutor) {
                     await self.watched(by: connection)
                 }
             }
@@ -280,13 +280,13 @@ actor HostCore {
 
     /// Tells a system of another account once what is offered to it, and nothing else.
     private func anonymousPresence() -> EstablishedConnection {
-        let limits = self.accountContext.limits.forAnonymous
+        let limits = self.context.limits.forAnonymous
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { _, _ in .requestUnknown },
             opened: { connection in
-                Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.notify(connection) }
+                Task(executorPreference: self.context.environment.taskExecutor) { await self.notify(connection) }
             }
         )
     }
@@ -297,7 +297,7 @@ actor HostCore {
         let id = ObjectIdentifier(connection)
         self.watchers[id] = connection
         connection.onClose { _ in
-            Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.unwatched(id) }
+            Task(executorPreference: self.context.environment.taskExecutor) { await self.unwatched(id) }
         }
         await self.notify(connection)
     }
@@ -322,7 +322,7 @@ actor HostCore {
                 self.hasOutgrownWatchers = true
                 level = .warning
             }
-            self.accountContext.logger.log(
+            self.context.logger.log(
                 level: level,
                 "A watcher could not be told",
                 metadata: ["reason": "\(error)"]
@@ -332,7 +332,7 @@ actor HostCore {
 
     private func response(_ request: IncomingRequest, from connection: Connection) async -> Response {
         if request.message["Type"]?.string == AccountContext.revokedType {
-            return await self.accountContext.exchangeRevocations(request.message, with: connection.peer)
+            return await self.context.account.exchangeRevocations(request.message, with: connection.peer)
         }
         guard request.message["Type"]?.string == "renew" else {
             return .requestUnknown
@@ -344,14 +344,14 @@ actor HostCore {
             )
         }
         do {
-            let store = try self.accountContext.store()
+            let store = try self.context.account.store()
             // Opens the key's file and signs: on the account's queue, not on this actor, which every connection waits for.
-            let certificate = try await self.accountContext.accountQueue.run { [peer = connection.peer] in
+            let certificate = try await self.context.account.accountQueue.run { [peer = connection.peer] in
                 try store.authority().renew(Array(signing), for: peer, now: Date())
             }
             return Response(message: ["Certificate": .data(Data(certificate))])
         } catch {
-            self.accountContext.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
+            self.context.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
             // The message may name files of this machine, which are nothing to the peer.
             let code = (error as? IdentityError).map { " (\($0.code))" } ?? ""
             return Response(
@@ -395,7 +395,7 @@ actor HostCore {
     }
 
     private func description(to connection: Connection) -> SystemDescription {
-        let identity = try? self.accountContext.security().identity
+        let identity = try? self.context.security().identity
         var description = SystemDescription(
             displayName: self.systemDisplayName ?? self.facts.displayName,
             kind: self.facts.kind,
@@ -404,7 +404,7 @@ actor HostCore {
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
             application: self.application,
-            revocations: self.accountContext.revocations?.number ?? 0
+            revocations: self.context.account.revocations?.number ?? 0
         )
         if connection.peer.isAnonymous {
             return description.forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))

@@ -21,7 +21,7 @@ extension RemoteSystemHost {
         while !Task.isCancelled {
             let isWanted = self.advertising.value.isWanted
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for source in isWanted ? self.accountContext.sources : [] {
+                for source in isWanted ? self.context.account.sources : [] {
                     group.addTask { try await self.advertise(through: source) }
                 }
                 group.addTask { await self.advertising.becomes { $0.isWanted != isWanted } }
@@ -45,7 +45,7 @@ extension RemoteSystemHost {
                         try await self.advertise(instance, through: source)
                     }
                 }
-                try await self.accountContext.environment.time.sleep(for: .seconds(24 * 3600))
+                try await self.context.environment.time.sleep(for: .seconds(24 * 3600))
             }
         }
     }
@@ -82,7 +82,7 @@ extension RemoteSystemHost {
             repeat {
                 port = self.advertising.value.port
                 // A host that ends says so to its watchers, and sends them nowhere.
-                guard (try? await self.accountContext.environment.time.sleep(for: Self.hearingTime)) != nil else {
+                guard (try? await self.context.environment.time.sleep(for: Self.hearingTime)) != nil else {
                     return
                 }
             } while port != self.advertising.value.port
@@ -96,14 +96,14 @@ extension RemoteSystemHost {
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await body() }
-            group.addTask { try await self.accountContext.environment.time.sleep(for: duration) }
+            group.addTask { try await self.context.environment.time.sleep(for: duration) }
             try await group.next()
             group.cancelAll()
         }
     }
 
     private func advertisement(_ instance: String, port: Int) throws -> DiscoveryAdvertisement {
-        let identity = try self.accountContext.security().identity
+        let identity = try self.context.security().identity
         var properties = [
             Presence.versionProperty: Array(Presence.version.utf8),
             Presence.tagProperty: identity.discoveryKey.discoveryTag(instance: instance),

@@ -32,7 +32,7 @@ extension RemoteSystemHost {
         _ listener: @escaping @Sendable (RemoteSystemRegistrationState) -> Void
     ) -> ListenerRegistration {
         let (states, id) = self.registering.observe()
-        Task(executorPreference: self.accountContext.environment.taskExecutor) {
+        Task(executorPreference: self.context.environment.taskExecutor) {
             for await state in states { listener(state) }
         }
         return ListenerRegistration { [weak registering = self.registering] in registering?.remove(id) }
@@ -42,11 +42,11 @@ extension RemoteSystemHost {
     func followCertificate() async throws {
         var wasExpired = false
         while true {
-            if let identity = try? self.accountContext.security().identity,
+            if let identity = try? self.context.security().identity,
                 identity.certificateValidity.upperBound <= Date()
             {
                 if !wasExpired {
-                    self.accountContext.logger.warning(
+                    self.context.logger.warning(
                         """
                         This system's certificate has expired, so nobody connects to this host. Check the clock; if it \
                         is right, start a system that holds the account's key, or join the account again.
@@ -58,7 +58,7 @@ extension RemoteSystemHost {
             } else {
                 wasExpired = false
             }
-            try await self.accountContext.environment.time.sleep(for: self.registering.timeToRefresh)
+            try await self.context.environment.time.sleep(for: self.registering.timeToRefresh)
             self.registering.refresh()
         }
     }

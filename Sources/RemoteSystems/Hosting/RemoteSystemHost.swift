@@ -74,7 +74,7 @@ public final class RemoteSystemHost: Service {
 
     private let configuration: RemoteSystemsConfiguration
     let options: Options
-    let accountContext: AccountContext
+    let context: ApplicationContext
     let core: HostCore
     private let running: RunningApplications?
     private let launching: LaunchService?
@@ -97,20 +97,20 @@ public final class RemoteSystemHost: Service {
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
-        let accountContext = AccountContext(configuration)
-        let running = accountContext.running
-        let launching = options.launchURIProvider.map { LaunchService(provider: $0, accountContext: accountContext) }
-        self.accountContext = accountContext
+        let context = ApplicationContext(configuration)
+        let running = context.account.running
+        let launching = options.launchURIProvider.map { LaunchService(provider: $0, context: context) }
+        self.context = context
         self.running = running
         self.launching = launching
         self.advertising = ObservableValue(Advertising(isWanted: options.isDiscoverable))
-        self.registering = HostRegistration { try? accountContext.security().identity }
+        self.registering = HostRegistration { try? context.security().identity }
         self.core = HostCore(
-            accountContext: accountContext,
+            context: context,
             services: services,
-            builtIns: [DiagnosisService(accountContext: accountContext, advertised: self.advertised)]
+            builtIns: [DiagnosisService(context: context, advertised: self.advertised)]
                 + (launching.map { [$0] } ?? []),
-            referral: ApplicationReferral(options, running: running, accountContext: accountContext),
+            referral: ApplicationReferral(options, running: running, context: context),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
                 displayName: options.displayName ?? configuration.applicationID,
@@ -228,9 +228,9 @@ public final class RemoteSystemHost: Service {
         self.registering.listens(true)
         defer { self.registering.end() }
         self.core.port.succeed(listener.port)
-        self.accountContext.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
+        self.context.logger.debug("The host listens", metadata: ["port": "\(listener.port)"])
         do {
-            try await withTaskExecutorPreference(self.accountContext.environment.taskExecutor) {
+            try await withTaskExecutorPreference(self.context.environment.taskExecutor) {
                 if isStaged {
                     try await self.advertiseAndRenew()
                 } else {
@@ -244,7 +244,7 @@ public final class RemoteSystemHost: Service {
             throw error
         }
         if isStaged {
-            await Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.stop() }.value
+            await Task(executorPreference: self.context.environment.taskExecutor) { await self.stop() }.value
         } else {
             await self.stop()
         }
@@ -254,16 +254,16 @@ public final class RemoteSystemHost: Service {
     /// directory may be one that this process can only read.
     private func claimApplication() throws(RemoteSystemError) -> (any ApplicationClaim)? {
         // Makes the state directory on first use.
-        _ = try self.accountContext.security()
+        _ = try self.context.security()
         let claims =
-            self.accountContext.environment.applicationClaims ?? self.running.map { ApplicationLocks(running: $0) }
+            self.context.environment.applicationClaims ?? self.running.map { ApplicationLocks(running: $0) }
         guard let claims else { return nil }
         do {
             return try claims.claim(self.configuration.applicationID, isShared: self.options.allowsSeveralProcesses)
         } catch let taken as ApplicationIsTaken {
             throw RemoteSystemError(alreadyRunning: self.configuration.applicationID, taken)
         } catch {
-            self.accountContext.logger.warning(
+            self.context.logger.warning(
                 "Whether this application runs already cannot be checked",
                 metadata: ["reason": "\(error)"]
             )
@@ -273,16 +273,16 @@ public final class RemoteSystemHost: Service {
 
     private func listen(port: Int) async throws(RemoteSystemError) -> Listener {
         do {
-            let security = try self.accountContext.security()
+            let security = try self.context.security()
             return try await Listener.start(
                 host: nil,
                 port: port,
                 security: security,
-                limits: self.accountContext.limits,
-                logger: self.accountContext.logger,
+                limits: self.context.limits,
+                logger: self.context.logger,
                 network: self.options.listeningSocket.map {
                     SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
-                } ?? self.accountContext.network,
+                } ?? self.context.account.network,
                 allowsAnonymous: self.options.allowsAnyoneNearby,
                 observer: self.options.connectionObserver
             ) { [core = self.core, unknownKeys = self.options.unknownAcceptKeys] hello, peer in
@@ -310,7 +310,7 @@ public final class RemoteSystemHost: Service {
                 )
             )
         } catch {
-            self.accountContext.logger.warning(
+            self.context.logger.warning(
                 "That this application runs cannot be noted; the host daemon will not know that it does",
                 metadata: ["reason": "\(error)"]
             )
@@ -345,13 +345,13 @@ public final class RemoteSystemHost: Service {
             group.addTask { await self.sendWatchersOn() }
             group.addTask { try await self.followCertificate() }
             group.addTask {
-                await self.accountContext.observeAccount {
+                await self.context.account.observeAccount {
                     // Not waited for: a watcher that does not answer must not keep the next change from being seen.
-                    Task(executorPreference: self.accountContext.environment.taskExecutor) {
+                    Task(executorPreference: self.context.environment.taskExecutor) {
                         await self.core.notifyWatchers()
                     }
                 }
-                try self.accountContext.checkMembership()
+                try self.context.account.checkMembership()
             }
             if let installed = self.options.installedApplications {
                 group.addTask {
@@ -364,7 +364,7 @@ public final class RemoteSystemHost: Service {
             if let referral = self.core.referral { group.addTask { try await self.notifyOfRunning(referral) } }
             group.addTask {
                 while true {
-                    try await self.accountContext.environment.time.sleep(for: .seconds(6 * 3600))
+                    try await self.context.environment.time.sleep(for: .seconds(6 * 3600))
                     try await self.renewIfDue()
                 }
             }
@@ -375,28 +375,28 @@ public final class RemoteSystemHost: Service {
     private func notifyOfRunning(_ referral: ApplicationReferral) async throws {
         var reported: [[String]]?
         while true {
-            try await self.accountContext.environment.time.sleep(for: .seconds(1))
+            try await self.context.environment.time.sleep(for: .seconds(1))
             // What watchers elsewhere are told may change by itself.
             let running = [true, false].map {
                 referral.running(beside: self.configuration.applicationID, isLocal: $0)
             }
             guard running != reported else { continue }
             reported = running
-            Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.core.notifyWatchers() }
+            Task(executorPreference: self.context.environment.taskExecutor) { await self.core.notifyWatchers() }
         }
     }
 
     /// Where the account's key is, loading the identity renews it. Elsewhere a short look around finds a system that has the
     /// key, and asks it.
     private func renewIfDue() async throws {
-        await self.accountContext.reloadIdentityInBackground()
-        guard let identity = try? self.accountContext.security().identity, !identity.isAuthority,
+        await self.context.account.reloadIdentityInBackground()
+        guard let identity = try? self.context.security().identity, !identity.isAuthority,
             identity.isRenewalDue(at: Date())
         else { return }
         let watcher = RemoteSystemWatcher(self.configuration)
         try? await watcher.start()
-        try? await self.accountContext.environment.time.sleep(for: .seconds(15))
+        try? await self.context.environment.time.sleep(for: .seconds(15))
         await watcher.stop()
-        await self.accountContext.reloadIdentityInBackground()
+        await self.context.account.reloadIdentityInBackground()
     }
 }

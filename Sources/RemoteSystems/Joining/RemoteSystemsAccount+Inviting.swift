@@ -56,8 +56,8 @@ extension RemoteSystemsAccount {
                 host: nil,
                 port: port,
                 identity: identity,
-                logger: self.accountContext.logger,
-                network: self.accountContext.network
+                logger: self.context.logger,
+                network: self.context.account.network
             )
         } catch {
             throw RemoteSystemError(error)
@@ -72,7 +72,7 @@ extension RemoteSystemsAccount {
     ) async throws -> SystemID {
         do {
             return try await listener.run(invitation, authority: authority) {
-                [queue = self.accountContext.accountQueue] system in
+                [queue = self.context.account.accountQueue] system in
                 try await queue.run { try store.recordJoined(system) }
             }
         } catch is CancellationError {
@@ -87,7 +87,7 @@ extension RemoteSystemsAccount {
         hosts: [String]?,
         port: Int
     ) throws(RemoteSystemError) -> Invitation {
-        let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.accountContext.configuration.network)
+        let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.context.configuration.network)
         guard !hosts.isEmpty else {
             throw RemoteSystemError(
                 .localResources,

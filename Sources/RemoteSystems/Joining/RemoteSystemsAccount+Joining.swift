@@ -28,8 +28,8 @@ extension RemoteSystemsAccount {
             try FileDescriptorBudget.check()
             let identity = try await JoinCall.join(
                 invitation,
-                logger: self.accountContext.logger,
-                network: self.accountContext.network
+                logger: self.context.logger,
+                network: self.context.account.network
             )
             return try await self.withStoreInBackground { store in
                 try store.adopt(identity, evenIfShared: evenIfShared, now: Date())

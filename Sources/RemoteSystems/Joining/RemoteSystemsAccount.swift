@@ -8,11 +8,11 @@ public import RemoteSystemsIdentity
 ///
 /// Its calls read and write small files and block for a few milliseconds; make them off event loops.
 public struct RemoteSystemsAccount: Sendable {
-    let accountContext: AccountContext
+    let context: ApplicationContext
 
     /// The account that programs with this configuration use.
     public init(_ configuration: RemoteSystemsConfiguration) {
-        self.accountContext = AccountContext(configuration)
+        self.context = ApplicationContext(configuration)
     }
 
     /// Where the account is kept.
@@ -46,8 +46,8 @@ public struct RemoteSystemsAccount: Sendable {
         _ body: @escaping @Sendable (AccountStore) throws -> Result
     ) async throws(RemoteSystemError) -> Result {
         do {
-            let store = try self.accountContext.store()
-            return try await self.accountContext.accountQueue.run { try body(store) }
+            let store = try self.context.account.store()
+            return try await self.context.account.accountQueue.run { try body(store) }
         } catch {
             throw RemoteSystemError(error)
         }
@@ -57,7 +57,7 @@ public struct RemoteSystemsAccount: Sendable {
         _ body: (AccountStore) throws(IdentityError) -> Result
     ) throws(RemoteSystemError) -> Result {
         do {
-            return try body(try self.accountContext.store())
+            return try body(try self.context.account.store())
         } catch {
             throw RemoteSystemError(error)
         }

@@ -8,7 +8,7 @@ internal import ValueSets
 
 /// One launch: asks whom the plan names, and makes one result of the answers.
 struct LaunchRun {
-    let origin: AccountContext
+    let origin: ApplicationContext
     let timeout: Duration?
 
     /// Asks one after the other, until one has opened something, forbids it, or may have opened it.

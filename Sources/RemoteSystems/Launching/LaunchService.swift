@@ -21,7 +21,7 @@ final class LaunchService: BuiltInService {
     }
 
     private let offer: Mutex<Offer>
-    private let accountContext: AccountContext
+    private let context: ApplicationContext
     private let inFlight = Mutex(0)
 
     /// Each may start a program, or ask somebody.
@@ -29,9 +29,9 @@ final class LaunchService: BuiltInService {
 
     var name: String { Launch.service }
 
-    init(provider: any LaunchURIProvider, accountContext: AccountContext) {
+    init(provider: any LaunchURIProvider, context: ApplicationContext) {
         self.offer = Mutex(Offer(provider))
-        self.accountContext = accountContext
+        self.context = context
     }
 
     /// The schemes that are published.
@@ -52,7 +52,7 @@ final class LaunchService: BuiltInService {
         if let input = message.input, RemoteLauncher.isTooLarge(input) {
             return Response(message: LaunchResponse(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
         }
-        guard let identity = try? self.accountContext.security().identity else {
+        guard let identity = try? self.context.security().identity else {
             return Response(
                 status: .failure,
                 failure: WireFailure("The system's own identity cannot be used.", code: .hostFailed)
@@ -120,7 +120,7 @@ final class LaunchService: BuiltInService {
     private func ask(_ request: LaunchURIRequest) async -> LaunchResponse {
         let offer = self.offer.withLock { $0 }
         // The one that speaks for the machine opens URIs with other applications, and looks for the named ones itself.
-        let own = self.accountContext.configuration.applicationID
+        let own = self.context.configuration.applicationID
         if request.options.requiresPreferredApplication, own != RemoteSystemHost.machineApplicationID,
             !request.options.preferredApplicationIDs.contains(own)
         {
@@ -129,7 +129,7 @@ final class LaunchService: BuiltInService {
         guard offer.provider.judgesOtherSchemes || offer.schemes.contains(request.uri.scheme) else {
             return LaunchResponse(
                 .protocolUnavailable,
-                "The application \(self.accountContext.configuration.applicationID) opens no \(request.uri.scheme): URIs."
+                "The application \(self.context.configuration.applicationID) opens no \(request.uri.scheme): URIs."
             )
         }
         do {
@@ -137,7 +137,7 @@ final class LaunchService: BuiltInService {
             return LaunchResponse(
                 decision,
                 opened: request.isFallback ? .fallback : .uri,
-                application: self.accountContext.configuration.applicationID
+                application: self.context.configuration.applicationID
             )
         } catch let failure as AppServiceFailure {
             return LaunchResponse(.unknown, failure.message, canRetry: failure.canRetry)
@@ -145,7 +145,7 @@ final class LaunchService: BuiltInService {
             return LaunchResponse(.unknown, "It was cancelled: whether it was opened is unknown.", canRetry: true)
         } catch {
             // The launcher learns only that there was one. What it says is for the log of the host.
-            self.accountContext.logger.warning("A launch failed", metadata: ["error": "\(LoggedError(error))"])
+            self.context.logger.warning("A launch failed", metadata: ["error": "\(LoggedError(error))"])
             return LaunchResponse(
                 .unknown,
                 "The application failed while it opened the URI: whether it is open is unknown.",

@@ -84,7 +84,7 @@ final class LongLivedRun: Sendable {
     private let service: AppServiceDescription
     private let policy: ReconnectionPolicy
     private let reception: RequestReception
-    private let origin: AccountContext
+    private let origin: ApplicationContext
     private let time: TimeSource
     private let guarded: Mutex<Guarded>
 

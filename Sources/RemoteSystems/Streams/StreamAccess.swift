@@ -12,22 +12,22 @@ enum StreamAccess: Sendable {
 
 /// Where the caller of a connection opens the streams that its host offers.
 struct StreamOpening: Sendable {
-    private let accountContext: AccountContext
+    private let context: ApplicationContext
     private let endpoint: Endpoint
     private let connection: Connection
 
-    init(_ connection: Connection, _ accountContext: AccountContext) {
+    init(_ connection: Connection, _ context: ApplicationContext) {
         self.connection = connection
-        self.accountContext = accountContext
+        self.context = context
         self.endpoint = Endpoint(peerOf: connection.channel)
     }
 
     func open(_ ticket: StreamTicket, purpose: String) async throws -> ByteStream {
-        let connector = try await self.accountContext.connector()
+        let connector = try await self.context.connector()
         return try await connector.openStream(
             to: [self.endpoint],
             expecting: self.connection.peer.systemID,
-            application: self.accountContext.configuration.applicationID,
+            application: self.context.configuration.applicationID,
             // An empty one, of a host that does not say, counts as none.
             target: self.connection.remote.application,
             claim: StreamClaim(ticket: ticket, purpose: purpose),

@@ -7,7 +7,7 @@ internal import RemoteSystemsTransport
 
 /// Asks whoever listens at an address what it is: by connecting, being told once, and closing.
 struct DescriptionInquiry: Sendable {
-    let origin: AccountContext
+    let origin: ApplicationContext
     let endpoint: Endpoint
 
     /// How long a host that took the connection may need to describe itself.

@@ -37,7 +37,7 @@ extension RemoteSystem {
         configuration: RemoteSystemsConfiguration
     ) async throws -> RemoteSystem {
         try RemoteSystemConnectionRequest(host: host, port: port, configuration: configuration).validate()
-        let origin = AccountContext(configuration)
+        let origin = ApplicationContext(configuration)
         let endpoint = Endpoint(host: host, port: port)
         let (response, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()
         return try RemoteSystem(response, running: running, endpoint: endpoint, origin: origin)
@@ -60,7 +60,7 @@ extension RemoteSystem {
         configuration: RemoteSystemsConfiguration
     ) async throws -> RemoteSystem? {
         try ArgumentCheck.check("RemoteSystem.find(within:)", limit, in: .milliseconds(1) ... .seconds(3600))
-        let context = AccountContext(configuration)
+        let context = ApplicationContext(configuration)
         let watcher = RemoteSystemWatcher(context, filters: [.service(service)])
         let events = watcher.events
         try await watcher.start()
@@ -83,7 +83,7 @@ extension RemoteSystem {
         _ response: DescriptionInquiry.Result,
         running: [SystemDescription.Application],
         endpoint: Endpoint,
-        origin: AccountContext
+        origin: ApplicationContext
     ) throws {
         let description = response.description
         let id = response.systemID

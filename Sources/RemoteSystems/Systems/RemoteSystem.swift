@@ -32,7 +32,7 @@ public struct RemoteSystem: Sendable, Identifiable {
     /// The applications on it that can be talked to, by id in ascending order.
     public var applications: [RemoteSystemApplication]
 
-    let origin: AccountContext
+    let origin: ApplicationContext
 
     /// The account that it belongs to: this system's own, as it has proved; `nil` for a system of somebody else, whose
     /// account cannot be known.

@@ -44,7 +44,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
 
     /// Where its processes listen, or whoever starts it, in no particular order.
     var endpoints: [Endpoint]
-    let origin: AccountContext
+    let origin: ApplicationContext
     /// Whether it is on a system of another account.
     let isAnonymous: Bool
 
@@ -53,7 +53,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         isRunning: Bool,
         on system: SystemID,
         endpoints: [Endpoint],
-        origin: AccountContext,
+        origin: ApplicationContext,
         isAnonymous: Bool = false
     ) {
         self.isAnonymous = isAnonymous

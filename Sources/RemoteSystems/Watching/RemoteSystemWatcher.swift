@@ -22,6 +22,9 @@ internal import Synchronization
 /// Listeners are called one after the other, in the order of events, from a task of the watcher's own. They stay
 /// registered until cancelled, over stops and starts.
 ///
+/// The watchers of a process that have the same state directory, network and discovery sources share one browse and one
+/// connection to each process that they list; ``Options/silenceTime`` is then the shortest of theirs.
+///
 /// A watcher uses the network until it stops: by ``stop()``, when it is released, or when the last sequence of its
 /// events ends (``events``).
 public final class RemoteSystemWatcher: Sendable {
@@ -62,7 +65,7 @@ public final class RemoteSystemWatcher: Sendable {
 
     private let filters: [RemoteSystemFilter]
     private let options: Options
-    private let accountContext: AccountContext
+    private let context: ApplicationContext
     private let state = Mutex(State())
     private let metrics: WatcherMetrics
 
@@ -79,15 +82,15 @@ public final class RemoteSystemWatcher: Sendable {
         filters: [RemoteSystemFilter] = [],
         options: Options = Options()
     ) {
-        self.init(AccountContext(configuration), filters: filters, options: options)
+        self.init(ApplicationContext(configuration), filters: filters, options: options)
     }
 
-    /// A watcher that shares the identity and the sources of others in this process.
-    init(_ accountContext: AccountContext, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
+    /// A watcher for the program that has the context.
+    init(_ context: ApplicationContext, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
         self.filters = filters
         self.options = options
-        self.accountContext = accountContext
-        self.metrics = WatcherMetrics(application: accountContext.configuration.applicationID)
+        self.context = context
+        self.metrics = WatcherMetrics(application: context.configuration.applicationID)
     }
 
     deinit {
@@ -108,22 +111,20 @@ public final class RemoteSystemWatcher: Sendable {
         for filter in self.filters { try filter.validate() }
         // A run that was told to end by the last sequence may not have ended yet.
         if let ending = self.state.withLock({ $0.isEnding ? $0.task : nil }) { await self.finish(ending) }
-        let security = try self.accountContext.security()
-        let run = WatcherRun(
-            accountContext: self.accountContext,
-            security: security,
+        let run = try WatcherRun(
+            context: self.context,
             filters: self.filters,
             options: self.options,
             metrics: self.metrics
         ) { [weak self] in self?.emit($0) }
         let isFirst = self.state.withLock { state in
             guard state.task == nil else { return false }
-            state.task = Task(executorPreference: self.accountContext.environment.taskExecutor) { [weak self] in
+            state.task = Task(executorPreference: self.context.environment.taskExecutor) { [weak self] in
                 await run.run()
                 self?.ended(run)
             }
             state.run = run
-            state.startTime = self.accountContext.environment.time.now
+            state.startTime = self.context.environment.time.now
             return true
         }
         guard isFirst else {
@@ -194,7 +195,7 @@ public final class RemoteSystemWatcher: Sendable {
         }
         guard let task else { return }
         // In a task of its own: the reader is being cancelled, or let go of, at this moment.
-        Task(executorPreference: self.accountContext.environment.taskExecutor) { await self.finish(task) }
+        Task(executorPreference: self.context.environment.taskExecutor) { await self.finish(task) }
     }
 
     /// The systems that are listed now, in no particular order. Empty while the watcher is stopped.
@@ -219,7 +220,7 @@ public final class RemoteSystemWatcher: Sendable {
         return statistics
     }
 
-    var network: RemoteSystemsConfiguration.Network { self.accountContext.configuration.network }
+    var network: RemoteSystemsConfiguration.Network { self.context.configuration.network }
 
     // MARK: Listening
 
@@ -317,7 +318,7 @@ public final class RemoteSystemWatcher: Sendable {
             return (state.listeners, state.startTime)
         }
         guard let startTime else { return }
-        self.metrics.reported(event, sinceStart: self.accountContext.environment.time.now - startTime)
+        self.metrics.reported(event, sinceStart: self.context.environment.time.now - startTime)
         for (_, listener) in listeners { listener(event) }
     }
 }

@@ -91,6 +91,9 @@ public struct AvahiDiscovery: DiscoverySource {
     /// `avahi-daemon` or `avahi-embedded`; `avahi` while that is not known.
     public var name: String { session.selection?.backend.rawValue ?? "avahi" }
 
+    /// Equal for sources with the same mode and the same interfaces.
+    public var identity: DiscoverySourceIdentity? { session.identity }
+
     /// Finds out which Avahi is used, or would be used now, and why.
     public func selected() async -> Selection { await session.select() }
 

@@ -18,8 +18,8 @@ actor AvahiSession {
     private static let withdrawing = DispatchTimeInterval.milliseconds(300)
 
     private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
-    private let options: AvahiWorker.Options
-    private let asksDirectly: Bool
+    private nonisolated let options: AvahiWorker.Options
+    private nonisolated let asksDirectly: Bool
 
     private var monitor: NetworkMonitor?
     private var retry: QueueTimer?
@@ -53,6 +53,11 @@ actor AvahiSession {
 
     /// Which Avahi is used, once that is known.
     nonisolated var selection: AvahiDiscovery.Selection? { chosen.withLock { $0 } }
+
+    nonisolated var identity: DiscoverySourceIdentity {
+        let interfaces = options.interfaces.names?.sorted().joined(separator: ",") ?? "*"
+        return DiscoverySourceIdentity("avahi \(options.mode.value) \(interfaces) \(asksDirectly)")
+    }
 
     // MARK: What users of the source do
 

@@ -13,6 +13,8 @@ public struct StaticPeers: DiscoverySource {
     private let peers: [StaticPeer]
     private let interval: Duration
     private let logger: Logger
+    /// Equal for sources of the same peers that resolve names as often.
+    public let identity: DiscoverySourceIdentity?
     private let resolve: @Sendable (StaticPeer) async throws(NameResolver.Failure) -> [DiscoveryEndpoint]
 
     /// A source of these peers.
@@ -33,15 +35,24 @@ public struct StaticPeers: DiscoverySource {
                 message: "the interval of static peers is \(interval / .seconds(1)) s. Valid range: 1 s to 86400 s."
             )
         }
-        self.init(peers, interval: interval, logger: logger, resolve: NameResolver.resolve)
+        let places = peers.map { "\($0)" }.sorted().joined(separator: " ")
+        self.init(
+            peers,
+            interval: interval,
+            logger: logger,
+            identity: DiscoverySourceIdentity("static \(interval) \(places)"),
+            resolve: NameResolver.resolve
+        )
     }
 
     package init(
         _ peers: [StaticPeer],
         interval: Duration,
         logger: Logger,
+        identity: DiscoverySourceIdentity? = nil,
         resolve: @escaping @Sendable (StaticPeer) async throws(NameResolver.Failure) -> [DiscoveryEndpoint]
     ) {
+        self.identity = identity
         var seen: Set<StaticPeer> = []
         self.peers = peers.filter { seen.insert($0).inserted }
         self.interval = interval

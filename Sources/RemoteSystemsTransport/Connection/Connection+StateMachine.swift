@@ -197,6 +197,14 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         self.keepAlive.probe(within: time, now: now)
     }
 
+    /// Changes after how much silence the peer counts as gone: ``tick(now:)`` may be due.
+    mutating func update(deadPeerTime: TimeAmount, now: NIODeadline) {
+        self.keepAlive.update(deadPeerTime: deadPeerTime, now: now)
+    }
+
+    /// After how much silence the peer counts as gone.
+    var deadPeerTime: TimeAmount { self.keepAlive.deadPeerTime }
+
     struct OnTick {
         /// Calls past their deadline, and whether the peer must be told to stop working on them.
         var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []

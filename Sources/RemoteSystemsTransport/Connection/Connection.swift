@@ -205,6 +205,11 @@ package final class Connection: AuthenticatedConnection {
         self.onEventLoop { $0.probe(within: time) }
     }
 
+    /// Changes after how much silence the connection counts as lost.
+    package func update(deadPeerTime: TimeAmount) {
+        self.onEventLoop { $0.update(deadPeerTime: deadPeerTime) }
+    }
+
     /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event loop, else soon.
     package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
         self.onEventLoop { $0.onClose(listener) }

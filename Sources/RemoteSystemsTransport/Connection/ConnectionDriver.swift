@@ -272,6 +272,11 @@ final class ConnectionDriver {
         self.armTimer()
     }
 
+    func update(deadPeerTime: TimeAmount) {
+        self.machine.update(deadPeerTime: deadPeerTime, now: self.eventLoopEnvironment.now)
+        self.armTimer()
+    }
+
     private func tick() {
         self.stopTimer()
         guard self.ending == nil else { return }
@@ -286,7 +291,7 @@ final class ConnectionDriver {
         // What is cancelled may give the connection up.
         guard self.ending == nil else { return }
         if due.isPeerDead {
-            let seconds = Double(self.limits.deadPeerTime.nanoseconds) / 1e9
+            let seconds = Double(self.machine.deadPeerTime.nanoseconds) / 1e9
             let silent = TransportError(
                 .connectionLost,
                 "The connection was lost: the other system has been silent for \(seconds) s.",

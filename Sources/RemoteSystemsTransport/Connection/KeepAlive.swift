@@ -8,8 +8,8 @@ internal import NIOCore
 /// After a third of the dead-peer time without a byte from the peer a ping goes out, and again after two thirds;
 /// silence for the whole of it means that the peer is gone.
 struct KeepAlive {
-    private let deadPeerTime: TimeAmount
-    private let interval: TimeAmount
+    private(set) var deadPeerTime: TimeAmount
+    private var interval: TimeAmount
     private var lastHeard: NIODeadline
     private var lastPing: NIODeadline
     /// This late, the process itself has stood still, and the peer has as long again: less while it is in doubt.
@@ -30,6 +30,15 @@ struct KeepAlive {
         self.lastHeard = now
         self.grace = self.interval
         self.hasBeenLate = false
+    }
+
+    /// Changes how long silence may last. A peer that has been silent for most of a shorter time is asked at once, and
+    /// has two thirds of that time to answer.
+    mutating func update(deadPeerTime: TimeAmount, now: NIODeadline) {
+        self.deadPeerTime = deadPeerTime
+        self.interval = .nanoseconds(deadPeerTime.nanoseconds / 3)
+        self.grace = min(self.grace, self.interval)
+        self.lastHeard = max(self.lastHeard, now - self.interval)
     }
 
     /// The peer may be gone: it is asked at once, and has no more than this to answer.

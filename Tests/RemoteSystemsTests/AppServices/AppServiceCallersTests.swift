@@ -177,7 +177,7 @@ import Testing
     @Test func `a schema that cannot be read keeps nobody out, and the others hold`() async throws {
         let strict = AllowedValueSchema(fields: [.required("n", .integer)])
         try await LoopbackSystem.with { loopbackSystem in
-            let context = AccountContext(loopbackSystem.configuration("test.host"))
+            let context = ApplicationContext(loopbackSystem.configuration("test.host"))
             let listener = try await Listener.start(
                 host: "127.0.0.1",
                 port: 0,

@@ -414,7 +414,7 @@ enum Peer {
     ) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let configuration = loopbackSystem.configuration("test.caller")
-            let local = AccountContext(configuration)
+            let local = ApplicationContext(configuration)
             let listener = try await Listener.start(
                 host: "127.0.0.1",
                 port: 0,

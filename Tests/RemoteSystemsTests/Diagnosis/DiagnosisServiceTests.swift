@@ -42,7 +42,7 @@ import ValueSets
         _ configuration: RemoteSystemsConfiguration,
         _ body: (Connection) async throws -> Void
     ) async throws {
-        let local = AccountContext(configuration)
+        let local = ApplicationContext(configuration)
         let connector = try await local.connector()
         let connection = try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: port)],

@@ -180,19 +180,19 @@ import Testing
     }
 
     @Test func `a system that the filters leave out is known until it goes, and listed when it fits`() throws {
-        var machine = try WatcherStateMachineTests.machine(filters: [.kind(.laptop)])
-        let speaker = try #require(WatcherStateMachineTests.speaker)
-        let endpoint = WatcherStateMachineTests.endpoint
+        var machine = try SystemBrowserStateMachineTests.machine(filters: [.kind(.laptop)])
+        let speaker = try #require(SystemBrowserStateMachineTests.speaker)
+        let endpoint = SystemBrowserStateMachineTests.endpoint
         _ = machine.seen("a", endpoints: [endpoint], by: .proximal)
         #expect(machine.unreported.map(\.endpoint) == [endpoint])
         _ = machine.connected("a", to: speaker)
-        _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
+        _ = machine.described("a", SystemBrowserStateMachineTests.description(kind: .desktop))
         #expect(machine.unreported.isEmpty)
         #expect(Array(machine.excluded.keys) == [speaker])
-        _ = machine.described("a", WatcherStateMachineTests.description(kind: .laptop))
+        _ = machine.described("a", SystemBrowserStateMachineTests.description(kind: .laptop))
         #expect(machine.excluded.isEmpty)
-        _ = machine.described("a", WatcherStateMachineTests.description(kind: .desktop))
-        _ = machine.lost("a", orderly: true, now: WatcherStateMachineTests.start)
+        _ = machine.described("a", SystemBrowserStateMachineTests.description(kind: .desktop))
+        _ = machine.lost("a", orderly: true, now: SystemBrowserStateMachineTests.start)
         #expect(machine.excluded.isEmpty)
         #expect(machine.unreported.map(\.endpoint) == [endpoint])
     }

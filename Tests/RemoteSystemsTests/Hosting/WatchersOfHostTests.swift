@@ -12,7 +12,7 @@ import Testing
     @Test func `a host that ends closes them in order, and sends watchers nowhere else (X-34)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let connections = Mutex<[Connection]>([])
-            let local = AccountContext(loopbackSystem.configuration("test.watcher"))
+            let local = ApplicationContext(loopbackSystem.configuration("test.watcher"))
             try await loopbackSystem.withHost([AppService.ping]) { host in
                 let isReported = Mutex(false)
                 let connection = try await local.connector().connect(

@@ -41,7 +41,7 @@ import Testing
             var loopbackSystem = loopbackSystem
             loopbackSystem.interceptors = interceptors
             try await loopbackSystem.withHost(services) { host in
-                let context = AccountContext(loopbackSystem.configuration("test.caller"))
+                let context = ApplicationContext(loopbackSystem.configuration("test.caller"))
                 let connector = try await context.connector()
                 let connection = try await connector.connect(
                     to: [Endpoint(host: "127.0.0.1", port: try await host.port)],

@@ -129,12 +129,13 @@ import ValueSets
     // MARK: What a list costs
 
     /// Runs the body with what a host on "second" knows, and a list that the account signed.
-    private func withMember(_ body: (TwoMachines, AccountContext, RevocationList) async throws -> Void) async throws {
+    private func withMember(_ body: (TwoMachines, ApplicationContext, RevocationList) async throws -> Void) async throws
+    {
         try await TwoMachines.with { machines in
             for machine in ["second", "third"] { try await machines.join(machine) }
             try machines.account("first").revoke(try machines.account("third").identity().systemID)
             let list = try #require(try AccountStore(directory: "\(machines.directory)/first").revocations())
-            let local = AccountContext(machines.configuration("second"))
+            let local = ApplicationContext(machines.configuration("second"))
             _ = try local.security()
             try await body(machines, local, list)
         }
@@ -142,8 +143,8 @@ import ValueSets
 
     @Test func `a list that says nothing new, or that nobody signed, has no file locked`() async throws {
         try await self.withMember { machines, local, list in
-            try await local.take(revocations: list.bytes)
-            #expect(local.revocations == list)
+            try await local.account.take(revocations: list.bytes)
+            #expect(local.account.revocations == list)
             let lock = try FileLock("\(machines.directory)/second/lock")
             defer { lock.release() }
             var older = list.bytes
@@ -151,12 +152,12 @@ import ValueSets
             var forged = list.bytes
             forged[0] = 0xff
             // Whoever asked for the lock would wait for it for ten seconds, and be told that it is busy.
-            try await local.take(revocations: list.bytes)
-            try await local.take(revocations: older)
-            let error = await #expect(throws: TrustError.self) { try await local.take(revocations: forged) }
+            try await local.account.take(revocations: list.bytes)
+            try await local.account.take(revocations: older)
+            let error = await #expect(throws: TrustError.self) { try await local.account.take(revocations: forged) }
             #expect(error?.code == .badSignature)
             let malformed = await #expect(throws: TrustError.self) {
-                try await local.take(revocations: Array(older.dropLast()))
+                try await local.account.take(revocations: Array(older.dropLast()))
             }
             #expect(malformed?.code == .malformed)
         }
@@ -169,14 +170,14 @@ import ValueSets
             await withTaskGroup(of: Response.self) { group in
                 for _ in 0..<AccountQueue.maxWaiting { group.addTask { await host.isShown(list) } }
                 // They could not all be there if the first one kept the actor.
-                while local.accountQueue.count < AccountQueue.maxWaiting { await Task.yield() }
+                while local.account.accountQueue.count < AccountQueue.maxWaiting { await Task.yield() }
                 let refused = await host.isShown(list)
                 #expect(refused.status == .failure)
                 #expect(refused.failure?.canRetry == true)
                 lock.release()
                 for await response in group { #expect(response.status == .success) }
             }
-            #expect(local.revocations == list)
+            #expect(local.account.revocations == list)
         }
     }
 
@@ -201,8 +202,8 @@ import ValueSets
     {
         try await self.withMember { machines, local, list in
             let gate = DispatchSemaphore(value: 0)
-            async let blocked: Void = local.accountQueue.run { gate.wait() }
-            try await until { local.accountQueue.count == 1 }
+            async let blocked: Void = local.account.accountQueue.run { gate.wait() }
+            try await until { local.account.accountQueue.count == 1 }
             // As another process of this machine does.
             _ = try AccountStore(directory: "\(machines.directory)/second").install(
                 revocations: list.bytes,
@@ -210,22 +211,22 @@ import ValueSets
             )
             let caller = Caller(local: local)
             async let connected: Void = caller.connect()
-            try await until { local.accountQueue.count == 2 }
+            try await until { local.account.accountQueue.count == 2 }
             await caller.doSomethingElse()
-            #expect(local.revocations == nil)
+            #expect(local.account.revocations == nil)
             gate.signal()
             try await blocked
             try await connected
-            #expect(local.revocations == list)
+            #expect(local.account.revocations == list)
         }
     }
 }
 
 /// Who makes connections, and does other things.
 private actor Caller {
-    let local: AccountContext
+    let local: ApplicationContext
 
-    init(local: AccountContext) { self.local = local }
+    init(local: ApplicationContext) { self.local = local }
 
     func connect() async throws { _ = try await self.local.connector() }
     func doSomethingElse() {}
@@ -243,10 +244,10 @@ extension TwoMachines {
 
 /// Where a host's core is when watchers show it lists.
 private actor Host {
-    let local: AccountContext
+    let local: ApplicationContext
     let peer: SystemID
 
-    init(local: AccountContext, peer: SystemID) {
+    init(local: ApplicationContext, peer: SystemID) {
         self.local = local
         self.peer = peer
     }
@@ -254,7 +255,7 @@ private actor Host {
     func isShown(_ list: RevocationList) async -> Response { await self.isShown(list.bytes) }
 
     func isShown(_ list: [UInt8]) async -> Response {
-        await self.local.exchangeRevocations(
+        await self.local.account.exchangeRevocations(
             ["Type": "revoked", "List": .data(Data(list))],
             with: PeerIdentity(accountID: nil, systemID: self.peer, expiry: Date())
         )

@@ -16,7 +16,7 @@ import Testing
             isRunning: isRunning,
             on: try #require(SystemID(bytes: [UInt8](repeating: 2, count: 32))),
             endpoints: [],
-            origin: AccountContext(RemoteSystemsConfiguration(applicationID: "test"))
+            origin: ApplicationContext(RemoteSystemsConfiguration(applicationID: "test"))
         )
     }
 

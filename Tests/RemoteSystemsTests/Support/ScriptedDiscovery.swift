@@ -8,7 +8,8 @@ import Synchronization
 final class ScriptedDiscovery: DiscoverySource {
     private struct State {
         var hints: [String: DiscoveryHint] = [:]
-        var feeds: [DiscoveryEvents.Feed] = []
+        var feeds: [Int: DiscoveryEvents.Feed] = [:]
+        var lastFeed = 0
     }
 
     private let state = Mutex(State())
@@ -18,13 +19,19 @@ final class ScriptedDiscovery: DiscoverySource {
     /// Whether a browse has begun. What is emitted before that is heard by nobody.
     var isBrowsed: Bool { self.state.withLock { !$0.feeds.isEmpty } }
 
+    /// How many browses go on.
+    var browses: Int { self.state.withLock { $0.feeds.count } }
+
     func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
-        self.state.withLock { state in
+        let id = self.state.withLock { state in
             for hint in state.hints.values { feed.yield(.appeared(hint)) }
             feed.yield(.settled)
-            state.feeds.append(feed)
+            state.lastFeed += 1
+            state.feeds[state.lastFeed] = feed
+            return state.lastFeed
         }
+        feed.onEnd { [weak self] in self?.state.withLock { $0.feeds[id] = nil } }
         return events
     }
 
@@ -44,20 +51,20 @@ final class ScriptedDiscovery: DiscoverySource {
     func appear(_ hint: DiscoveryHint) {
         self.state.withLock { state in
             state.hints[hint.id] = hint
-            for feed in state.feeds { feed.yield(.appeared(hint)) }
+            for feed in state.feeds.values { feed.yield(.appeared(hint)) }
         }
     }
 
     func vanish(_ id: String) {
         self.state.withLock { state in
             state.hints[id] = nil
-            for feed in state.feeds { feed.yield(.vanished(id)) }
+            for feed in state.feeds.values { feed.yield(.vanished(id)) }
         }
     }
 
     func emit(_ event: DiscoveryEvent) {
         self.state.withLock { state in
-            for feed in state.feeds { feed.yield(event) }
+            for feed in state.feeds.values { feed.yield(event) }
         }
     }
 }

@@ -31,6 +31,25 @@ import Testing
         #expect(keepAlive.tick(now: .at(105_000)) == .dead)
     }
 
+    @Test mutating func `a shorter time holds at once, and leaves the peer two thirds of it to answer`() {
+        _ = self.keepAlive.tick(now: .at(5_000))
+        self.keepAlive.update(deadPeerTime: .seconds(3), now: .at(9_000))
+        #expect(self.keepAlive.tick(now: .at(9_000)) == .ping(2))
+        #expect(self.keepAlive.tick(now: .at(10_000)) == .ping(3))
+        #expect(self.keepAlive.tick(now: .at(10_999)) == .nothing)
+        #expect(self.keepAlive.tick(now: .at(11_000)) == .dead)
+    }
+
+    @Test mutating func `a longer time counts from what was heard last`() {
+        _ = self.keepAlive.tick(now: .at(5_000))
+        self.keepAlive.update(deadPeerTime: .seconds(30), now: .at(6_000))
+        #expect(self.keepAlive.tick(now: .at(14_999)) == .nothing)
+        #expect(self.keepAlive.tick(now: .at(15_000)) == .ping(2))
+        #expect(self.keepAlive.tick(now: .at(25_000)) == .ping(3))
+        #expect(self.keepAlive.tick(now: .at(29_999)) == .nothing)
+        #expect(self.keepAlive.tick(now: .at(30_000)) == .dead)
+    }
+
     @Test mutating func `anything heard starts the time anew`() {
         #expect(self.keepAlive.tick(now: .at(5_000)) == .ping(1))
         self.keepAlive.heard(now: .at(14_000))

@@ -29,7 +29,7 @@ indirect enum FirewallMatch: Sendable, Hashable {
     case state([String])
     /// Addresses, or networks as `address/length`.
     case destination([String])
-    /// Whether it is sent to a group, in the words of the kernel: `multicast`, `accountContext`, `broadcast`, …
+    /// Whether it is sent to a group, in the words of the kernel: `multicast`, `local`, `broadcast`, …
     case destinationType([String])
     case unknown
     case not(FirewallMatch)

@@ -29,12 +29,12 @@ final class DiagnosisService: BuiltInService {
     private static let connectingTime = TimeAmount.seconds(3)
     private static let pause = Duration.seconds(1)
 
-    private let accountContext: AccountContext
+    private let context: ApplicationContext
     private let advertised: AdvertisedInstances
     private let limits = Mutex(Limits())
 
-    init(accountContext: AccountContext, advertised: AdvertisedInstances) {
-        self.accountContext = accountContext
+    init(context: ApplicationContext, advertised: AdvertisedInstances) {
+        self.context = context
         self.advertised = advertised
     }
 
@@ -43,7 +43,7 @@ final class DiagnosisService: BuiltInService {
 
     func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
         // Whoever else may be let in some day: this is for the account.
-        guard let identity = try? self.accountContext.security().identity,
+        guard let identity = try? self.context.security().identity,
             connection.peer.accountID == identity.accountID
         else {
             return Self.failure("Only systems of the account may ask this.", .notAuthorized)
@@ -91,7 +91,7 @@ final class DiagnosisService: BuiltInService {
             return Self.failure("Others are being looked for. Try again in a moment.", .busy, canRetry: true)
         }
         defer { self.limits.withLock { $0.looking -= 1 } }
-        let isSeen = await InstanceLookup.sees([instance], by: self.accountContext, within: Self.lookingTime)
+        let isSeen = await InstanceLookup.sees([instance], by: self.context, within: Self.lookingTime)
         return Response(message: ["Seen": .bool(isSeen)])
     }
 
@@ -101,7 +101,7 @@ final class DiagnosisService: BuiltInService {
         guard let address = connection.channel.remoteAddress?.text else {
             return Self.failure("The caller's address is not known.", .hostFailed)
         }
-        let time = self.accountContext.environment.time
+        let time = self.context.environment.time
         let isFree = self.limits.withLock { limits in
             guard !limits.isConnecting, limits.nextConnection.map({ $0 <= time.now }) ?? true else { return false }
             limits.isConnecting = true
@@ -125,12 +125,12 @@ final class DiagnosisService: BuiltInService {
 
     private func outcome(of endpoint: Endpoint, expecting system: SystemID) async -> BackConnection {
         do {
-            var connector = try await self.accountContext.connector()
+            var connector = try await self.context.connector()
             connector.timeout = Self.connectingTime
             let back = try await connector.connect(
                 to: [endpoint],
                 expecting: system,
-                hello: self.accountContext.hello(
+                hello: self.context.hello(
                     service: Presence.service,
                     targetApplication: nil,
                     limits: connector.limits

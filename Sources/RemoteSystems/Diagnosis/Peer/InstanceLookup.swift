@@ -7,12 +7,11 @@ internal import RemoteSystemsTransport
 /// Looks for announcements by their instance names.
 enum InstanceLookup {
     /// Whether one of these is seen, through any of the system's sources, within a time.
-    static func sees(_ instances: Set<String>, by accountContext: AccountContext, within limit: Duration) async -> Bool
-    {
+    static func sees(_ instances: Set<String>, by context: ApplicationContext, within limit: Duration) async -> Bool {
         guard !instances.isEmpty else { return false }
         return await withTaskGroup(of: Bool?.self) { group in
             // What the network's owner has configured is no announcement.
-            for source in accountContext.sources where !source.isConfigured {
+            for source in context.account.sources where !source.isConfigured {
                 // The question is whether multicast passes.
                 let avahi = (source as? AvahiDiscovery)?.hearingOnly
                 let events = avahi?.browse { instances.contains($0.instance) } ?? source.browse()
@@ -28,7 +27,7 @@ enum InstanceLookup {
                 }
             }
             group.addTask {
-                try? await accountContext.environment.time.sleep(for: limit)
+                try? await context.environment.time.sleep(for: limit)
                 return false
             }
             defer { group.cancelAll() }

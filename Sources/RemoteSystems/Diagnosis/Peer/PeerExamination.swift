@@ -11,7 +11,7 @@ internal import ValueSets
 
 /// Asks another system to help: how it stands there, whether it sees us, and whether it reaches us.
 struct PeerExamination: Sendable {
-    let accountContext: AccountContext
+    let context: ApplicationContext
     let request: RemoteSystemConnectionRequest
     /// The port of ours to connect back to; 0 for any.
     let port: Int
@@ -20,20 +20,20 @@ struct PeerExamination: Sendable {
     private static let lookingTime = Duration.seconds(4)
     private static let responseTimeout = TimeAmount.seconds(8)
 
-    private var time: TimeSource { self.accountContext.environment.time }
+    private var time: TimeSource { self.context.environment.time }
 
     func facts() async -> PeerFacts {
         // One that is not found has no address, which is what the finding says then.
         let target = ((try? await self.request.located()) ?? self.request).diagnosisTarget
-        guard case .usable = IdentityFacts.read(self.accountContext) else {
+        guard case .usable = IdentityFacts.read(self.context) else {
             return PeerFacts(name: target.name, way: .noAccount)
         }
         do {
-            let connector = try await self.accountContext.connector()
+            let connector = try await self.context.connector()
             let connection = try await connector.connect(
                 to: target.endpoints,
                 expecting: target.systemID,
-                hello: self.accountContext.hello(
+                hello: self.context.hello(
                     service: DiagnosisService.name,
                     targetApplication: nil,
                     limits: connector.limits
@@ -66,7 +66,7 @@ struct PeerExamination: Sendable {
         facts.address = connection.channel.remoteAddress?.text
         facts.isNeighbour = facts.address.flatMap { LocalNetworks.contains($0) }
         facts.version = connection.remote.version
-        facts.isThisSystem = (try? self.accountContext.security().systemID) == connection.peer.systemID
+        facts.isThisSystem = (try? self.context.security().systemID) == connection.peer.systemID
         let started = Date()
         guard let state = await self.ask(["Type": "state"], over: connection) else { return facts }
         let ended = Date()
@@ -90,13 +90,13 @@ struct PeerExamination: Sendable {
         } else if wanted != 0, let own = await self.start(port: 0) {
             // Another program of ours may have the port; then that one is to be reached.
             host = own
-            facts.isPortTaken = self.accountContext.running?.all().contains { $0.port == wanted } != true
+            facts.isPortTaken = self.context.account.running?.all().contains { $0.port == wanted } != true
         } else {
             return
         }
         defer { host.task.cancel() }
         let port = wanted == 0 ? host.port : wanted
-        async let weSeeIt = InstanceLookup.sees(names, by: self.accountContext, within: Self.lookingTime)
+        async let weSeeIt = InstanceLookup.sees(names, by: self.context, within: Self.lookingTime)
         async let itSeesUs = self.look(for: host.host, over: connection)
         async let outcome = self.connectBack(to: port, over: connection)
         facts.port = port
@@ -109,9 +109,9 @@ struct PeerExamination: Sendable {
     }
 
     private func start(port: Int) async -> (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)? {
-        var configuration = self.accountContext.configuration
+        var configuration = self.context.configuration
         // One mDNS stack for all of this.
-        configuration.discovery = self.accountContext.sources
+        configuration.discovery = self.context.account.sources
         // Not taken for the application itself: callers of that would find nothing here. Watchers pass over it.
         configuration.applicationID = DiagnosisService.name
         var options = RemoteSystemHost.Options()

@@ -7,8 +7,8 @@ import Testing
 @testable import RemoteSystems
 
 /// The rules by which hints become systems, without network or waiting.
-@Suite struct WatcherStateMachineTests {
-    typealias Machine = WatcherStateMachine<ContinuousClock.Instant>
+@Suite struct SystemBrowserStateMachineTests {
+    typealias Machine = WatchingRules
 
     static let start = ContinuousClock.now
     static let own = SystemID(bytes: [UInt8](repeating: 1, count: 32))
@@ -21,7 +21,6 @@ import Testing
         Machine(
             filters: filters,
             ownSystem: try #require(own),
-            origin: AccountContext(RemoteSystemsConfiguration(applicationID: "test")),
             sources: sources,
             enumerationEnds: start + .seconds(2)
         )
@@ -226,7 +225,7 @@ import Testing
 
     @Test func `what is beyond the limit is left out, and that is reported once`() throws {
         var machine = try Self.machine()
-        for number in 0..<Machine.maxInstances {
+        for number in 0..<SystemBrowserStateMachine.maxInstances {
             _ = machine.seen("\(number)", endpoints: [Self.endpoint], by: .proximal)
         }
         let reported = machine.seen("one more", endpoints: [Self.endpoint], by: .proximal).texts
@@ -374,7 +373,7 @@ import Testing
     // MARK: Systems of other accounts
 
     static func anonymous() throws -> Machine {
-        var machine = try Self.machine()
+        var machine = try Self.machine(filters: [.authorizationKind(.anonymous), .authorizationKind(.sameUser)])
         _ = machine.seen("x", endpoints: [Self.endpoint], by: .proximal, isAnonymous: true)
         return machine
     }
@@ -449,14 +448,14 @@ import Testing
     }
 }
 
-extension WatcherStateMachine where Instant == ContinuousClock.Instant {
-    fileprivate mutating func failedAfterLoss(_ instance: String, now: Instant) -> [String] {
+extension WatchingRules {
+    fileprivate mutating func failedAfterLoss(_ instance: String, now: ContinuousClock.Instant) -> [String] {
         let lost = self.lost(instance, orderly: false, now: now).texts
         return lost + self.failed(instance, isAuthentic: true, now: now, jitter: 0.5).texts
     }
 }
 
-extension [WatcherStateMachine<ContinuousClock.Instant>.Action] {
+extension [WatchingRules.Action] {
     /// The actions in words, to compare.
     var texts: [String] {
         self.map { action in

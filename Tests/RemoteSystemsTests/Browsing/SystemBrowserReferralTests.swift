@@ -7,8 +7,8 @@ import Testing
 @testable import RemoteSystems
 
 /// What a watcher makes of the applications that a host daemon says to run, without network or waiting.
-@Suite struct WatcherReferralTests {
-    typealias Rules = WatcherStateMachineTests
+@Suite struct SystemBrowserReferralTests {
+    typealias Rules = SystemBrowserStateMachineTests
 
     static func daemon(running: [String], installed: [String] = []) -> SystemDescription {
         var description = Rules.description(application: "host")

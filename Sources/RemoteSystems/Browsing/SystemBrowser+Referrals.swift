@@ -6,7 +6,7 @@ internal import RemoteSystemsIdentity
 // What a host daemon says to run beside it and nobody announces: connected to through that host, and from then on like any
 // other process, its connection the truth.
 
-extension WatcherStateMachine {
+extension SystemBrowserStateMachine {
     /// Takes up what a host says to run and lets go what it no longer says; lets go, too, what goes on under its own name now.
     mutating func follow(_ host: String, to description: SystemDescription, on system: SystemID) -> [Action] {
         // Strangers send nobody around, and who was referred to refers no further.

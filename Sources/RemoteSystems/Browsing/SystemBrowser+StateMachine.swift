@@ -12,16 +12,24 @@ internal import RemoteSystemsTransport
 /// least one of its processes has done both. What discovery says afterwards matters only for new attempts: the
 /// connection is the truth.
 ///
-/// What a host says to run beside it is a hint, too: see ``Referral``.
+/// What a host says to run beside it is a hint, too: see ``Referral``. What each watcher makes of the systems, by its
+/// filters, is up to its ``WatcherList``.
 ///
 /// A value without I/O or a clock; times are arguments, in the driver's clock.
-struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == Duration {
+struct SystemBrowserStateMachine {
+    typealias Instant = ContinuousClock.Instant
+
     enum Action: Sendable {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
         /// It may be gone, or elsewhere: find out sooner than by its silence.
         case probe(instance: String)
-        case emit(RemoteSystemEvent)
+        /// What is known of a system has changed.
+        case changed(ObservedSystem)
+        /// Every system that was found so far has described itself or has failed to answer.
+        case settled
+        /// Something keeps the machine from following all that is announced.
+        case report(RemoteSystemWatcherError)
     }
 
     struct Instance {
@@ -76,30 +84,31 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     /// A process of another account that does not answer is not tried more often than this for each time it is announced.
     static var maxAnonymousAttempts: Int { 3 }
 
-    private let filters: [RemoteSystemFilter]
-    private let ownSystem: SystemID
-    private let origin: AccountContext
     var instances: [String: Instance] = [:]
-    private var listed: [SystemID: RemoteSystem] = [:]
-    /// What is there and not told of, because of the filters.
-    private(set) var excluded: [SystemID: RemoteSystem] = [:]
+    /// What the last ``Action/changed(_:)`` of each system that is there said.
+    private(set) var systems: [SystemID: ObservedSystem] = [:]
     private var unsettledSources: Int
-    private var enumerationEnds: Instant
-    private var isEnumerating = true
+    /// Whether ``Action/settled`` has been told.
+    private(set) var isSettled = false
     private var hasRefused = false
 
-    init(
-        filters: [RemoteSystemFilter],
-        ownSystem: SystemID,
-        origin: AccountContext,
-        sources: Int,
-        enumerationEnds: Instant
-    ) {
-        self.filters = filters
-        self.ownSystem = ownSystem
-        self.origin = origin
+    /// - Parameter sources: how many sources begin to browse.
+    init(sources: Int) {
         self.unsettledSources = sources
-        self.enumerationEnds = enumerationEnds
+    }
+
+    /// The sources browse anew. ``Action/settled`` comes once more.
+    mutating func browsesAnew(sources: Int) {
+        self.unsettledSources = sources
+        self.isSettled = false
+    }
+
+    /// Nobody wants to see systems of other accounts any more.
+    mutating func dropAnonymous() -> [Action] {
+        let anonymous = self.instances.filter(\.value.isAnonymous)
+        for name in anonymous.keys { self.instances[name] = nil }
+        return anonymous.keys.sorted().map { .disconnect(instance: $0) }
+            + anonymous.values.flatMap { self.relist($0.phase) } + self.checkSettled()
     }
 
     /// Whether the instance's connection was lost just now and an attempt is being made to get it back.
@@ -178,8 +187,9 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     /// Where our owner was told that it is. It may have moved from there in steps, by one interface after the other.
     private func reported(_ instance: Instance) -> [Endpoint] {
         guard case .connected(let system, let description?) = instance.phase else { return instance.endpoints }
-        let view = self.listed[system] ?? self.excluded[system]
-        return view?.applications.first { $0.id == description.application.id }?.endpoints ?? instance.endpoints
+        let parts = self.systems[system]?.parts.filter { $0.description.application.id == description.application.id }
+        guard let parts, !parts.isEmpty else { return instance.endpoints }
+        return parts.flatMap(\.endpoints)
     }
 
     /// Told once: what is left out must not be left out silently.
@@ -187,7 +197,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         guard !self.hasRefused else { return [] }
         self.hasRefused = true
         let text = "More than \(Self.maxInstances) processes of this account are announced here; the rest is left out."
-        return [.emit(.error(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false)))]
+        return [.report(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false))]
     }
 
     mutating func unseen(_ instance: String) -> [Action] {
@@ -206,10 +216,10 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             return []
         case .connecting:
             self.instances[instance] = nil
-            return [.disconnect(instance: instance)] + self.checkEnumeration()
+            return [.disconnect(instance: instance)] + self.checkSettled()
         case .waiting, .abandoned:
             self.instances[instance] = nil
-            return self.checkEnumeration()
+            return self.checkSettled()
         }
     }
 
@@ -230,7 +240,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
 
     mutating func settled() -> [Action] {
         self.unsettledSources -= 1
-        return self.checkEnumeration()
+        return self.checkSettled()
     }
 
     // MARK: What connections say
@@ -259,7 +269,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         known.refusal = nil
         self.instances[instance] = known
         let referred = self.follow(instance, to: description, on: system)
-        return referred + self.relist(system) + self.checkEnumeration()
+        return referred + self.relist(system) + self.checkSettled()
     }
 
     /// An attempt to connect came to nothing.
@@ -279,7 +289,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         known.refusal = known.isAnonymous ? nil : refusal
         guard known.isHinted else {
             self.instances[instance] = nil
-            return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkEnumeration()
+            return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
         }
         known.attempts += 1
         known.phase =
@@ -289,7 +299,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
                 .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
             }
         self.instances[instance] = known
-        return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkEnumeration()
+        return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
     }
 
     /// A connection ended. Orderly: the other side is going away and said so.
@@ -321,7 +331,7 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
     // MARK: Time
 
     var nextWakeUp: Instant? {
-        var next = self.isEnumerating ? self.enumerationEnds : nil
+        var next: Instant?
         for case .waiting(let until) in self.instances.values.lazy.map(\.phase) {
             next = next.map { min($0, until) } ?? until
         }
@@ -335,20 +345,16 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
             self.instances[name]?.phase = .connecting
             actions.append(.connect(instance: name, endpoints: instance.endpoints))
         }
-        if self.isEnumerating, self.enumerationEnds <= now {
-            self.isEnumerating = false
-            actions.append(.emit(.enumerationCompleted))
-        }
         return actions
     }
 
-    // MARK: The list
+    // MARK: What is told
 
-    private mutating func checkEnumeration() -> [Action] {
-        guard self.isEnumerating, self.unsettledSources <= 0 else { return [] }
+    private mutating func checkSettled() -> [Action] {
+        guard !self.isSettled, self.unsettledSources <= 0 else { return [] }
         guard !self.instances.values.contains(where: \.isFirstAttempt) else { return [] }
-        self.isEnumerating = false
-        return [.emit(.enumerationCompleted)]
+        self.isSettled = true
+        return [.settled]
     }
 
     private mutating func relist(_ phase: Phase) -> [Action] {
@@ -358,96 +364,28 @@ struct WatcherStateMachine<Instant: InstantProtocol> where Instant.Duration == D
         }
     }
 
-    /// Compares what is known of a system with what was told, and tells the difference.
+    /// Compares what is known of a system with what was told, and tells it if it differs.
     private mutating func relist(_ id: SystemID) -> [Action] {
-        let old = self.listed[id]
-        let view = self.view(of: id)
-        let new = view.flatMap { self.filters.allow($0) ? $0 : nil }
-        self.listed[id] = new
-        self.excluded[id] = new == nil ? view : nil
-        switch (old, new) {
-        case (nil, let new?): return [.emit(.added(new))]
-        case (let old?, nil): return [.emit(.removed(old))]
-        case (let old?, let new?) where old != new: return [.emit(.updated(new))]
-        default: return []
-        }
+        let new = self.observed(id)
+        guard new != self.systems[id] ?? ObservedSystem(id: id, parts: []) else { return [] }
+        self.systems[id] = new.parts.isEmpty ? nil : new
+        return [.changed(new)]
     }
 
-    /// A process of a system that has told what it is.
-    private struct Part {
-        var name: String
-        var instance: Instance
-        var description: SystemDescription
-
-        var rank: (Int, String, String) {
-            let application = self.description.application.id
-            return (application == RemoteSystemHost.machineApplicationID ? 0 : 1, application, self.name)
-        }
-    }
-
-    private func view(of id: SystemID) -> RemoteSystem? {
-        var parts: [Part] = []
+    private func observed(_ id: SystemID) -> ObservedSystem {
+        var parts: [ObservedSystem.Part] = []
         for (name, instance) in self.instances {
             switch instance.phase {
-            // A diagnosis announces itself for a moment, to be looked for by its name: that is no system that comes and goes.
+            // A diagnosis announces itself for a moment, to be looked for by its name: that is no system that comes
+            // and goes.
             case .connected(id, let description?) where description.application.id == DiagnosisService.name,
                 .reconnecting(id, let description?) where description.application.id == DiagnosisService.name:
                 break
             case .connected(id, let description?), .reconnecting(id, let description?):
-                parts.append(Part(name: name, instance: instance, description: description))
+                parts.append(ObservedSystem.Part(name: name, instance, description))
             default: break
             }
         }
-        // What others say of a system that is ours as well does not count.
-        if parts.contains(where: { !$0.instance.isAnonymous }) { parts.removeAll(where: \.instance.isAnonymous) }
-        // What a system is called must not depend on the random names that its processes have for a day: whoever speaks for the machine
-        // says, else the application with the first id.
-        parts.sort { $0.rank < $1.rank }
-        guard let first = parts.first else { return nil }
-        var applications: [String: RemoteSystemApplication] = [:]
-        for part in parts {
-            let (instance, application) = (part.instance, part.description.application)
-            if applications[application.id] == nil {
-                applications[application.id] = RemoteSystemApplication(
-                    application,
-                    isRunning: true,
-                    on: id,
-                    endpoints: instance.endpoints,
-                    origin: self.origin,
-                    isAnonymous: instance.isAnonymous
-                )
-            } else {
-                let known = applications[application.id]?.endpoints ?? []
-                applications[application.id]?.endpoints += instance.endpoints.filter { !known.contains($0) }
-            }
-        }
-        // What is installed and not connected to is to be had from whoever starts it, who knows whether it runs.
-        for part in parts {
-            for installed in part.description.installed where applications[installed.id] == nil {
-                applications[installed.id] = RemoteSystemApplication(
-                    installed,
-                    isRunning: part.description.running.contains(installed.id),
-                    on: id,
-                    endpoints: part.instance.endpoints,
-                    origin: self.origin,
-                    isAnonymous: part.instance.isAnonymous
-                )
-            }
-        }
-        return RemoteSystem(
-            id: id,
-            displayName: first.description.displayName,
-            kind: first.description.kind,
-            status: .available,
-            platform: first.description.platform,
-            manufacturerDisplayName: first.description.manufacturer,
-            modelDisplayName: first.description.model,
-            discoveryType: parts.contains { $0.instance.discoveryType == .proximal }
-                ? .proximal : first.instance.discoveryType,
-            authorizationKind: first.instance.isAnonymous ? .anonymous : .sameUser,
-            isLocal: id == self.ownSystem,
-            applications: applications.values.sorted { $0.id < $1.id },
-            origin: self.origin
-        )
+        return ObservedSystem(id: id, parts: parts.sorted { $0.rank < $1.rank })
     }
 }

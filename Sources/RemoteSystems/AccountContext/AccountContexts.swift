@@ -1,0 +1,66 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// The account contexts of this process that are in use.
+///
+/// Programs share one that use the same state directory, the same part of the network and the same discovery sources.
+/// What has an identity in memory or another world around it, as tests do, shares none.
+final class AccountContexts: Sendable {
+    private struct Key: Hashable {
+        var stateDirectory: String
+        var network: RemoteSystemsConfiguration.Network
+        var sources: [DiscoverySourceIdentity]
+    }
+
+    private struct WeakContext: Sendable {
+        weak var context: AccountContext?
+    }
+
+    static let shared = AccountContexts()
+
+    private let contexts = Mutex<[Key: WeakContext]>([:])
+
+    /// The context for a configuration. May read the account's files, if they have changed.
+    func context(for configuration: RemoteSystemsConfiguration) -> AccountContext {
+        let sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
+        guard let key = Self.key(for: configuration, sources) else {
+            return AccountContext(configuration, sources: sources)
+        }
+        let known = self.contexts.withLock { $0[key]?.context }
+        // Looked at without the lock, since it may read files.
+        if let known, known.isCurrent { return known }
+        return self.contexts.withLock { contexts in
+            if let other = contexts[key]?.context, other !== known { return other }
+            let new = AccountContext(configuration, sources: sources)
+            contexts = contexts.filter { $0.value.context != nil }
+            contexts[key] = WeakContext(context: new)
+            return new
+        }
+    }
+
+    /// What tells contexts apart; `nil` for one that is not shared.
+    private static func key(
+        for configuration: RemoteSystemsConfiguration,
+        _ sources: [any DiscoverySource]
+    ) -> Key? {
+        let identities = sources.compactMap(\.identity)
+        guard configuration.environment.isReal, identities.count == sources.count,
+            let directory = configuration.stateDirectory ?? (try? AccountStore())?.directory
+        else { return nil }
+        return Key(stateDirectory: directory, network: configuration.network, sources: identities)
+    }
+}
+
+extension AvahiDiscovery {
+    fileprivate init(_ configuration: RemoteSystemsConfiguration) {
+        switch configuration.network.kind {
+        case .all: self.init(logger: configuration.logger)
+        case .loopback: self.init(interfaces: .only(["lo"]), logger: configuration.logger)
+        case .interfaces(let names): self.init(interfaces: .only(names), logger: configuration.logger)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// What discovery says.
+extension SystemBrowser {
+    /// Browses until cancelled, and anew when it has to see more or less than before.
+    func keepBrowsing(_ source: any DiscoverySource) async {
+        var seen: Set<DiscoveryHint.ID> = []
+        while !Task.isCancelled {
+            let number = self.browsing.value
+            seen = await withTaskGroup(of: Set<DiscoveryHint.ID>.self) { group in
+                group.addTask { [seen] in await self.browse(source, number: number, before: seen) }
+                await self.browsing.becomes { $0 != number }
+                group.cancelAll()
+                return await group.next() ?? []
+            }
+        }
+    }
+
+    /// - Parameter before: what the last browse saw: it is gone unless this one sees it, too.
+    /// - Returns: what is seen when it ends.
+    private func browse(
+        _ source: any DiscoverySource,
+        number: Int,
+        before: Set<DiscoveryHint.ID>
+    ) async -> Set<DiscoveryHint.ID> {
+        var (seen, missing) = (before, before)
+        for await event in self.events(of: source) where number == self.browsing.value {
+            switch event {
+            case .appeared(let hint), .changed(let hint):
+                seen.insert(hint.id)
+                missing.remove(hint.id)
+            case .vanished(let id):
+                seen.remove(id)
+                missing.remove(id)
+            case .settled:
+                for id in missing { self.take(.vanished(id), from: source) }
+                seen.subtract(missing)
+                missing = []
+            case .trouble, .recovered:
+                break
+            }
+            self.take(event, from: source)
+        }
+        return seen
+    }
+
+    private func take(_ event: DiscoveryEvent, from source: any DiscoverySource) {
+        // Which Avahi it is, and so its name, may become known in between.
+        let name = source.name
+        switch event {
+        case .appeared(let hint), .changed(let hint):
+            self.strangers["\(name)/\(hint.id)"] = self.stranger(hint, from: source)
+            var endpoints = hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) }
+            let isOurs = self.isOurs(hint, from: source)
+            if !isOurs {
+                // A stranger must not make us connect to somewhere else than nearby.
+                endpoints.removeAll { !$0.isProximal }
+                guard self.isOfAnyone(hint), !endpoints.isEmpty else { return }
+            }
+            self.perform(
+                self.machine.seen(
+                    "\(name)/\(hint.id)",
+                    endpoints: endpoints,
+                    by: source.isConfigured ? .cloud : .proximal,
+                    isAnonymous: !isOurs
+                )
+            )
+        case .vanished(let id):
+            let instance = "\(name)/\(id)"
+            self.strangers[instance] = nil
+            self.perform(self.machine.unseen(instance))
+            self.forgetIfGone(instance)
+        case .settled:
+            self.perform(self.machine.settled())
+        case .trouble(let trouble):
+            let error = RemoteSystemWatcherError(
+                .discoveryHampered,
+                "\(trouble.message) \(trouble.advice)",
+                recoversByItself: trouble.recoversByItself
+            )
+            self.errors["\(name)/\(trouble.code)"] = error
+            self.report(error)
+        case .recovered(let code):
+            self.errors["\(name)/\(code)"] = nil
+        }
+    }
+
+    /// A network may be full of other accounts' systems: changes of them are followed only if the filters want them.
+    private func events(of source: any DiscoverySource) -> DiscoveryEvents {
+        guard let avahi = source as? AvahiDiscovery, !self.needs.wantsAnonymous else { return source.browse() }
+        return avahi.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
+    }
+
+    private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
+        guard !self.isOurs(hint, from: source) else { return nil }
+        let version = hint.properties[Presence.versionProperty] ?? []
+        return version.elementsEqual(Presence.version.utf8) ? .otherAccount : .otherVersion
+    }
+
+    /// What is there and not listed by a watcher.
+    func unlisted(for run: WatcherRun) -> RemoteSystemWatcher.Unlisted {
+        guard let user = self.users.first(where: { $0.run === run }) else { return RemoteSystemWatcher.Unlisted() }
+        let unreported = self.machine.unreported.map { endpoint, refusal in
+            (place: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))", refusal: refusal)
+        }
+        return RemoteSystemWatcher.Unlisted(
+            excluded: user.list.excluded.values.sorted { $0.id < $1.id },
+            unreachable: unreported.filter { $0.refusal == nil }.map(\.place).sorted(),
+            refusals: Dictionary(unreported.compactMap { one in one.refusal.map { (one.place, $0) } }) { $1 },
+            otherAccounts: self.strangers.values.count { $0 == .otherAccount },
+            otherVersions: self.strangers.values.count { $0 == .otherVersion },
+            errors: self.errors.sorted { $0.key < $1.key }.map(\.value)
+        )
+    }
+
+    /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
+    private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
+        source.isConfigured || Self.carriesTag(of: self.security.identity, hint)
+    }
+
+    private static func carriesTag(of identity: SystemIdentity, _ hint: DiscoveryHint) -> Bool {
+        guard let version = hint.properties[Presence.versionProperty], version.elementsEqual(Presence.version.utf8),
+            let tag = hint.properties[Presence.tagProperty]
+        else { return false }
+        return identity.discoveryKey.matches(tag, instance: hint.instance)
+    }
+
+    /// Whether a hint that is not ours is worth a connection: our owner wants to see systems of others, and its owner wants
+    /// it to be seen.
+    private func isOfAnyone(_ hint: DiscoveryHint) -> Bool {
+        guard self.needs.wantsAnonymous, let version = hint.properties[Presence.versionProperty],
+            version.elementsEqual(Presence.version.utf8), let key = hint.properties[Presence.anonymousProperty]
+        else { return false }
+        return key.elementsEqual("1".utf8)
+    }
+}

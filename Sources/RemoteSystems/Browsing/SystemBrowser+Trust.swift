@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// What keeps the systems of an account of one mind about who is trusted.
+extension SystemBrowser {
+    // MARK: Revoked systems
+
+    /// This machine has a newer list, from one of those it is connected to or made here: the others get it.
+    func announceRevocations() {
+        for connection in self.connections { self.synchronizeRevocations(over: connection) }
+    }
+
+    /// The open ones to systems of our account.
+    var connections: [Connection] {
+        self.attempts.values.compactMap(\.connection).filter { !$0.peer.isAnonymous }
+    }
+
+    func synchronizeRevocations(over connection: Connection) {
+        guard !self.exchanging.contains(ObjectIdentifier(connection)) else { return }
+        self.add(.exchangeRevocations(connection))
+    }
+
+    /// Until both know what this machine does. One at a time for each connection, however often its host describes itself.
+    func exchangeRevocations(over connection: Connection) async {
+        guard self.exchanging.insert(ObjectIdentifier(connection)).inserted else { return }
+        defer { self.exchanging.remove(ObjectIdentifier(connection)) }
+        var shown: RevocationList?
+        repeat {
+            shown = self.account.revocations
+            await self.account.exchangeRevocations(over: connection)
+        } while self.account.revocations != shown && !Task.isCancelled
+    }
+
+    // MARK: Renewal
+
+    /// Has this system's certificate renewed by the machine that holds the account's key.
+    func renewIfDue(over connection: Connection) {
+        let identity = self.security.identity
+        guard !identity.isAuthority, identity.isRenewalDue(at: Date()), !self.isRenewing else { return }
+        self.isRenewing = true
+        Task {
+            defer { self.isRenewing = false }
+            do {
+                let request = try await self.account.accountQueue.run { try identity.makeRenewalRequest() }
+                let response = try await connection.send(
+                    ["Type": "renew", "Request": .data(Data(request))],
+                    timeout: .seconds(10)
+                )
+                guard let certificate = response.message["Certificate"]?.data else {
+                    throw RemoteSystemError(.refused, response.failure?.text ?? "It was refused.", side: .remote)
+                }
+                let store = try self.account.store()
+                let renewed = try await self.account.accountQueue.run {
+                    try store.install(renewedCertificate: Array(certificate), now: Date())
+                }
+                try self.security.update(identity: renewed)
+            } catch {
+                self.logger.warning(
+                    "The system's certificate could not be renewed",
+                    metadata: ["reason": "\(error)"]
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import NIOCore
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Browses for the systems of an account and keeps a presence connection to each of their processes, for all watchers
+/// of an account context: does what ``SystemBrowserStateMachine`` says.
+///
+/// It works from when the first watcher comes until the last one leaves.
+actor SystemBrowser {
+    enum Job: Sendable {
+        case browse(any DiscoverySource)
+        case presence(instance: String, attempt: Int, endpoints: [Endpoint])
+        /// A process that is connected to and does not say what it is does not keep its place.
+        case expectDescription(Connection, instance: String, attempt: Int)
+        case observeAccount
+        case renew
+        case exchangeRevocations(Connection)
+    }
+
+    /// A watcher that runs, and what it lists.
+    struct User {
+        let run: WatcherRun
+        var list: WatcherList
+        /// Finished when the browser can do no more for it.
+        let end: AsyncStream<Never>.Continuation
+    }
+
+    let account: AccountContext
+    let security: TransportSecurity
+    let time: TimeSource
+    /// In the order in which they came.
+    var users: [User] = []
+    var needs: BrowserNeeds
+    private var task: Task<Void, Never>?
+    /// What was told to end, until it has.
+    private var ending: Task<Void, Never>?
+    var machine: SystemBrowserStateMachine
+    var attempts: [String: (number: Int, connection: Connection?)] = [:]
+    private var nextAttempt = 0
+    private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
+    private var addJob: AsyncStream<Job>.Continuation?
+    /// Counts up whenever the sources are to browse anew.
+    let browsing = ObservableValue(0)
+    var isRenewing = false
+    /// When the next process of another account may be tried.
+    private var nextTurn: ContinuousClock.Instant
+    /// Connections over which revocation lists are being compared.
+    var exchanging: Set<ObjectIdentifier> = []
+    /// Announcements that are not of our account, by source and id: as many as the sources tell, which bound them.
+    var strangers: [String: Stranger] = [:]
+    var errors: [String: RemoteSystemWatcherError] = [:]
+
+    enum Stranger {
+        case otherAccount, otherVersion
+    }
+
+    /// A lost system is looked for once at its old address before it is removed; this much of the second that
+    /// `removed` may take is for that.
+    private static let reconnectTime = TimeAmount.milliseconds(700)
+    /// Within this a system answers that discovery has lost sight of or sees elsewhere, if it is still there.
+    private static let responseTimeout = TimeAmount.seconds(1)
+    private static let descriptionTime = Duration.seconds(5)
+
+    init(account: AccountContext, security: TransportSecurity) {
+        self.account = account
+        self.security = security
+        self.time = account.environment.time
+        self.nextTurn = self.time.now
+        self.needs = BrowserNeeds([])
+        self.machine = SystemBrowserStateMachine(sources: account.sources.count)
+    }
+
+    // MARK: Watchers
+
+    /// Tells a watcher of the systems that are there and of what changes, until its task is cancelled or this system has
+    /// left its account. When it returns for the last watcher, nothing more is sent on the network.
+    func serve(_ run: WatcherRun) async {
+        while let ending { await ending.value }
+        guard !Task.isCancelled else { return }
+        let (over, end) = AsyncStream<Never>.makeStream()
+        self.enter(User(run: run, list: run.makeList(ownSystem: self.security.systemID, now: self.time.now), end: end))
+        for await _ in over {}
+        await self.leave(run)
+    }
+
+    private func enter(_ user: User) {
+        self.users.append(user)
+        let position = self.users.count - 1
+        self.needsChanged()
+        guard self.task != nil else { return self.begin() }
+        // What the others have been told already.
+        for system in self.machine.systems.values { self.tell(position, self.users[position].list.changed(system)) }
+        for error in self.errors.values { self.tell(position, .error(error)) }
+        if self.machine.isSettled { self.tell(position, self.users[position].list.settled()) }
+        self.armWakeUp()
+    }
+
+    private func leave(_ run: WatcherRun) async {
+        self.users.removeAll { $0.run === run }
+        guard self.users.isEmpty else { return self.needsChanged() }
+        guard let task = self.task.take() else { return }
+        self.ending = task
+        task.cancel()
+        await task.value
+        self.ending = nil
+    }
+
+    /// Whether systems of others are looked for, and how patiently, is up to those who watch.
+    private func needsChanged() {
+        let before = self.needs
+        self.needs = BrowserNeeds(self.users.map(\.run))
+        guard self.task != nil else { return }
+        if self.needs.silenceTime != before.silenceTime {
+            for connection in self.attempts.values.compactMap(\.connection) {
+                connection.update(deadPeerTime: self.needs.silenceTime)
+            }
+        }
+        guard self.needs.wantsAnonymous != before.wantsAnonymous else { return }
+        self.machine.browsesAnew(sources: self.account.sources.count)
+        self.browsing.change { $0 += 1 }
+        if !self.needs.wantsAnonymous { self.perform(self.machine.dropAnonymous()) }
+    }
+
+    private func begin() {
+        self.machine = SystemBrowserStateMachine(sources: self.account.sources.count)
+        self.strangers = [:]
+        self.errors = [:]
+        // A job waits only until the loop in `run(_:)` starts it. What is started for an instance that is over ends at
+        // once, and the machine bounds the instances.
+        let (jobs, addJob) = AsyncStream<Job>.makeStream()
+        self.addJob = addJob
+        self.task = Task(executorPreference: self.account.environment.taskExecutor) { await self.run(jobs) }
+    }
+
+    private func run(_ jobs: AsyncStream<Job>) async {
+        for source in self.account.sources { self.add(.browse(source)) }
+        self.add(.observeAccount)
+        self.add(.renew)
+        self.armWakeUp()
+        await withDiscardingTaskGroup { group in
+            for await job in jobs {
+                group.addTask { await self.perform(job) }
+            }
+            group.cancelAll()
+        }
+        // Nothing is told any more, whatever is still on its way here.
+        self.addJob = nil
+        self.wakeUp?.task.cancel()
+        self.wakeUp = nil
+        self.attempts = [:]
+    }
+
+    func add(_ job: Job) { self.addJob?.yield(job) }
+
+    private var isOver: Bool { self.addJob == nil }
+
+    private func perform(_ job: Job) async {
+        switch job {
+        case .browse(let source): await self.keepBrowsing(source)
+        case .presence(let instance, let attempt, let endpoints):
+            await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
+        case .expectDescription(let connection, let instance, let attempt):
+            try? await self.time.sleep(for: Self.descriptionTime)
+            guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
+            connection.abort()
+        case .observeAccount:
+            await self.account.observeAccount { self.announceRevocations() }
+            self.endIfLeft()
+        case .exchangeRevocations(let connection):
+            await self.exchangeRevocations(over: connection)
+        case .renew:
+            while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
+                await self.account.reloadIdentityInBackground()
+                for connection in self.connections { self.renewIfDue(over: connection) }
+            }
+        }
+    }
+
+    func tell(_ event: (inout WatcherList) -> RemoteSystemEvent?) {
+        for position in self.users.indices { self.tell(position, event(&self.users[position].list)) }
+    }
+
+    private func tell(_ position: Int, _ event: RemoteSystemEvent?) {
+        if let event { self.users[position].run.emit(event) }
+    }
+
+    func report(_ error: RemoteSystemWatcherError) { self.tell { _ in .error(error) } }
+
+    // MARK: Presence
+
+    func perform(_ actions: [SystemBrowserStateMachine.Action]) {
+        guard !self.isOver else { return }
+        for action in actions {
+            switch action {
+            case .connect(let instance, let endpoints):
+                self.nextAttempt += 1
+                self.attempts[instance] = (self.nextAttempt, nil)
+                self.add(.presence(instance: instance, attempt: self.nextAttempt, endpoints: endpoints))
+            case .disconnect(let instance):
+                if let connection = self.attempts.removeValue(forKey: instance)?.connection {
+                    connection.abort()
+                }
+            case .probe(let instance):
+                self.attempts[instance]?.connection?.probe(within: Self.responseTimeout)
+            case .changed(let system):
+                self.tell { $0.changed(system) }
+            case .settled:
+                self.tell { $0.settled() }
+            case .report(let error):
+                self.report(error)
+            }
+        }
+        self.armWakeUp()
+    }
+
+    private func armWakeUp() {
+        let times = self.users.compactMap(\.list.enumerationEnds) + [self.machine.nextWakeUp].compactMap(\.self)
+        guard !self.isOver, let next = times.min(), self.wakeUp.map({ next < $0.time }) ?? true else { return }
+        self.wakeUp?.task.cancel()
+        let task = Task(executorPreference: self.account.environment.taskExecutor) { [time = self.time] in
+            guard (try? await time.sleep(until: next)) != nil else { return }
+            await self.wokenUp(at: next)
+        }
+        self.wakeUp = (next, task)
+    }
+
+    private func wokenUp(at time: ContinuousClock.Instant) {
+        guard self.wakeUp?.time == time else { return }
+        self.wakeUp = nil
+        let now = self.time.now
+        self.tell { $0.tick(now: now) }
+        self.perform(self.machine.tick(now: now))
+    }
+
+    /// Connects, and stays until the connection ends.
+    private func keepPresence(_ instance: String, attempt: Int, endpoints: [Endpoint]) async {
+        let connection: Connection
+        do {
+            let started = self.time.now
+            connection = try await self.connect(instance, attempt: attempt, endpoints: endpoints)
+            let duration = self.time.now - started
+            for user in self.users { user.run.metrics.connected(after: duration) }
+        } catch {
+            guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
+            for user in self.users { user.run.metrics.connectionFailed(error) }
+            self.report(error, isAnonymous: self.machine.isAnonymous(instance))
+            let error = error as? TransportError
+            self.perform(
+                self.machine.failed(
+                    instance,
+                    isAuthentic: error?.code != .peerNotTrusted,
+                    refusal: error?.code == .refused ? error?.message : nil,
+                    now: self.time.now,
+                    jitter: .random(in: 0...1)
+                )
+            )
+            self.forgetIfGone(instance)
+            return
+        }
+        guard self.attempts[instance]?.number == attempt else { return connection.leave() }
+        self.noteConnected(connection, instance: instance)
+        self.add(.expectDescription(connection, instance: instance, attempt: attempt))
+        let status = await withTaskCancellationHandler {
+            await connection.waitUntilClosed()
+        } onCancel: {
+            connection.leave()
+        }
+        guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
+        self.perform(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
+        self.forgetIfGone(instance)
+    }
+
+    /// Instances have a new name every day; what is over must leave nothing behind.
+    func forgetIfGone(_ instance: String) {
+        if !self.machine.knows(instance) { self.attempts[instance] = nil }
+    }
+
+    private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
+        let isAnonymous = self.machine.isAnonymous(instance)
+        if isAnonymous { try await self.waitForTurn() }
+        let limits = isAnonymous ? self.needs.limits.forAnonymous : self.needs.limits
+        var connector = try await self.account.connector(
+            limits: limits,
+            timeout: self.needs.connectTimeout,
+            logger: self.logger
+        )
+        connector.acceptsAnonymous = isAnonymous
+        if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
+        let referral = self.machine.referral(of: instance)
+        let connection = try await connector.connect(
+            to: endpoints,
+            expecting: referral?.system,
+            hello: Hello(
+                service: Presence.service,
+                targetApplication: referral?.application,
+                application: self.needs.application,
+                limits: limits.peerLimits
+            )
+        ) { request, connection in
+            await self.described(request, instance: instance, attempt: attempt, by: connection)
+        }
+        return connection
+    }
+
+    /// However many processes of other accounts are announced, and however often anew: ten are tried in a second.
+    private func waitForTurn() async throws {
+        let now = self.time.now
+        let turn = max(self.nextTurn, now)
+        guard turn - now < .seconds(10) else {
+            throw RemoteSystemError(.unreachable, "Too many systems of other accounts are announced.", side: .network)
+        }
+        self.nextTurn = turn + .milliseconds(100)
+        if turn > now { try await self.time.sleep(until: turn) }
+    }
+
+    private func described(
+        _ request: IncomingRequest,
+        instance: String,
+        attempt: Int,
+        by connection: Connection
+    ) -> Response {
+        guard let description = SystemDescription(request.message) else {
+            return .requestUnknown
+        }
+        guard self.attempts[instance]?.number == attempt else { return Response() }
+        self.noteConnected(connection, instance: instance)
+        self.perform(self.machine.described(instance, description))
+        // Nothing but the list concerns systems of others.
+        guard !connection.peer.isAnonymous else { return Response() }
+        if description.isAuthority { self.renewIfDue(over: connection) }
+        if description.revocations != self.account.revocations?.number ?? 0 {
+            self.synchronizeRevocations(over: connection)
+        }
+        return Response()
+    }
+
+    /// The first description may be here before the task that connected is back.
+    private func noteConnected(_ connection: Connection, instance: String) {
+        guard self.attempts[instance]?.connection == nil else { return }
+        self.attempts[instance]?.connection = connection
+        // What the watchers need may have changed while it was being opened.
+        connection.update(deadPeerTime: self.needs.silenceTime)
+        self.perform(
+            self.machine.connected(
+                instance,
+                to: connection.peer.systemID,
+                isAnonymous: connection.peer.isAnonymous
+            )
+        )
+    }
+
+    private func report(_ error: any Error, isAnonymous: Bool) {
+        guard let error = error as? TransportError, !isAnonymous,
+            error.code == .peerNotTrusted || error.openStatus == .notAuthorized
+        else { return }
+        let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        self.errors["authentication"] = reported
+        self.report(reported)
+    }
+
+    /// That of the watcher that has been there the longest.
+    var logger: Logger { self.users.first?.run.context.logger ?? self.account.logger }
+
+    // MARK: Leaving the account
+
+    private func endIfLeft() {
+        do {
+            try self.account.checkMembership()
+        } catch {
+            self.report(RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false))
+            for user in self.users { user.end.finish() }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+
+/// What one watcher lists of the systems that are there: those that its filters let through.
+///
+/// A value without I/O or a clock; times are arguments.
+struct WatcherList {
+    private let filters: [RemoteSystemFilter]
+    private let ownSystem: SystemID
+    private let origin: ApplicationContext
+    /// When what was there at the start counts as told; `nil` once it is.
+    private(set) var enumerationEnds: ContinuousClock.Instant?
+    private var listed: [SystemID: RemoteSystem] = [:]
+    /// What is there and not told of, because of the filters.
+    private(set) var excluded: [SystemID: RemoteSystem] = [:]
+
+    /// - Parameters:
+    ///   - origin: what connections to the listed systems are made with.
+    ///   - enumerationEnds: when the enumeration is complete at the latest.
+    init(
+        filters: [RemoteSystemFilter],
+        ownSystem: SystemID,
+        origin: ApplicationContext,
+        enumerationEnds: ContinuousClock.Instant
+    ) {
+        self.filters = filters
+        self.ownSystem = ownSystem
+        self.origin = origin
+        self.enumerationEnds = enumerationEnds
+    }
+
+    /// Compares what is known of a system with what was told, and tells the difference.
+    mutating func changed(_ system: ObservedSystem) -> RemoteSystemEvent? {
+        let old = self.listed[system.id]
+        let view = RemoteSystem(
+            system,
+            includesAnonymous: self.filters.wantAnonymous,
+            ownSystem: self.ownSystem,
+            origin: self.origin
+        )
+        let new = view.flatMap { self.filters.allow($0) ? $0 : nil }
+        self.listed[system.id] = new
+        self.excluded[system.id] = new == nil ? view : nil
+        switch (old, new) {
+        case (nil, let new?): return .added(new)
+        case (let old?, nil): return .removed(old)
+        case (let old?, let new?) where old != new: return .updated(new)
+        default: return nil
+        }
+    }
+
+    /// Every system that was found has described itself or has failed to answer.
+    mutating func settled() -> RemoteSystemEvent? {
+        self.enumerationEnds.take().map { _ in .enumerationCompleted }
+    }
+
+    mutating func tick(now: ContinuousClock.Instant) -> RemoteSystemEvent? {
+        guard let end = self.enumerationEnds, end <= now else { return nil }
+        return self.settled()
+    }
+}

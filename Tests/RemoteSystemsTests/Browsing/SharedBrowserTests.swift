@@ -1,0 +1,172 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// What the programs of one process share that have the same account.
+@Suite(.timeLimit(.minutes(2))) struct SharedBrowserTests {
+    @Test func `a host and three watchers hold one browse, and one presence connection to each peer`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([AppService.ping], application: "test.one") { one in
+                try await loopbackSystem.withHost([AppService.ping], application: "test.two") { two in
+                    let filters: [[RemoteSystemFilter]] = [[], [.service(AppService.ping.name)], [.kind(.tablet)]]
+                    let watchers = filters.map { loopbackSystem.watcher(filters: $0) }
+                    for watcher in watchers { try await watcher.start() }
+                    try await until {
+                        watchers.map { $0.systems.first?.applications.map(\.id) } == [
+                            ["test.one", "test.two"], ["test.one", "test.two"], nil,
+                        ]
+                    }
+                    try await until { await watchers[2].unlisted.excluded.first?.applications.count == 2 }
+                    #expect(loopbackSystem.segment.browses == 1)
+                    #expect(one.openConnections == 1)
+                    #expect(two.openConnections == 1)
+                    #expect(watchers.map(\.statistics.connectionsOpened) == [2, 2, 2])
+                    await watchers[0].stop()
+                    #expect(watchers[1].systems.count == 1)
+                    #expect(loopbackSystem.segment.browses == 1)
+                    await watchers[1].stop()
+                    await watchers[2].stop()
+                    try await until { loopbackSystem.segment.browses == 0 }
+                    try await until { one.openConnections == 0 && two.openConnections == 0 }
+                    // One that begins anew is told everything anew.
+                    try await watchers[0].start()
+                    try await until { watchers[0].systems.first?.applications.count == 2 }
+                    await watchers[0].stop()
+                }
+            }
+        }
+    }
+
+    @Test func `a watcher that comes later is told at once of what the others list`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([AppService.ping]) { host in
+                let first = loopbackSystem.watcher()
+                try await first.start()
+                try await until { first.systems.count == 1 }
+                let opened = first.statistics.connectionsOpened
+                let second = loopbackSystem.watcher()
+                let events = second.events
+                try await second.start()
+                var told: [String] = []
+                for await event in events {
+                    switch event {
+                    case .added(let system): told.append(system.applications.map(\.id).joined(separator: " "))
+                    case .enumerationCompleted: told.append("complete")
+                    default: break
+                    }
+                    if told.count == 2 { break }
+                }
+                #expect(told == ["test.host", "complete"])
+                #expect(second.statistics.connectionsOpened == 0)
+                #expect(first.statistics.connectionsOpened == opened)
+                await second.stop()
+                await first.stop()
+            }
+        }
+    }
+
+    @Test func `programs share an account context only with the same state directory, network and sources`() throws {
+        let segment = ScriptedDiscovery()
+        let configuration = RemoteSystemsConfiguration(
+            applicationID: "one",
+            network: .loopback,
+            discovery: [segment],
+            stateDirectory: "/nowhere/\(UUID())"
+        )
+        let account = ApplicationContext(configuration).account
+        var other = configuration
+        other.applicationID = "two"
+        other.messageLimit = 4096
+        #expect(ApplicationContext(other).account === account)
+        other = configuration
+        other.stateDirectory = "/nowhere/\(UUID())"
+        #expect(ApplicationContext(other).account !== account)
+        other = configuration
+        other.network = .all
+        #expect(ApplicationContext(other).account !== account)
+        other = configuration
+        other.discovery = [ScriptedDiscovery()]
+        #expect(ApplicationContext(other).account !== account)
+        other = configuration
+        other.environment.facts = MachineFacts(displayName: "Here", kind: .desktop)
+        #expect(ApplicationContext(other).account !== account)
+    }
+
+    @Test func `sources made alike are taken for one`() throws {
+        func avahi(_ interfaces: AvahiDiscovery.Interfaces) -> DiscoverySourceIdentity? {
+            AvahiDiscovery(
+                mode: .embedded,
+                interfaces: interfaces,
+                logger: RemoteSystemsConfiguration(applicationID: "a").logger
+            ).identity
+        }
+        #expect(avahi(.only(["lo", "eth0"])) == avahi(.only(["eth0", "lo"])))
+        #expect(avahi(.only(["lo"])) != avahi(.all))
+        let logger = RemoteSystemsConfiguration(applicationID: "a").logger
+        let peers = try [StaticPeer("10.0.0.5:4000"), StaticPeer("10.0.0.6:4000")]
+        let identity = try StaticPeers(peers, logger: logger).identity
+        #expect(identity != nil)
+        #expect(try StaticPeers(peers.reversed(), logger: logger).identity == identity)
+        #expect(try StaticPeers(peers, interval: .seconds(61), logger: logger).identity != identity)
+        #expect(try StaticPeers([peers[0]], logger: logger).identity != identity)
+    }
+
+    @Test func `the shortest time of silence of all watchers holds, the most patience, and the longest message`() throws
+    {
+        func run(_ silence: Duration, connect: Duration, message: Int, _ filters: [RemoteSystemFilter] = []) throws
+            -> WatcherRun
+        {
+            var configuration = RemoteSystemsConfiguration(
+                applicationID: "test.\(silence)",
+                network: .loopback,
+                discovery: [],
+                stateDirectory: FileManager.default.temporaryDirectory.appending(path: "needs-\(UUID())").path
+            )
+            configuration.connectTimeout = connect
+            configuration.messageLimit = message
+            var options = RemoteSystemWatcher.Options()
+            options.silenceTime = silence
+            return try WatcherRun(
+                context: ApplicationContext(configuration),
+                filters: filters,
+                options: options,
+                metrics: WatcherMetrics(application: configuration.applicationID)
+            ) { _ in }
+        }
+        let patient = try run(.seconds(60), connect: .seconds(20), message: 1 << 20)
+        let quick = try run(.seconds(3), connect: .seconds(2), message: 1 << 12, [.authorizationKind(.anonymous)])
+        let needs = BrowserNeeds([patient, quick])
+        #expect(needs.silenceTime == .seconds(3))
+        #expect(needs.limits.deadPeerTime == .seconds(3))
+        #expect(needs.connectTimeout == .seconds(20))
+        #expect(needs.limits.messageBytes == 1 << 20)
+        #expect(needs.wantsAnonymous)
+        #expect(!BrowserNeeds([patient]).wantsAnonymous)
+        #expect(BrowserNeeds([patient]).silenceTime == .seconds(60))
+    }
+
+    @Test func `systems of others are let go when nobody wants to see them any more`() throws {
+        typealias Rules = SystemBrowserStateMachineTests
+        var machine = try Rules.machine(filters: [.authorizationKind(.anonymous)])
+        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, isAnonymous: true)
+        _ = machine.connected("a", to: try #require(Rules.speaker), isAnonymous: true)
+        #expect(machine.described("a", Rules.description("Café")).texts == ["added Café [com.example.player]"])
+        #expect(machine.dropAnonymous().texts == ["disconnect a", "removed Café [com.example.player]"])
+        #expect(!machine.knows("a"))
+    }
+
+    @Test func `one who does not want to see systems of others is told of none that somebody else sees`() throws {
+        typealias Rules = SystemBrowserStateMachineTests
+        var machine = try Rules.machine()
+        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, isAnonymous: true)
+        _ = machine.connected("a", to: try #require(Rules.speaker), isAnonymous: true)
+        #expect(machine.described("a", Rules.description("Café")).texts == [])
+        #expect(machine.excluded.isEmpty)
+    }
+}

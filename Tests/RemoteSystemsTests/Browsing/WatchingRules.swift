@@ -1,0 +1,101 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTransport
+
+@testable import RemoteSystems
+
+/// The rules of the browser, and what one watcher lists by them.
+@dynamicMemberLookup
+struct WatchingRules {
+    enum Action {
+        case connect(instance: String, endpoints: [Endpoint])
+        case disconnect(instance: String)
+        case probe(instance: String)
+        case emit(RemoteSystemEvent)
+    }
+
+    var browser: SystemBrowserStateMachine
+    var list: WatcherList
+
+    init(filters: [RemoteSystemFilter], ownSystem: SystemID, sources: Int, enumerationEnds: ContinuousClock.Instant) {
+        self.browser = SystemBrowserStateMachine(sources: sources)
+        self.list = WatcherList(
+            filters: filters,
+            ownSystem: ownSystem,
+            origin: ApplicationContext(RemoteSystemsConfiguration(applicationID: "test")),
+            enumerationEnds: enumerationEnds
+        )
+    }
+
+    subscript<Member>(dynamicMember path: KeyPath<SystemBrowserStateMachine, Member>) -> Member {
+        self.browser[keyPath: path]
+    }
+
+    var excluded: [SystemID: RemoteSystem] { self.list.excluded }
+    var nextWakeUp: ContinuousClock.Instant? {
+        [self.browser.nextWakeUp, self.list.enumerationEnds].compactMap(\.self).min()
+    }
+
+    func isReconnecting(_ instance: String) -> Bool { self.browser.isReconnecting(instance) }
+    func isDescribed(_ instance: String) -> Bool { self.browser.isDescribed(instance) }
+    func isAnonymous(_ instance: String) -> Bool { self.browser.isAnonymous(instance) }
+    func referral(of instance: String) -> SystemBrowserStateMachine.Referral? { self.browser.referral(of: instance) }
+    func knows(_ instance: String) -> Bool { self.browser.knows(instance) }
+
+    mutating func seen(
+        _ instance: String,
+        endpoints: [Endpoint],
+        by type: RemoteSystemDiscoveryType,
+        isAnonymous: Bool = false
+    ) -> [Action] {
+        self.told(self.browser.seen(instance, endpoints: endpoints, by: type, isAnonymous: isAnonymous))
+    }
+
+    mutating func unseen(_ instance: String) -> [Action] { self.told(self.browser.unseen(instance)) }
+    mutating func settled() -> [Action] { self.told(self.browser.settled()) }
+
+    mutating func connected(_ instance: String, to system: SystemID, isAnonymous: Bool = false) -> [Action] {
+        self.told(self.browser.connected(instance, to: system, isAnonymous: isAnonymous))
+    }
+
+    mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
+        self.told(self.browser.described(instance, description))
+    }
+
+    mutating func failed(
+        _ instance: String,
+        isAuthentic: Bool,
+        refusal: String? = nil,
+        now: ContinuousClock.Instant,
+        jitter: Double
+    ) -> [Action] {
+        self.told(
+            self.browser.failed(instance, isAuthentic: isAuthentic, refusal: refusal, now: now, jitter: jitter)
+        )
+    }
+
+    mutating func lost(_ instance: String, orderly: Bool, now: ContinuousClock.Instant) -> [Action] {
+        self.told(self.browser.lost(instance, orderly: orderly, now: now))
+    }
+
+    mutating func tick(now: ContinuousClock.Instant) -> [Action] {
+        let actions = self.told(self.browser.tick(now: now))
+        return actions + (self.list.tick(now: now).map { [.emit($0)] } ?? [])
+    }
+
+    mutating func dropAnonymous() -> [Action] { self.told(self.browser.dropAnonymous()) }
+
+    private mutating func told(_ actions: [SystemBrowserStateMachine.Action]) -> [Action] {
+        actions.compactMap { action in
+            switch action {
+            case .connect(let instance, let endpoints): .connect(instance: instance, endpoints: endpoints)
+            case .disconnect(let instance): .disconnect(instance: instance)
+            case .probe(let instance): .probe(instance: instance)
+            case .changed(let system): self.list.changed(system).map { .emit($0) }
+            case .settled: self.list.settled().map { .emit($0) }
+            case .report(let error): .emit(.error(error))
+            }
+        }
+    }
+}
