@@ -154,6 +154,7 @@ KEYS = {
 }
 FAILURE = {"text": str, "code": str, "retry": bool}
 # The keys of a state frame's body by its operation: those that must be there, and those that may (wire/published-state.md).
+SUBSCRIBE, SNAPSHOT, DELTA, CREDIT, END, UNSUBSCRIBE = range(6)
 PARTS = {"part": int, "to": int, "put": dict, "drop": list}
 STATES = [
     ({"topic": str, "schema": int, "credit": int}, {"epoch": int, "after": int}),
@@ -634,8 +635,28 @@ class Connection(Stream):
             array = self.receive(deadline - time.monotonic(), limit)
             if array[0] == PING:
                 self.send([PONG, array[1]])
+            elif array[0] == STATE and array[1] == SUBSCRIBE:
+                self.send([STATE, END, {"topic": array[2]["topic"], "reason": "topic-unknown"}])
             elif array[0] != PONG:
                 return array
+
+    def snapshot(self, topic, timeout=20.0):
+        """Subscribes to a topic, and returns its records by key."""
+        self.send([STATE, SUBSCRIBE, {"topic": topic, "schema": 1, "credit": 1 << 20}])
+        records, part, epoch = {}, 0, None
+        while True:
+            array = self.next(timeout)
+            if array[:2] != [STATE, SNAPSHOT] or array[2]["topic"] != topic:
+                raise Broken(f"{array} in place of a snapshot of {topic}")
+            body = array[2]
+            if body.get("part", 0) != part or epoch not in (None, body["epoch"]):
+                raise Broken(f"part {body.get('part', 0)} in place of {part}")
+            records.update(body.get("put", {}))
+            for key in body.get("drop", []):
+                records.pop(key, None)
+            part, epoch = part + 1, body["epoch"]
+            if "to" in body:
+                return records
 
     def request(self, message, timeout=20.0):
         """Asks, and returns the status, the message and the failure of the answer."""

@@ -15,7 +15,6 @@ import pycddl
 from wire_vectors import FRAMED, RULES
 
 LIMITS = {"version": [1, 0], "limit": 1024, "window": 1, "window-bytes": 1024}
-APPLICATION = {"Id": "a", "Attributes": {"key": "value"}, "Services": [{"Name": "s", "RequestSchema": {"base": "full"}, "Remote": False}]}
 # What the vectors lack.
 EXAMPLES = [
     ("frame", [0, {**LIMITS, "service": "s", "target": "", "features": ["a", "com.example.b"], "requires": []}]),
@@ -24,9 +23,15 @@ EXAMPLES = [
     ("schema", {"base": "appService", "fields": {"a": {"type": "array", "of": {"type": "string"}, "required": True}}}),
     ("join-message", [2, {"code": bytes(32)}]),
     ("join-message", [4, {"reason": "expired"}]),
-    ("presence-description", {"Type": "description", "System": {"Platform": 4, "Revoked": 1}, "Application": APPLICATION}),
+    ("presence-system", {"Platform": 4, "DisplayName": "Attic"}),
+    ("presence-application", {"Id": "a", "Schemes": ["player"]}),
+    ("presence-attribute", {"Value": "attic"}),
+    ("presence-service", {"Version": "2", "Remote": False}),
+    ("presence-schema", {"Bytes": b"0"}),
+    ("presence-installed", {"DisplayName": "Film", "Attributes": {"key": "value"}, "Services": {"s": {"RequestSchema": {"base": "full"}}}}),
+    ("presence-running", {}),
+    ("trust-list", {"Bytes": bytes(72)}),
     ("presence-renew", {"Type": "renew", "Request": b"0"}),
-    ("presence-revoked", {"Type": "revoked", "List": bytes(72)}),
     ("diagnosis-request", {"Type": "look", "Instance": "abc"}),
     ("diagnosis-response", {"Outcome": "silent"}),
     ("diagnosis-response", {"Time": cbor2.CBORTag(1, 0), "Version": "1", "Address": "::1", "Advertised": ["abc"]}),

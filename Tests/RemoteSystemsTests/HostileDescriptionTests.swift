@@ -13,26 +13,30 @@ import ValueSets
 
     @Test(arguments: hostile)
     func `of a description, what steers is taken out of texts, and names with it are left out`(text: String) throws {
-        var message = SystemBrowserStateMachineTests.description("Attic" + text).valueSet
-        var system = try #require(message["System"]?.dictionary)
-        var application = try #require(message["Application"]?.dictionary)
-        system["Model"] = .string(text + "X1")
-        application["Services"] = [["Name": .string(text)], ["Name": "test.good"]]
-        application["Attributes"] = ["as": .string(text)]
-        message["System"] = .dictionary(system)
-        message["Application"] = .dictionary(application)
-        message["Running"] = [.string("test." + text), "test.good"]
-        let description = try #require(SystemDescription(message))
+        var records = SystemBrowserStateMachineTests.description("Attic" + text, services: []).records.records
+        records["system"]?["Model"] = .string(text + "X1")
+        records[StateKey("service/" + text)] = [:]
+        records["service/test.good"] = [:]
+        records["attribute/as"] = ["Value": .string(text)]
+        for id in ["test." + text, "test.good"] {
+            records[StateKey("running/" + id)] = [:]
+            records[StateKey("installed/" + id)] = [
+                "DisplayName": .string(text + "X2"), "Services": [text: [:], "s": [:]],
+            ]
+        }
+        let description = try #require(SystemDescription(records))
         for reported in [description.displayName, try #require(description.model)] {
             #expect(!reported.hasControlCharacters)
         }
         #expect(description.displayName.hasPrefix("Attic"))
         #expect(description.running == ["test.good"])
+        #expect(description.installed.map(\.id) == ["test.good"])
+        #expect(description.installed.first?.displayName.hasControlCharacters == false)
+        #expect(description.installed.first?.services.map(\.name) == ["s"])
         #expect(description.application.services.map(\.name) == ["test.good"])
         #expect(description.application.attributes == ["as": text])
-        application["Id"] = .string("test" + text)
-        message["Application"] = .dictionary(application)
-        #expect(SystemDescription(message) == nil)
+        records["application"]?["Id"] = .string("test" + text)
+        #expect(SystemDescription(records) == nil)
     }
 
     @Test(arguments: hostile)

@@ -339,13 +339,11 @@ import Testing
             isAuthority: false,
             application: SystemDescription.Application(id: "test.machine", displayName: "Machine")
         )
-        #expect(description.valueSet["Running"] == nil)
-        description.running = (1...300).map { "test.\($0)" }
-        let read = try #require(SystemDescription(description.valueSet))
+        description.running = (1000..<1300).map { "test.\($0)" }
+        let read = try #require(SystemDescription(description.records.records))
         #expect(read.running == Array(description.running.prefix(SystemDescription.maxRunning)))
-        var message = description.valueSet
-        message["Running"] = ["", .string(String(repeating: "x", count: 257)), 7, "test.good"]
-        #expect(SystemDescription(message)?.running == ["test.good"])
+        description.running = [String(repeating: "x", count: 257), "test.good"]
+        #expect(SystemDescription(description.records.records)?.running == ["test.good"])
     }
 
     // MARK: Who may have it started

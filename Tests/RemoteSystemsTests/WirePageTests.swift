@@ -65,25 +65,6 @@ import ValueSets
 
     // MARK: Presence
 
-    @Test(arguments: ["a text", 7, .null, [1]] as [Value])
-    func `a revocation list that is no data is a failure, and not passed over`(list: Value) async throws {
-        try await LoopbackSystem.with { loopbackSystem in
-            try await loopbackSystem.withHost([]) { host in
-                let connection = try await Self.connect(
-                    loopbackSystem.configuration("test.caller"),
-                    port: try await host.port,
-                    service: Presence.service
-                )
-                let message: ValueSet = ["Type": .string(AccountContext.revokedType), "List": list]
-                let response = try await connection.send(message, timeout: .seconds(20))
-                #expect(response.status == .failure)
-                #expect(response.failure?.code == FailureCode.requestInvalid.rawValue)
-                #expect(response.failure?.canRetry == false)
-                connection.abort()
-            }
-        }
-    }
-
     @Test func `a renewal without its request, and a request that nobody knows, say so in their codes`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([]) { host in

@@ -67,11 +67,15 @@ final class AccountContext: Sendable {
     /// The browser that all watchers share. It works while at least one of them runs.
     func browser() throws(RemoteSystemError) -> SystemBrowser {
         let security = try self.security()
-        return self.lastBrowser.withLock { last in
-            if let browser = last.browser { return browser }
-            let new = SystemBrowser(account: self, security: security)
-            last.browser = new
-            return new
+        do {
+            return try self.lastBrowser.withLock { last throws(TransportError) in
+                if let browser = last.browser { return browser }
+                let new = try SystemBrowser(account: self, security: security)
+                last.browser = new
+                return new
+            }
+        } catch {
+            throw RemoteSystemError(error)
         }
     }
 

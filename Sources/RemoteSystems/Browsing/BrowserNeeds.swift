@@ -31,5 +31,7 @@ struct BrowserNeeds: Sendable {
             self.limits.drainTime = max(self.limits.drainTime, own.drainTime)
         }
         self.limits.deadPeerTime = self.silenceTime
+        // State frames of the longest form are read, however short messages are to be.
+        self.limits.messageBytes = max(self.limits.messageBytes, StateLimits.minLimit)
     }
 }

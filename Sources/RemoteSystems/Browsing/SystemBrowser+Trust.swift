@@ -12,30 +12,19 @@ internal import ValueSets
 extension SystemBrowser {
     // MARK: Revoked systems
 
-    /// This machine has a newer list, from one of those it is connected to or made here: the others get it.
-    func announceRevocations() {
-        for connection in self.connections { self.synchronizeRevocations(over: connection) }
+    /// Tells the others who is revoked, as far as it has changed.
+    func publishTrust() {
+        do {
+            try self.trust.update(self.account.revocations)
+            self.publisher.reviewRights()
+        } catch {
+            self.logger.warning("A revocation list could not be passed on", metadata: ["reason": "\(error)"])
+        }
     }
 
     /// The open ones to systems of our account.
     var connections: [Connection] {
         self.attempts.values.compactMap(\.connection).filter { !$0.peer.isAnonymous }
-    }
-
-    func synchronizeRevocations(over connection: Connection) {
-        guard !self.exchanging.contains(ObjectIdentifier(connection)) else { return }
-        self.add(.exchangeRevocations(connection))
-    }
-
-    /// Until both know what this machine does. One at a time for each connection, however often its host describes itself.
-    func exchangeRevocations(over connection: Connection) async {
-        guard self.exchanging.insert(ObjectIdentifier(connection)).inserted else { return }
-        defer { self.exchanging.remove(ObjectIdentifier(connection)) }
-        var shown: RevocationList?
-        repeat {
-            shown = self.account.revocations
-            await self.account.exchangeRevocations(over: connection)
-        } while self.account.revocations != shown && !Task.isCancelled
     }
 
     // MARK: Renewal

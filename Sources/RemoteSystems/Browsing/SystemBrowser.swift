@@ -6,6 +6,7 @@ internal import NIOCore
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import ValueSets
 
 /// Browses for the systems of an account and keeps a presence connection to each of their processes, for all watchers
 /// of an account context: does what ``SystemBrowserStateMachine`` says.
@@ -15,11 +16,12 @@ actor SystemBrowser {
     enum Job: Sendable {
         case browse(any DiscoverySource)
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
+        case followPresence(Connection, instance: String, attempt: Int)
+        case followTrust(Connection)
         /// A process that is connected to and does not say what it is does not keep its place.
         case expectDescription(Connection, instance: String, attempt: Int)
         case observeAccount
         case renew
-        case exchangeRevocations(Connection)
     }
 
     /// A watcher that runs, and what it lists.
@@ -49,8 +51,12 @@ actor SystemBrowser {
     var isRenewing = false
     /// When the next process of another account may be tried.
     private var nextTurn: ContinuousClock.Instant
-    /// Connections over which revocation lists are being compared.
-    var exchanging: Set<ObjectIdentifier> = []
+    /// What each instance has said of itself so far; kept while it is connected to anew, so that only what has changed
+    /// is sent again.
+    private var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
+    /// What this system publishes on its presence connections: the topic `trust`.
+    let publisher = StatePublisher()
+    let trust: TrustPublication
     /// Announcements that are not of our account, by source and id: as many as the sources tell, which bound them.
     var strangers: [String: Stranger] = [:]
     var errors: [String: RemoteSystemWatcherError] = [:]
@@ -66,7 +72,8 @@ actor SystemBrowser {
     private static let responseTimeout = TimeAmount.seconds(1)
     private static let descriptionTime = Duration.seconds(5)
 
-    init(account: AccountContext, security: TransportSecurity) {
+    init(account: AccountContext, security: TransportSecurity) throws(TransportError) {
+        self.trust = try TrustPublication(on: self.publisher)
         self.account = account
         self.security = security
         self.time = account.environment.time
@@ -140,6 +147,7 @@ actor SystemBrowser {
     private func run(_ jobs: AsyncStream<Job>) async {
         for source in self.account.sources { self.add(.browse(source)) }
         self.add(.observeAccount)
+        self.publishTrust()
         self.add(.renew)
         self.armWakeUp()
         await withDiscardingTaskGroup { group in
@@ -153,6 +161,7 @@ actor SystemBrowser {
         self.wakeUp?.task.cancel()
         self.wakeUp = nil
         self.attempts = [:]
+        self.descriptions = [:]
     }
 
     func add(_ job: Job) { self.addJob?.yield(job) }
@@ -169,10 +178,12 @@ actor SystemBrowser {
             guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
             connection.abort()
         case .observeAccount:
-            await self.account.observeAccount { self.announceRevocations() }
+            await self.account.observeAccount { self.publishTrust() }
             self.endIfLeft()
-        case .exchangeRevocations(let connection):
-            await self.exchangeRevocations(over: connection)
+        case .followPresence(let connection, let instance, let attempt):
+            await self.followPresence(of: instance, attempt: attempt, over: connection)
+        case .followTrust(let connection):
+            await self.account.followTrust(over: connection, logger: self.logger)
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 await self.account.reloadIdentityInBackground()
@@ -264,6 +275,8 @@ actor SystemBrowser {
         }
         guard self.attempts[instance]?.number == attempt else { return connection.leave() }
         self.noteConnected(connection, instance: instance)
+        self.add(.followPresence(connection, instance: instance, attempt: attempt))
+        if !connection.peer.isAnonymous { self.add(.followTrust(connection)) }
         self.add(.expectDescription(connection, instance: instance, attempt: attempt))
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
@@ -277,7 +290,9 @@ actor SystemBrowser {
 
     /// Instances have a new name every day; what is over must leave nothing behind.
     func forgetIfGone(_ instance: String) {
-        if !self.machine.knows(instance) { self.attempts[instance] = nil }
+        guard !self.machine.knows(instance) else { return }
+        self.attempts[instance] = nil
+        self.descriptions[instance] = nil
     }
 
     private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
@@ -290,6 +305,11 @@ actor SystemBrowser {
             logger: self.logger
         )
         connector.acceptsAnonymous = isAnonymous
+        connector.opened = { [publisher = self.publisher, opened = connector.opened] connection in
+            opened(connection)
+            guard !connection.peer.isAnonymous else { return }
+            (connection as? Connection)?.publish(publisher)
+        }
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
         let connection = try await connector.connect(
@@ -301,9 +321,7 @@ actor SystemBrowser {
                 application: self.needs.application,
                 limits: limits.peerLimits
             )
-        ) { request, connection in
-            await self.described(request, instance: instance, attempt: attempt, by: connection)
-        }
+        ) { _, _ in .requestUnknown }
         return connection
     }
 
@@ -318,28 +336,42 @@ actor SystemBrowser {
         if turn > now { try await self.time.sleep(until: turn) }
     }
 
+    /// Takes what the process says of itself, until the connection ends.
+    private func followPresence(of instance: String, attempt: Int, over connection: Connection) async {
+        let subscriber = self.subscriber(of: instance, on: connection.peer.systemID)
+        let end = try? await subscriber.follow(over: connection) { _ in
+            self.described(subscriber.records, instance: instance, attempt: attempt, by: connection)
+        }
+        switch end {
+        case .unsubscribed, .connectionEnded: break
+        case nil, .publisher, .rulesBroken:
+            self.logger.debug(
+                "A system does not say any more what it is",
+                metadata: ["system": "\(connection.peer.systemID.short)", "reason": "\(end.map { "\($0)" } ?? "?")"]
+            )
+            // Nothing would be known of what changes there. It is tried anew, later if it goes on so.
+            connection.abort()
+        }
+    }
+
+    private func subscriber(of instance: String, on system: SystemID) -> StateSubscriber {
+        if let known = self.descriptions[instance], known.system == system { return known.subscriber }
+        let new = StateSubscriber(PresenceTopic.schema)
+        self.descriptions[instance] = (system, new)
+        return new
+    }
+
     private func described(
-        _ request: IncomingRequest,
+        _ records: [StateKey: ValueSet],
         instance: String,
         attempt: Int,
         by connection: Connection
-    ) -> Response {
-        guard let description = SystemDescription(request.message) else {
-            return .requestUnknown
-        }
-        guard self.attempts[instance]?.number == attempt else { return Response() }
-        self.noteConnected(connection, instance: instance)
+    ) {
+        guard self.attempts[instance]?.number == attempt, let description = SystemDescription(records) else { return }
         self.perform(self.machine.described(instance, description))
-        // Nothing but the list concerns systems of others.
-        guard !connection.peer.isAnonymous else { return Response() }
-        if description.isAuthority { self.renewIfDue(over: connection) }
-        if description.revocations != self.account.revocations?.number ?? 0 {
-            self.synchronizeRevocations(over: connection)
-        }
-        return Response()
+        if description.isAuthority, !connection.peer.isAnonymous { self.renewIfDue(over: connection) }
     }
 
-    /// The first description may be here before the task that connected is back.
     private func noteConnected(_ connection: Connection, instance: String) {
         guard self.attempts[instance]?.connection == nil else { return }
         self.attempts[instance]?.connection = connection

@@ -26,14 +26,16 @@ actor HostCore {
     /// The streams that are offered to other systems.
     nonisolated let streamTickets: StreamTickets
     private var watchers: [ObjectIdentifier: Connection] = [:]
+    /// What the watchers are told; `nil` until the host begins.
+    private var publications: HostPublications?
     /// Systems of other accounts; `nil` where none is let in.
     private let anonymousConnections: AnonymousConnections?
     nonisolated let referral: ApplicationReferral?
     private var installed: [InstalledApplication] = []
     private var systemDisplayName: String?
     private(set) var isClosing = false
-    /// Whether a description was found too large for a watcher, which is said aloud once.
-    private var hasOutgrownWatchers = false
+    /// Whether the description was found too large, which is said aloud once.
+    private var hasOutgrownTopic = false
     let port = Promise<Int>()
 
     init(
@@ -140,7 +142,7 @@ actor HostCore {
                 )
             )
         }
-        if hello.service == Presence.service { return .accept(self.presence(peer: peer)) }
+        if hello.service == Presence.service { return .accept(self.presence(peer: peer, own: own)) }
         if hello.service == StreamClaim.service {
             return self.streamTickets.admission(
                 of: hello,
@@ -263,43 +265,52 @@ actor HostCore {
 
     // MARK: Presence
 
-    private func presence(peer: PeerIdentity) -> EstablishedConnection {
+    /// Says what the host is, from now on. Before that nobody can watch it.
+    func begin() throws {
+        self.publications = try HostPublications(allowsAnonymous: self.anonymousConnections != nil)
+        self.publish()
+        self.publishTrust()
+    }
+
+    private func presence(peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
+        // What runs is looked at once a second; a watcher that comes now is told of what runs now.
+        if self.referral != nil { self.publish() }
         var limits = self.context.limits
         limits.window = min(limits.window, 8)
+        // State frames of the longest form are read, however short messages are to be.
+        limits.messageBytes = max(limits.messageBytes, StateLimits.minLimit)
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { request, connection in await self.response(request, from: connection) },
-            opened: { connection in
-                Task(executorPreference: self.context.environment.taskExecutor) {
+            opened: { [publications, context] connection in
+                publications?.publish(to: peer.systemID == own ? .local : .account, on: connection)
+                Task(executorPreference: context.environment.taskExecutor) {
                     await self.watched(by: connection)
+                    await context.account.followTrust(over: connection, logger: context.logger)
                 }
             }
         )
     }
 
-    /// Tells a system of another account once what is offered to it, and nothing else.
+    /// Tells a system of another account what is offered to it, and nothing else.
     private func anonymousPresence() -> EstablishedConnection {
         let limits = self.context.limits.forAnonymous
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: { _, _ in .requestUnknown },
-            opened: { connection in
-                Task(executorPreference: self.context.environment.taskExecutor) { await self.notify(connection) }
-            }
+            opened: { [publications] connection in publications?.publish(to: .anonymous, on: connection) }
         )
     }
 
-    private func watched(by connection: Connection) async {
-        // It has said goodbye to its watchers, or is about to: who would hear of it now would lose it at once.
+    private func watched(by connection: Connection) {
         guard !self.isClosing else { return }
         let id = ObjectIdentifier(connection)
         self.watchers[id] = connection
         connection.onClose { _ in
             Task(executorPreference: self.context.environment.taskExecutor) { await self.unwatched(id) }
         }
-        await self.notify(connection)
     }
 
     private func unwatched(_ id: ObjectIdentifier) {
@@ -313,27 +324,32 @@ actor HostCore {
         }
     }
 
-    private func notify(_ connection: Connection) async {
+    /// Tells watchers what this process is, as far as it has changed.
+    func publish() {
         do {
-            _ = try await connection.send(self.description(to: connection).valueSet, timeout: .seconds(10))
-        } catch {
-            var level = Logger.Level.debug
-            if (error as? TransportError)?.code == .messageTooLarge, !self.hasOutgrownWatchers {
-                self.hasOutgrownWatchers = true
-                level = .warning
-            }
-            self.context.logger.log(
-                level: level,
-                "A watcher could not be told",
-                metadata: ["reason": "\(error)"]
+            guard let publications, try !publications.update(self.description), !self.hasOutgrownTopic else { return }
+            self.hasOutgrownTopic = true
+            self.context.logger.warning(
+                """
+                Watchers cannot be told everything about the services and applications here; schemas are left out first. \
+                All of it may take 1 MiB, each schema and each installed application 16 KiB.
+                """
             )
+        } catch {
+            self.context.logger.warning("Watchers could not be told", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// Tells watchers who is revoked.
+    func publishTrust() {
+        do {
+            try self.publications?.update(self.context.account.revocations)
+        } catch {
+            self.context.logger.warning("Watchers could not be told", metadata: ["reason": "\(error)"])
         }
     }
 
     private func response(_ request: IncomingRequest, from connection: Connection) async -> Response {
-        if request.message["Type"]?.string == AccountContext.revokedType {
-            return await self.context.account.exchangeRevocations(request.message, with: connection.peer)
-        }
         guard request.message["Type"]?.string == "renew" else {
             return .requestUnknown
         }
@@ -364,37 +380,28 @@ actor HostCore {
     func update(attributes: [String: String]) async {
         guard attributes != self.application.attributes else { return }
         self.application.attributes = attributes
-        await self.notifyWatchers()
+        self.publish()
     }
 
     func update(uriSchemes: [String]) async {
         guard uriSchemes != self.application.uriSchemes else { return }
         self.application.uriSchemes = uriSchemes
-        await self.notifyWatchers()
+        self.publish()
     }
 
     func update(systemDisplayName: String?) async {
         guard systemDisplayName != self.systemDisplayName else { return }
         self.systemDisplayName = systemDisplayName
-        await self.notifyWatchers()
+        self.publish()
     }
 
     func update(installed: [InstalledApplication]) async {
         guard installed != self.installed else { return }
         self.installed = installed
-        await self.notifyWatchers()
+        self.publish()
     }
 
-    /// Tells every watcher what this process is, since something in it changed.
-    func notifyWatchers() async {
-        await withDiscardingTaskGroup { group in
-            for watcher in self.watchers.values {
-                group.addTask { await self.notify(watcher) }
-            }
-        }
-    }
-
-    private func description(to connection: Connection) -> SystemDescription {
+    private func description(for group: HostPublications.Group) -> SystemDescription {
         let identity = try? self.context.security().identity
         var description = SystemDescription(
             displayName: self.systemDisplayName ?? self.facts.displayName,
@@ -403,26 +410,16 @@ actor HostCore {
             manufacturer: self.facts.manufacturer,
             model: self.facts.model,
             isAuthority: identity?.isAuthority ?? false,
-            application: self.application,
-            revocations: self.context.account.revocations?.number ?? 0
+            application: self.application
         )
-        if connection.peer.isAnonymous {
+        guard group != .anonymous else {
             return description.forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))
         }
-        // As many as the watcher takes in one message: others must not cost it the description of the machine.
-        let isLocal = connection.peer.systemID == identity?.systemID
-        var room = connection.remote.limits.messageBytes / 2
-        for application in self.referral?.running(beside: self.application.id, isLocal: isLocal) ?? [] {
-            room -= application.utf8.count + 3
-            guard room > 0 else { break }
-            description.running.append(application)
-        }
-        for application in self.installed.prefix(SystemDescription.maxInstalled) {
-            let part = application.description(isLocal: isLocal)
-            room -= (try? part.valueSet.encoded().count) ?? room
-            guard room > 0 else { break }
-            description.installed.append(part)
-        }
+        let isLocal = group == .local
+        let running = self.referral?.running(beside: self.application.id, isLocal: isLocal) ?? []
+        description.running = Array(running.prefix(SystemDescription.maxRunning))
+        description.installed = self.installed.prefix(SystemDescription.maxInstalled)
+            .map { $0.description(isLocal: isLocal) }
         return description
     }
 }

@@ -138,7 +138,7 @@ public final class RemoteSystemHost: Service {
     /// Changes what the application says of itself. Watchers are told at once.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when there are more than 256 attributes, or one
-    ///   has a name or a text of more than 1 KiB; nothing has changed then.
+    ///   has an empty name, or a name or a text of more than 1 KiB; nothing has changed then.
     public func update(attributes: [String: String]) async throws(RemoteSystemError) {
         try SystemDescription.check(attributes: attributes)
         await self.core.update(attributes: attributes)
@@ -216,6 +216,7 @@ public final class RemoteSystemHost: Service {
             try self.options.validate()
             try SystemDescription.check(attributes: self.options.attributes)
             claim = try self.claimApplication()
+            try await self.core.begin()
             listener = try await self.listen(port: self.options.port)
         } catch {
             self.core.port.fail(error)
@@ -345,12 +346,7 @@ public final class RemoteSystemHost: Service {
             group.addTask { await self.sendWatchersOn() }
             group.addTask { try await self.followCertificate() }
             group.addTask {
-                await self.context.account.observeAccount {
-                    // Not waited for: a watcher that does not answer must not keep the next change from being seen.
-                    Task(executorPreference: self.context.environment.taskExecutor) {
-                        await self.core.notifyWatchers()
-                    }
-                }
+                await self.context.account.observeAccount { await self.core.publishTrust() }
                 try self.context.account.checkMembership()
             }
             if let installed = self.options.installedApplications {
@@ -382,7 +378,7 @@ public final class RemoteSystemHost: Service {
             }
             guard running != reported else { continue }
             reported = running
-            Task(executorPreference: self.context.environment.taskExecutor) { await self.core.notifyWatchers() }
+            await self.core.publish()
         }
     }
 

@@ -35,6 +35,7 @@ struct DescriptionInquiry: Sendable {
     func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Result {
         var connector = try await self.origin.connector()
         // What the host does before it answers may take longer than reaching it.
+        connector.limits.messageBytes = max(connector.limits.messageBytes, StateLimits.minLimit)
         connector.responseTimeout = TimeAmount(self.origin.configuration.startTimeout)
         let reported = Promise<SystemDescription>()
         let connection: Connection
@@ -47,22 +48,21 @@ struct DescriptionInquiry: Sendable {
                     targetApplication: application,
                     limits: connector.limits
                 )
-            ) { request, _ in
-                guard let description = SystemDescription(request.message) else {
-                    return .requestUnknown
-                }
-                reported.succeed(description)
-                return Response()
-            }
+            ) { _, _ in .requestUnknown }
         } catch let error as TransportError {
             throw RemoteSystemError(error)
         }
-        connection.onClose { _ in reported.fail(Self.silent) }
+        let following = Task(executorPreference: self.origin.environment.taskExecutor) {
+            await Self.follow(connection, reporting: reported)
+        }
         let timer = Task(executorPreference: self.origin.environment.taskExecutor) {
             try await self.origin.environment.time.sleep(for: Self.descriptionTime)
             reported.fail(Self.silent)
         }
-        defer { timer.cancel() }
+        defer {
+            timer.cancel()
+            following.cancel()
+        }
         // A closed channel has no address.
         let isProximal = connection.channel.isProximal
         do {
@@ -73,6 +73,14 @@ struct DescriptionInquiry: Sendable {
             await connection.abortAndWait()
             throw error
         }
+    }
+
+    private static func follow(_ connection: Connection, reporting reported: Promise<SystemDescription>) async {
+        let subscriber = StateSubscriber(PresenceTopic.schema)
+        _ = try? await subscriber.follow(over: connection) { _ in
+            if let description = SystemDescription(subscriber.records) { reported.succeed(description) }
+        }
+        reported.fail(Self.silent)
     }
 
     /// What those of the applications are that answer in time.

@@ -72,7 +72,8 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
-            && lhs.systemID == rhs.systemID && lhs.endpoints == rhs.endpoints && lhs.isAnonymous == rhs.isAnonymous
+            && lhs.systemID == rhs.systemID && Set(lhs.endpoints) == Set(rhs.endpoints)
+            && lhs.isAnonymous == rhs.isAnonymous
     }
 
     /// Hashes the ids.

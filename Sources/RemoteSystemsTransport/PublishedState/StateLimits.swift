@@ -14,8 +14,10 @@ package struct StateLimits: Sendable, Hashable {
     package static let keyBytes = 1280
     /// How deep a record may nest, its own dictionary being level 1. A frame adds two levels.
     package static let recordDepth = 30
-    /// The maximum length of a frame with records, in bytes, and the least `limit` that a subscriber announces.
+    /// The maximum length of a frame with records, in bytes.
     package static let partBytes = 32 << 10
+    /// The least `limit` of a side that subscribes, in bytes.
+    package static let minLimit = Self.partBytes
     /// The least credit in a subscription, in bytes: any part fits in it.
     package static let minCredit = 64 << 10
     /// The maximum credit that a subscriber may have granted and not seen used, in bytes.

@@ -209,7 +209,7 @@ struct StatePublisherStateMachine: Sendable {
         }
         guard let view, let topic = self.topics[name] else { return self.refuse(id, name, .topicUnknown) }
         guard topic.schema.version == schema else { return self.refuse(id, name, .schemaUnsupported) }
-        guard link.limit >= StateLimits.partBytes else { return self.refuse(id, name, .limitTooSmall) }
+        guard link.limit >= StateLimits.minLimit else { return self.refuse(id, name, .limitTooSmall) }
         guard (UInt64(StateLimits.minCredit)...UInt64(StateLimits.maxCredit)).contains(credit) else {
             return self.refuse(id, name, .creditInvalid)
         }

@@ -14,17 +14,17 @@ import Testing
             let connections = Mutex<[Connection]>([])
             let local = ApplicationContext(loopbackSystem.configuration("test.watcher"))
             try await loopbackSystem.withHost([AppService.ping]) { host in
-                let isReported = Mutex(false)
                 let connection = try await local.connector().connect(
                     to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
                     expecting: nil,
                     hello: local.hello(service: Presence.service, targetApplication: nil, limits: local.limits)
-                ) { _, _ in
-                    isReported.withLock { $0 = true }
-                    return Response()
-                }
+                ) { _, _ in Response() }
                 connections.withLock { $0 = [connection] }
-                try await until { isReported.withLock { $0 } }
+                let subscriber = StateSubscriber(PresenceTopic.schema)
+                let following = Task { try await subscriber.follow(over: connection) { _ in } }
+                try await until { SystemDescription(subscriber.records) != nil }
+                following.cancel()
+                _ = await following.result
             }
             for connection in connections.withLock({ $0 }) {
                 #expect(await connection.waitUntilClosed() == .completed)

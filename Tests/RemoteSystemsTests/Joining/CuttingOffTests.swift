@@ -166,35 +166,18 @@ import ValueSets
     @Test func `while a list waits for the files the host does all else, and what waits is bounded`() async throws {
         try await self.withMember { machines, local, list in
             let lock = try FileLock("\(machines.directory)/second/lock")
-            let host = Host(local: local, peer: try local.security().systemID)
-            await withTaskGroup(of: Response.self) { group in
+            let host = Host(local: local)
+            await withTaskGroup(of: RemoteSystemError?.self) { group in
                 for _ in 0..<AccountQueue.maxWaiting { group.addTask { await host.isShown(list) } }
                 // They could not all be there if the first one kept the actor.
                 while local.account.accountQueue.count < AccountQueue.maxWaiting { await Task.yield() }
                 let refused = await host.isShown(list)
-                #expect(refused.status == .failure)
-                #expect(refused.failure?.canRetry == true)
+                #expect(refused?.code == .localResources)
+                #expect(refused?.canRetry == true)
                 lock.release()
-                for await response in group { #expect(response.status == .success) }
+                for await error in group { #expect(error == nil) }
             }
             #expect(local.account.revocations == list)
-        }
-    }
-
-    @Test func `what is wrong with this machine's files is not told to who shows a list`() async throws {
-        try await self.withMember { machines, local, list in
-            let host = Host(local: local, peer: try local.security().systemID)
-            let directory = "\(machines.directory)/second"
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory)
-            let response = await host.isShown(list)
-            #expect(response.failure?.code == FailureCode.hostFailed.rawValue)
-            #expect(response.failure?.canRetry == false)
-            #expect(response.failure?.text.contains("/") == false)
-
-            var forged = list.bytes
-            forged[forged.count - 1] ^= 1
-            forged[0] = 0xff
-            #expect(await host.isShown(forged).failure?.code == FailureCode.revocationListInvalid.rawValue)
         }
     }
 
@@ -245,20 +228,16 @@ extension TwoMachines {
 /// Where a host's core is when watchers show it lists.
 private actor Host {
     let local: ApplicationContext
-    let peer: SystemID
 
-    init(local: ApplicationContext, peer: SystemID) {
-        self.local = local
-        self.peer = peer
-    }
+    init(local: ApplicationContext) { self.local = local }
 
-    func isShown(_ list: RevocationList) async -> Response { await self.isShown(list.bytes) }
-
-    func isShown(_ list: [UInt8]) async -> Response {
-        await self.local.account.exchangeRevocations(
-            ["Type": "revoked", "List": .data(Data(list))],
-            with: PeerIdentity(accountID: nil, systemID: self.peer, expiry: Date())
-        )
+    func isShown(_ list: RevocationList) async -> RemoteSystemError? {
+        do {
+            try await self.local.account.take(revocations: list.bytes)
+            return nil
+        } catch {
+            return RemoteSystemError(error)
+        }
     }
 }
 

@@ -1,0 +1,348 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// The topic `presence`: a ``SystemDescription`` as records (`Docs/wire/presence.md`).
+enum PresenceTopic {
+    static let schema = TopicSchema(
+        "presence",
+        priority: .presence,
+        records: [
+            TopicSchema.Records(
+                Self.system,
+                fields: [
+                    .optional("DisplayName", .string), .optional("Kind", .string), .optional("Platform", .integer),
+                    .optional("Authority", .bool), .optional("Manufacturer", .string), .optional("Model", .string),
+                ]
+            ),
+            TopicSchema.Records(
+                Self.application,
+                fields: [
+                    .required("Id", .string), .optional("DisplayName", .string),
+                    .optional("Schemes", .array(of: .string)),
+                ]
+            ),
+            TopicSchema.Records(Self.attribute, fields: [.required("Value", .string)]),
+            TopicSchema.Records(
+                Self.service,
+                fields: [.optional("Version", .string), .optional("Summary", .string), .optional("Remote", .bool)]
+            ),
+            TopicSchema.Records(
+                Self.installed,
+                fields: [
+                    .optional("DisplayName", .string), .optional("Attributes", .any), .optional("Services", .any),
+                    .optional("Schemes", .array(of: .string)),
+                ]
+            ),
+            TopicSchema.Records(Self.running, fields: []),
+        ] + Self.schemas.map { TopicSchema.Records($0.key, fields: [.required("Bytes", .data)]) }
+    )
+
+    static let system = "system"
+    static let application = "application"
+    static let attribute = "attribute/"
+    static let service = "service/"
+    static let installed = "installed/"
+    static let running = "running/"
+
+    /// The schemas of a service. Each is cut into records, since it may be long.
+    fileprivate static let schemas: [SchemaRecord] = [
+        SchemaRecord(key: "request-schema/", field: "RequestSchema", path: \.requestSchema),
+        SchemaRecord(key: "response-schema/", field: "ResponseSchema", path: \.responseSchema),
+        SchemaRecord(key: "push-request-schema/", field: "PushRequestSchema", path: \.pushRequestSchema),
+        SchemaRecord(key: "push-response-schema/", field: "PushResponseSchema", path: \.pushResponseSchema),
+    ]
+
+    /// A schema of a service that runs has records; one of a service that is installed is a field of its application's.
+    fileprivate struct SchemaRecord: Sendable {
+        static let pieceBytes = 15 << 10
+
+        /// Followed by the number of the piece, a slash and the service's name.
+        let key: String
+        let field: String
+        let path: any WritableKeyPath<RemoteSystemApplication.Service, AllowedValueSchema?> & Sendable
+    }
+}
+
+// MARK: - Publishing
+
+extension SystemDescription {
+    /// The records, and whether they say everything: what does not fit into the topic, or into its record, is left out,
+    /// schemas first.
+    var records: (records: [StateKey: ValueSet], isComplete: Bool) {
+        var page = RecordPage()
+        page.add(PresenceTopic.system) { self.systemRecord }
+        page.add(PresenceTopic.application) { self.application.ownRecord }
+        for (name, value) in self.application.attributes.sorted(by: { $0.key < $1.key }) where !name.isEmpty {
+            page.add(PresenceTopic.attribute + name) { ["Value": .string(value)] }
+        }
+        for service in self.application.services {
+            page.add(PresenceTopic.service + service.name) { service.withoutSchemas.valueSet }
+        }
+        for application in self.running { page.add(PresenceTopic.running + application) { [:] } }
+        for application in self.installed {
+            let key = PresenceTopic.installed + application.id
+            page.add(key, { application.withoutSchemas.record }, { application.withoutServices.record })
+        }
+        for service in self.application.services {
+            for schema in PresenceTopic.schemas { page.add(schema, of: service) }
+        }
+        for application in self.installed where application != application.withoutSchemas {
+            page.add(PresenceTopic.installed + application.id) { application.record }
+        }
+        return (page.records, page.isComplete)
+    }
+
+    private var systemRecord: ValueSet {
+        var record: ValueSet = [
+            "DisplayName": .string(self.displayName),
+            "Kind": .string(self.kind.rawValue),
+            "Platform": .integer(Int64(self.platform.rawValue)),
+            "Authority": .bool(self.isAuthority),
+        ]
+        record["Manufacturer"] = self.manufacturer.map { .string($0) }
+        record["Model"] = self.model.map { .string($0) }
+        return record
+    }
+}
+
+/// Records as far as they fit into a topic.
+private struct RecordPage {
+    private(set) var records: [StateKey: ValueSet] = [:]
+    private(set) var isComplete = true
+    private var sizes: [StateKey: Int] = [:]
+    private var bytes = 0
+
+    /// Adds the first of the forms of a record that fits, in place of what has its key.
+    mutating func add(_ key: String, _ forms: () -> ValueSet...) {
+        let key = StateKey(key)
+        let before = self.sizes[key] ?? 0
+        for (number, form) in forms.enumerated() {
+            let record = form()
+            let length = (try? record.encodedSize(limits: ValueSetLimits(depth: StateLimits.recordDepth))) ?? .max
+            guard length <= StateLimits.recordBytes else { continue }
+            let size = key.text.utf8.count + length
+            guard self.bytes - before + size <= StateLimits.topicBytes,
+                before > 0 || self.records.count < StateLimits.topicRecords
+            else { continue }
+            self.records[key] = record
+            self.sizes[key] = size
+            self.bytes += size - before
+            if number > 0 { self.isComplete = false }
+            return
+        }
+        self.isComplete = false
+    }
+
+    /// Adds all pieces of a schema, or none.
+    mutating func add(_ schema: PresenceTopic.SchemaRecord, of service: RemoteSystemApplication.Service) {
+        guard let value = service[keyPath: schema.path] else { return }
+        let before = self
+        self.isComplete = true
+        var left = ((try? value.valueSet.encoded()) ?? [])[...]
+        var piece = 0
+        while !left.isEmpty {
+            let bytes = left.prefix(PresenceTopic.SchemaRecord.pieceBytes)
+            self.add("\(schema.key)\(piece)/\(service.name)") { ["Bytes": .data(Data(bytes))] }
+            left = left.dropFirst(bytes.count)
+            piece += 1
+        }
+        guard self.isComplete else {
+            self = before
+            self.isComplete = false
+            return
+        }
+        self.isComplete = before.isComplete
+    }
+}
+
+extension SystemDescription.Application {
+    /// As the application that publishes; its attributes and services have records of their own.
+    fileprivate var ownRecord: ValueSet {
+        var record: ValueSet = ["Id": .string(self.id), "DisplayName": .string(self.displayName)]
+        if !self.uriSchemes.isEmpty { record["Schemes"] = .array(self.uriSchemes.map { .string($0) }) }
+        return record
+    }
+
+    /// As an application that is installed.
+    fileprivate var record: ValueSet {
+        var record: ValueSet = ["DisplayName": .string(self.displayName)]
+        if !self.attributes.isEmpty {
+            let attributes = self.attributes.map { ($0.key, Value.string($0.value)) }
+            record["Attributes"] = .dictionary(ValueSet(attributes) { $1 })
+        }
+        if !self.services.isEmpty {
+            record["Services"] = .dictionary(
+                ValueSet(self.services.map { ($0.name, Value.dictionary($0.valueSet)) }) { $1 }
+            )
+        }
+        if !self.uriSchemes.isEmpty { record["Schemes"] = .array(self.uriSchemes.map { .string($0) }) }
+        return record
+    }
+
+    fileprivate var withoutSchemas: Self {
+        var application = self
+        application.services = self.services.map(\.withoutSchemas)
+        return application
+    }
+
+    fileprivate var withoutServices: Self {
+        var application = self
+        application.services = []
+        application.attributes = [:]
+        return application
+    }
+}
+
+// MARK: - Reading
+
+extension SystemDescription {
+    /// Reads a description; `nil` when the records hold none. What is too much of it is left out, what comes first by
+    /// its key being kept: a peer fills no tables here.
+    init?(_ records: [StateKey: ValueSet]) {
+        guard let system = records[StateKey(PresenceTopic.system)],
+            let own = records[StateKey(PresenceTopic.application)],
+            let id = own["Id"]?.string, id.isName
+        else { return nil }
+        self.displayName = system.text("DisplayName") ?? "?"
+        self.kind = system.text("Kind").map { RemoteSystemKind(rawValue: $0) } ?? .unknown
+        let platform = system["Platform"]?.unsignedInteger.flatMap { Int(exactly: $0) }
+        self.platform = platform.map { RemoteSystemPlatform(rawValue: $0) } ?? .unknown
+        self.manufacturer = system.text("Manufacturer")
+        self.model = system.text("Model")
+        self.isAuthority = system["Authority"]?.bool ?? false
+        var kinds = RecordKinds()
+        for (key, record) in records { kinds.add(key, record) }
+        self.application = Application(
+            id,
+            own,
+            attributes: kinds.attributes.map { ($0, $1["Value"]) },
+            services: kinds.services
+        )
+        for index in self.application.services.indices {
+            let name = self.application.services[index].name
+            for schema in PresenceTopic.schemas {
+                self.application.services[index][keyPath: schema.path] = schema.read(records, service: name)
+            }
+        }
+        self.installed = kinds.installed.sorted { $0.key < $1.key }.prefix(Self.maxInstalled).compactMap {
+            guard $0.key.isName else { return nil }
+            let attributes = ($0.record["Attributes"]?.dictionary ?? [:]).map { ($0, Optional($1)) }
+            let services = ($0.record["Services"]?.dictionary ?? [:]).compactMap { name, service in
+                service.dictionary.map { (name, $0) }
+            }
+            return Application($0.key, $0.record, attributes: attributes, services: services)
+        }
+        self.running = kinds.running.filter(\.isName).sorted().prefix(Self.maxRunning).map(\.self)
+    }
+}
+
+extension PresenceTopic.SchemaRecord {
+    /// The schema of a service; `nil` when it has none. One that cannot be read allows every message.
+    fileprivate func read(_ records: [StateKey: ValueSet], service: String) -> AllowedValueSchema? {
+        var bytes: [UInt8] = []
+        var piece = 0
+        while let next = records[StateKey("\(self.key)\(piece)/\(service)")]?["Bytes"]?.data {
+            bytes += next
+            piece += 1
+        }
+        guard piece > 0 else { return nil }
+        return (try? AllowedValueSchema(ValueSet(encoded: bytes))) ?? .full
+    }
+}
+
+/// The records by what they tell of, under what follows the prefix of their keys.
+private struct RecordKinds {
+    var attributes: [(key: String, record: ValueSet)] = []
+    var services: [(key: String, record: ValueSet)] = []
+    var installed: [(key: String, record: ValueSet)] = []
+    var running: [String] = []
+
+    mutating func add(_ key: StateKey, _ record: ValueSet) {
+        if let name = key.suffix(after: PresenceTopic.attribute) {
+            self.attributes.append((name, record))
+        } else if let name = key.suffix(after: PresenceTopic.service) {
+            self.services.append((name, record))
+        } else if let id = key.suffix(after: PresenceTopic.installed) {
+            self.installed.append((id, record))
+        } else if let id = key.suffix(after: PresenceTopic.running) {
+            self.running.append(id)
+        }
+    }
+}
+
+extension SystemDescription.Application {
+    fileprivate init(
+        _ id: String,
+        _ record: ValueSet,
+        attributes: [(String, Value?)],
+        services: [(String, ValueSet)]
+    ) {
+        let maxBytes = SystemDescription.maxTextBytes
+        var texts: [String: String] = [:]
+        for (key, value) in attributes.sorted(by: { $0.0 < $1.0 }).prefix(SystemDescription.maxAttributes) {
+            guard let value = value?.string, value.utf8.count <= maxBytes, key.utf8.count <= maxBytes else { continue }
+            texts[key] = value
+        }
+        let schemes = (record["Schemes"]?.array ?? []).prefix(SystemDescription.maxSchemes)
+            .compactMap(\.string).filter { (1...64).contains($0.utf8.count) }
+        self.init(
+            id: id,
+            displayName: record.text("DisplayName") ?? id,
+            attributes: texts,
+            services: services.sorted { $0.0 < $1.0 }.prefix(SystemDescription.maxServices)
+                .compactMap { RemoteSystemApplication.Service($0, $1) },
+            uriSchemes: Set(schemes).sorted()
+        )
+    }
+}
+
+extension RemoteSystemApplication.Service {
+    fileprivate var withoutSchemas: Self {
+        var service = self
+        for schema in PresenceTopic.schemas { service[keyPath: schema.path] = nil }
+        return service
+    }
+
+    /// Without the name.
+    fileprivate var valueSet: ValueSet {
+        var map: ValueSet = [:]
+        for schema in PresenceTopic.schemas {
+            map[schema.field] = self[keyPath: schema.path].map { .dictionary($0.valueSet) }
+        }
+        map["Version"] = self.version.map { .string($0) }
+        map["Summary"] = self.summary.map { .string($0) }
+        if !self.supportsRemote { map["Remote"] = false }
+        return map
+    }
+
+    fileprivate init?(_ name: String?, _ map: ValueSet) {
+        guard let name, name.isName else { return nil }
+        self.init(
+            name: name,
+            version: map.text("Version"),
+            summary: map.text("Summary"),
+            supportsRemote: map["Remote"]?.bool ?? true
+        )
+        for schema in PresenceTopic.schemas { self[keyPath: schema.path] = map.schema(schema.field) }
+    }
+}
+
+extension ValueSet {
+    /// A schema; one that cannot be read allows every message.
+    fileprivate func schema(_ key: String) -> AllowedValueSchema? {
+        self[key]?.dictionary.map { (try? AllowedValueSchema($0)) ?? .full }
+    }
+
+    /// A text for people, who may have it printed.
+    fileprivate func text(_ key: String) -> String? {
+        guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.maxTextBytes else {
+            return nil
+        }
+        return text.withoutControlCharacters
+    }
+}

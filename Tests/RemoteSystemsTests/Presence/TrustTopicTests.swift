@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import InMemoryLogging
+import Logging
+import NIOCore
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// What systems tell each other of revoked ones.
+@Suite(.timeLimit(.minutes(1))) struct TrustTopicTests {
+    /// An account in memory that has revoked so many systems.
+    private static func list(of count: Int) throws -> RevocationList {
+        let authority = try AccountAuthority(creatingAt: Date())
+        let systems = (0..<count).map { number in
+            SystemID(
+                bytes: [UInt8(truncatingIfNeeded: number >> 8), UInt8(truncatingIfNeeded: number)]
+                    + [UInt8](repeating: 7, count: 30)
+            )
+        }
+        return try authority.revocationList(of: Set(systems.compactMap(\.self)), after: 8, now: Date())
+    }
+
+    @Test(arguments: [1, 479, 480, 4096]) func `a list of any length is what is read of its records`(count: Int) throws
+    {
+        let list = try Self.list(of: count)
+        let records = TrustTopic.records(of: list)
+        #expect(records.count == (list.bytes.count + 15_359) / 15_360)
+        for (key, record) in records { #expect(TrustTopic.schema.accepts(record, for: key)) }
+        let publisher = StatePublisher()
+        let topic = try publisher.open(TrustTopic.schema, for: .sameAccount)
+        try topic.replace(by: records)
+        #expect(TrustTopic.revocations(in: records) == list.bytes)
+    }
+
+    @Test func `no records hold no list, and neither does one without its beginning or longer than any`() {
+        #expect(TrustTopic.records(of: nil).isEmpty)
+        #expect(TrustTopic.revocations(in: [:]) == nil)
+        #expect(TrustTopic.revocations(in: ["list/1": ["Bytes": .data(Data([1]))]]) == nil)
+        let piece: ValueSet = ["Bytes": .data(Data(count: 15 << 10))]
+        let many = Dictionary(uniqueKeysWithValues: (0..<4000).map { (StateKey("list/\($0)"), piece) })
+        #expect(TrustTopic.revocations(in: many) == nil)
+    }
+
+    @Test func `a forged list is not taken, and the connection goes on`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join("second")
+            let second = ApplicationContext(machines.configuration("second"))
+            let forged = [UInt8](repeating: 0, count: 72)
+            let log = InMemoryLogHandler()
+            var configuration = machines.configuration("first", application: "test.host")
+            configuration.logger = Logger(label: "test") { _ in log }
+            let host = RemoteSystemHost(configuration, services: [.ping])
+            let running = Task { try await host.run() }
+            do {
+                let publisher = StatePublisher()
+                let topic = try publisher.open(TrustTopic.schema, for: .sameAccount)
+                try topic.commit(put: ["list/0": ["Bytes": .data(Data(forged))]])
+                var connector = try await second.connector()
+                connector.opened = { ($0 as? Connection)?.publish(publisher) }
+                let connection = try await connector.connect(
+                    to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
+                    expecting: nil,
+                    hello: second.hello(service: Presence.service, targetApplication: nil, limits: second.limits)
+                ) { _, _ in Response() }
+                try await until { publisher.subscriptions == 1 }
+                try await until { log.entries.contains { "\($0.message)" == "A revocation list was not taken" } }
+                #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
+                #expect(host.context.account.revocations == nil)
+                await connection.close()
+            }
+            running.cancel()
+            _ = await running.result
+        }
+    }
+}
