@@ -54,7 +54,7 @@ import ValueSets
     static let configuration = RemoteSystemsConfiguration(applicationID: "test")
     static let watching = RemoteSystemWatcher.Options()
     static let hosting = RemoteSystemHost.Options()
-    static let memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, Int>.Limits()
+    static let memory = IdempotencyCacheStateMachine<Int>.Limits()
     static let connection = ConnectionLimits()
     static let anonymous = ConnectionLimits().forAnonymous
     typealias Watching = SystemBrowserStateMachine

@@ -7,7 +7,7 @@ import Testing
 
 /// The rules by which a connection comes back (issue 3, section 2), without network, clock or chance.
 @Suite struct LongLivedConnectionStateMachineTests {
-    typealias Machine = LongLivedConnectionStateMachine<ContinuousClock.Instant>
+    typealias Machine = LongLivedConnectionStateMachine
 
     static let start = ContinuousClock.now
     static let error = RemoteSystemError(.unreachable, "Nobody is there.", side: .network, canRetry: true)

@@ -213,9 +213,8 @@ actor SystemBrowser {
                 self.attempts[instance] = (self.nextAttempt, nil)
                 self.add(.presence(instance: instance, attempt: self.nextAttempt, endpoints: endpoints))
             case .disconnect(let instance):
-                if let connection = self.attempts.removeValue(forKey: instance)?.connection {
-                    connection.abort()
-                }
+                self.attempts.removeValue(forKey: instance)?.connection?.abort()
+                self.forgetIfGone(instance)
             case .probe(let instance):
                 self.attempts[instance]?.connection?.probe(within: Self.responseTimeout)
             case .changed(let system):
@@ -338,9 +337,12 @@ actor SystemBrowser {
 
     /// Takes what the process says of itself, until the connection ends.
     private func followPresence(of instance: String, attempt: Int, over connection: Connection) async {
-        let subscriber = self.subscriber(of: instance, on: connection.peer.systemID)
-        let end = try? await subscriber.follow(over: connection) { _ in
-            self.described(subscriber.records, instance: instance, attempt: attempt, by: connection)
+        guard self.attempts[instance]?.number == attempt else { return }
+        var end = try? await self.follow(instance, attempt: attempt, over: connection)
+        if end == nil {
+            // An earlier connection to the instance has not ended yet for its subscriber. This one begins anew.
+            self.descriptions[instance] = nil
+            end = try? await self.follow(instance, attempt: attempt, over: connection)
         }
         switch end {
         case .unsubscribed, .connectionEnded: break
@@ -351,6 +353,13 @@ actor SystemBrowser {
             )
             // Nothing would be known of what changes there. It is tried anew, later if it goes on so.
             connection.abort()
+        }
+    }
+
+    private func follow(_ instance: String, attempt: Int, over connection: Connection) async throws -> StateEnd {
+        let subscriber = self.subscriber(of: instance, on: connection.peer.systemID)
+        return try await subscriber.follow(over: connection) { _ in
+            self.described(subscriber.records, instance: instance, attempt: attempt, by: connection)
         }
     }
 

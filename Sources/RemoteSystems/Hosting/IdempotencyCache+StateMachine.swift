@@ -9,7 +9,9 @@ internal import RemoteSystemsTransport
 /// clock.
 ///
 /// `Work` is what a repeated request waits for while the first one is under way.
-struct IdempotencyCacheStateMachine<Instant: InstantProtocol, Work> where Instant.Duration == Duration {
+struct IdempotencyCacheStateMachine<Work> {
+    typealias Instant = ContinuousClock.Instant
+
     /// What makes two requests the same.
     struct Name: Hashable {
         var system: SystemID

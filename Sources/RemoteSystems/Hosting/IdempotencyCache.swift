@@ -7,7 +7,7 @@ internal import ValueSets
 
 /// Sees to it that a request with a key is carried out once, whichever connections it comes over and however often.
 final class IdempotencyCache: Sendable {
-    private typealias Memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, Promise<HandlerOutcome>>
+    private typealias Memory = IdempotencyCacheStateMachine<Promise<HandlerOutcome>>
 
     private struct State {
         var memory = Memory()

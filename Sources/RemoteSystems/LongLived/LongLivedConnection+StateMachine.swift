@@ -4,7 +4,9 @@
 /// The rules by which a connection comes back, and by which requests wait for it.
 ///
 /// A value without I/O or a clock; times are arguments, in the driver's clock, and so is chance.
-struct LongLivedConnectionStateMachine<Instant: InstantProtocol> where Instant.Duration == Duration {
+struct LongLivedConnectionStateMachine {
+    typealias Instant = ContinuousClock.Instant
+
     enum Phase: Sendable {
         case idle
         case connecting

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LongLivedConnection.State {
-    typealias Machine = LongLivedConnectionStateMachine<ContinuousClock.Instant>
+    typealias Machine = LongLivedConnectionStateMachine
 
     init(_ phase: Machine.Phase, _ info: RemoteSystemConnectionInfo?) {
         switch (phase, info) {

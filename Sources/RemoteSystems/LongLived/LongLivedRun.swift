@@ -11,7 +11,7 @@ internal import ValueSets
 /// Apart from ``LongLivedConnection`` so that one which nobody holds any more ends.
 final class LongLivedRun: Sendable {
     typealias State = LongLivedConnection.State
-    typealias Machine = LongLivedConnectionStateMachine<ContinuousClock.Instant>
+    typealias Machine = LongLivedConnectionStateMachine
 
     /// What a request is told when it has waited.
     private enum Turn: Sendable {

@@ -10,7 +10,7 @@ import ValueSets
 
 /// The rules by which a request with a key is carried out once.
 @Suite struct IdempotencyCacheTests {
-    typealias Memory = IdempotencyCacheStateMachine<ContinuousClock.Instant, String>
+    typealias Memory = IdempotencyCacheStateMachine<String>
     typealias Name = Memory.Name
 
     static let start = ContinuousClock.now
