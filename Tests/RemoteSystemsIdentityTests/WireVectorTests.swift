@@ -59,7 +59,7 @@ import Testing
             let peer = try policy.authorise(
                 peerCertificate: bytes,
                 now: now,
-                allowsAnonymous: vector["anonymous"]?.bool ?? false
+                accepting: vector["anonymous"]?.bool ?? false ? [.sameAccount, .anonymous] : [.sameAccount]
             )
             #expect(vector.isValid)
             #expect(peer.systemID.description == vector["json"]?["system"]?.string)

@@ -148,7 +148,7 @@ actor WatcherRun {
                         "\(name)/\(hint.id)",
                         endpoints: endpoints,
                         by: source.isConfigured ? .cloud : .proximal,
-                        isAnonymous: !isOurs
+                        standing: isOurs ? .sameAccount : .anonymous
                     )
                 )
             case .vanished(let id):
@@ -269,7 +269,7 @@ actor WatcherRun {
         } catch {
             guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
             self.metrics.connectionFailed(error)
-            self.report(error, isAnonymous: self.machine.isAnonymous(instance))
+            self.report(error, from: self.machine.standing(of: instance))
             let error = error as? TransportError
             self.perform(
                 self.machine.failed(
@@ -302,11 +302,11 @@ actor WatcherRun {
     }
 
     private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
-        let isAnonymous = self.machine.isAnonymous(instance)
-        if isAnonymous { try await self.waitForTurn() }
-        let limits = isAnonymous ? self.limits.forAnonymous : self.limits
+        let standing = self.machine.standing(of: instance)
+        if !standing.isAccountProved { try await self.waitForTurn() }
+        let limits = standing.isAccountProved ? self.limits : self.limits.forAnonymous
         var connector = try await self.accountContext.connector(limits: limits)
-        connector.acceptsAnonymous = isAnonymous
+        connector.accepted = [.sameAccount, standing]
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
         let connection = try await connector.connect(
@@ -346,8 +346,11 @@ actor WatcherRun {
         guard self.attempts[instance]?.number == attempt else { return Response() }
         self.noteConnected(connection, instance: instance)
         self.perform(self.machine.described(instance, description))
-        // Nothing but the list concerns systems of others.
-        guard !connection.peer.isAnonymous else { return Response() }
+        // Nothing but the list concerns systems of other accounts.
+        switch connection.peer.standing {
+        case .sameAccount: break
+        case .linked, .anonymous: return Response()
+        }
         if description.isAuthority { self.renewIfDue(over: connection) }
         if description.revocations != self.accountContext.revocations?.number ?? 0 {
             self.synchronizeRevocations(over: connection)
@@ -363,13 +366,13 @@ actor WatcherRun {
             self.machine.connected(
                 instance,
                 to: connection.peer.systemID,
-                isAnonymous: connection.peer.isAnonymous
+                standing: connection.peer.standing.kind
             )
         )
     }
 
-    private func report(_ error: any Error, isAnonymous: Bool) {
-        guard let error = error as? TransportError, !isAnonymous,
+    private func report(_ error: any Error, from standing: Standing.Kind) {
+        guard let error = error as? TransportError, standing.isAccountProved,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
         let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
@@ -397,7 +400,12 @@ actor WatcherRun {
 
     /// The open ones to systems of our account.
     private var connections: [Connection] {
-        self.attempts.values.compactMap(\.connection).filter { !$0.peer.isAnonymous }
+        self.attempts.values.compactMap(\.connection).filter { connection in
+            switch connection.peer.standing {
+            case .sameAccount: true
+            case .linked, .anonymous: false
+            }
+        }
     }
 
     private func synchronizeRevocations(over connection: Connection) {

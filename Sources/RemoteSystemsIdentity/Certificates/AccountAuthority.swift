@@ -125,7 +125,7 @@ package struct AccountAuthority: Sendable {
     /// - Throws: ``IdentityError/Code/rejectedCertificate`` when the request is not the peer's own.
     package func renew(_ request: [UInt8], for peer: PeerIdentity, now: Date) throws(IdentityError) -> [UInt8] {
         let key = try SigningRequest.key(in: request)
-        guard peer.accountID == self.accountID, SystemID(of: key) == peer.systemID else {
+        guard peer.standing == .sameAccount(self.accountID), SystemID(of: key) == peer.systemID else {
             throw IdentityError(
                 .rejectedCertificate,
                 "A system asked for a certificate in the name of another one. It got none; it is faulty or hostile."

@@ -42,14 +42,14 @@ package struct TrustPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - der: The peer's own certificate, in DER; at most 4 KiB.
-    ///   - allowsAnonymous: Whether a system of another account will do. Its certificate must keep every rule but for the
-    ///     signature, which nobody here can check: the key of its account is not known.
+    ///   - accepted: The standings that will do. The certificate of an anonymous system must keep every rule but that of
+    ///     the signature, which cannot be verified: the key of its account is not known.
     package func authorise(
         peerCertificate der: [UInt8],
         now: Date,
-        allowsAnonymous: Bool = false
+        accepting accepted: Set<Standing.Kind> = [.sameAccount]
     ) throws(TrustError) -> PeerIdentity {
-        let (peer, certificate) = try self.identify(der, allowsAnonymous: allowsAnonymous)
+        let (peer, certificate) = try self.identify(der, accepting: accepted)
         guard now >= certificate.notValidBefore else {
             throw TrustError(
                 .notYetValid,
@@ -85,7 +85,10 @@ package struct TrustPolicy: Sendable {
 
     /// Why a peer that was authorised before, by this policy or an older one, is trusted no more; `nil` if it is.
     package func objection(to peer: PeerIdentity) -> TrustError? {
-        guard peer.isAnonymous || peer.accountID == self.accountID else { return .notOurAccount }
+        switch peer.standing {
+        case .sameAccount(self.accountID), .anonymous: break
+        case .sameAccount, .linked: return .notOurAccount
+        }
         guard self.revoked.contains(peer.systemID) else { return nil }
         return TrustError(
             .revoked,
@@ -96,7 +99,10 @@ package struct TrustPolicy: Sendable {
     }
 
     /// Everything that does not change with time: whose certificate it is, and that it is sound.
-    func identify(_ der: [UInt8], allowsAnonymous: Bool = false) throws(TrustError) -> (PeerIdentity, Certificate) {
+    func identify(
+        _ der: [UInt8],
+        accepting accepted: Set<Standing.Kind> = [.sameAccount]
+    ) throws(TrustError) -> (PeerIdentity, Certificate) {
         let certificate: Certificate
         do {
             certificate = try Certificate(boundedDER: der)
@@ -106,9 +112,9 @@ package struct TrustPolicy: Sendable {
         guard certificate.version == .v3 else { throw .malformed("is not of version 3") }
         guard let key = certificate.p256Key else { throw .malformed("holds a key that is not of P-256") }
         let name = try Self.name(in: certificate)
-        // Whoever names our account must be of it, even where others would be let in.
+        // A peer that names our account must be of it, even where anonymous ones are accepted.
         let isOurs = name.account == self.accountID
-        guard isOurs || allowsAnonymous else { throw .notOurAccount }
+        guard accepted.contains(isOurs ? .sameAccount : .anonymous) else { throw .notOurAccount }
         guard certificate.signatureAlgorithm == .ecdsaWithSHA256, !isOurs || self.hasSigned(certificate) else {
             throw TrustError(
                 .badSignature,
@@ -126,7 +132,7 @@ package struct TrustPolicy: Sendable {
             )
         }
         let peer = PeerIdentity(
-            accountID: isOurs ? name.account : nil,
+            isOurs ? .sameAccount(name.account) : .anonymous,
             systemID: name.system,
             expiry: certificate.notValidAfter
         )

@@ -93,13 +93,16 @@ package final class TransportSecurity: Sendable {
 
     /// Whether this peer may talk to us, now.
     ///
-    /// - Parameter allowsAnonymous: whether a system of another account will do.
-    package func authorise(_ certificate: [UInt8], allowsAnonymous: Bool = false) throws -> PeerIdentity {
+    /// - Parameter accepted: the standings that will do.
+    package func authorise(
+        _ certificate: [UInt8],
+        accepting accepted: Set<Standing.Kind> = [.sameAccount]
+    ) throws -> PeerIdentity {
         let policy = self.state.withLock { $0.policy }
         return try policy.authorise(
             peerCertificate: certificate,
             now: self.now(),
-            allowsAnonymous: allowsAnonymous
+            accepting: accepted
         )
     }
 

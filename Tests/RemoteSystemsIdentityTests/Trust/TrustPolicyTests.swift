@@ -42,7 +42,7 @@ import X509
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let peer = try self.policy.authorise(peerCertificate: der, now: noon)
         #expect(peer.systemID == SystemID(of: self.key))
-        #expect(peer.accountID == self.authority.accountID)
+        #expect(peer.standing == .sameAccount(self.authority.accountID))
         #expect(peer.expiry == noon.addingTimeInterval(90 * day))
     }
 
@@ -151,7 +151,8 @@ import X509
 
     private func anonymousCode(_ der: [UInt8], now: Date = noon, policy: TrustPolicy? = nil) -> TrustError.Code? {
         do throws(TrustError) {
-            _ = try (policy ?? self.policy).authorise(peerCertificate: der, now: now, allowsAnonymous: true)
+            let policy = policy ?? self.policy
+            _ = try policy.authorise(peerCertificate: der, now: now, accepting: [.sameAccount, .anonymous])
             return nil
         } catch {
             return error.code
@@ -161,17 +162,15 @@ import X509
     @Test func `where strangers are let in, another account's system is known by its id and by no account`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
-        let peer = try self.policy.authorise(peerCertificate: der, now: noon, allowsAnonymous: true)
-        #expect(peer.isAnonymous)
-        #expect(peer.accountID == nil)
+        let peer = try self.policy.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
+        #expect(peer.standing == .anonymous)
         #expect(peer.systemID == SystemID(of: self.key))
     }
 
     @Test func `where strangers are let in, a system of our account is one of ours`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
-        let peer = try self.policy.authorise(peerCertificate: der, now: noon, allowsAnonymous: true)
-        #expect(!peer.isAnonymous)
-        #expect(peer.accountID == self.authority.accountID)
+        let peer = try self.policy.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
+        #expect(peer.standing == .sameAccount(self.authority.accountID))
     }
 
     @Test func `where strangers are let in, who claims our account must be of it`() throws {

@@ -256,7 +256,7 @@ private actor Host {
     func isShown(_ list: [UInt8]) async -> Response {
         await self.local.exchangeRevocations(
             ["Type": "revoked", "List": .data(Data(list))],
-            with: PeerIdentity(accountID: nil, systemID: self.peer, expiry: Date())
+            with: PeerIdentity(.anonymous, systemID: self.peer, expiry: Date())
         )
     }
 }
