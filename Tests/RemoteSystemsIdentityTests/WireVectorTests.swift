@@ -43,7 +43,7 @@ import Testing
             #expect(Array(publicKey.derRepresentation) == key["spki"]?.bytes)
         }
         let account = try TestAccount()
-        #expect(try TrustPolicy(rootCertificate: account.root).accountID == account.id)
+        #expect(try RootChain(account.root).accountID == account.id)
         let key = try #require(account.keys["account"]).publicKey
         #expect(AccountID(of: key) == account.id)
     }
@@ -52,11 +52,12 @@ import Testing
     func `a certificate is trusted, or refused with a code, as its vector says`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let revoked = (vector["revoked"]?.array ?? []).compactMap { $0.string.flatMap { SystemID($0) } }
-        let policy = try TrustPolicy(rootCertificate: account.root, revoked: Set(revoked))
+        let own = try RevocationList(number: 1, Set(revoked), of: account.id, signing: P256.Signing.PrivateKey())
+        let store = TrustStore(TrustedAccount(roots: try RootChain(account.root), revocations: own))
         let now = vector["now"]?.unsigned.map { Date(timeIntervalSince1970: TimeInterval($0)) } ?? account.now
         let bytes = try vector.bytes
         do throws(TrustError) {
-            let peer = try policy.authorise(
+            let peer = try store.authorise(
                 peerCertificate: bytes,
                 now: now,
                 accepting: vector["anonymous"]?.bool ?? false ? [.sameAccount, .anonymous] : [.sameAccount]
@@ -92,13 +93,13 @@ import Testing
     @Test(arguments: try WireVectors.list("revocation-lists"))
     func `a revocation list is read, or refused, as its vector says`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let root = try #require(account.keys["account"]).publicKey
+        let roots = try RootChain(account.root)
         let bytes = try vector.bytes
         guard vector.isValid else {
-            #expect(throws: TrustError.self) { try RevocationList(bytes, of: account.id, signedBy: root) }
+            #expect(throws: TrustError.self) { try RevocationList(bytes, of: roots) }
             return
         }
-        let list = try RevocationList(bytes, of: account.id, signedBy: root)
+        let list = try RevocationList(bytes, of: roots)
         #expect(list.number == vector["json"]?["number"]?.unsigned)
         #expect(list.systems.map(\.description) == vector["json"]?["systems"]?.array?.map(\.string))
         #expect(list.bytes == bytes)

@@ -17,6 +17,7 @@ extension AccountContext {
     func exchangeRevocations(over connection: Connection) async {
         var message: ValueSet = ["Type": .string(Self.revokedType)]
         message["List"] = self.revocations.map { .data(Data($0.bytes)) }
+        message["Roots"] = self.roots.map { .data(Data($0)) }
         let response: Response
         do {
             response = try await connection.send(message, timeout: .seconds(10))
@@ -25,9 +26,9 @@ extension AccountContext {
             self.logger.debug("A revocation list could not be shown", metadata: ["reason": "\(error)"])
             return
         }
-        guard let list = response.message["List"]?.data else { return }
         do {
-            try await self.take(revocations: Array(list))
+            if let roots = response.message["Roots"]?.data { try self.take(roots: Array(roots)) }
+            if let list = response.message["List"]?.data { try await self.take(revocations: Array(list)) }
         } catch {
             self.refused(RemoteSystemError(error), from: connection.peer)
         }
@@ -36,23 +37,38 @@ extension AccountContext {
     /// The host's side: answers with its own list unless the watcher has shown the very same.
     func exchangeRevocations(_ message: ValueSet, with peer: PeerIdentity) async -> Response {
         let list = message["List"]
-        guard list == nil || list?.data != nil else {
+        let roots = message["Roots"]
+        guard list == nil || list?.data != nil, roots == nil || roots?.data != nil else {
             return Response(
                 status: .failure,
-                failure: WireFailure("The revocation list is no data.", code: .requestInvalid)
+                failure: WireFailure("The revocation list or the root certificates are no data.", code: .requestInvalid)
             )
         }
-        let theirs = list?.data.map { Array($0) }
-        if let theirs {
-            do {
-                try await self.take(revocations: theirs)
-            } catch {
-                self.refused(RemoteSystemError(error), from: peer)
-                return Response(status: .failure, failure: Self.failure(of: error))
-            }
+        let (theirs, theirRoots) = (list?.data.map { Array($0) }, roots?.data.map { Array($0) })
+        do {
+            if let theirRoots { try self.take(roots: theirRoots) }
+            if let theirs { try await self.take(revocations: theirs) }
+        } catch {
+            self.refused(RemoteSystemError(error), from: peer)
+            return Response(status: .failure, failure: Self.failure(of: error))
         }
-        guard let own = self.revocations, own.bytes != theirs else { return Response() }
-        return Response(message: ["List": .data(Data(own.bytes))])
+        var response: ValueSet = [:]
+        if let own = self.revocations, own.bytes != theirs { response["List"] = .data(Data(own.bytes)) }
+        if let own = self.roots, own != theirRoots { response["Roots"] = .data(Data(own)) }
+        return Response(message: response)
+    }
+
+    /// The certificates of the account's root keys, which a list may need to be judged; `nil` if the first key was
+    /// never replaced.
+    private var roots: [UInt8]? {
+        guard let roots = try? self.security().trust.own.roots, roots.count > 1 else { return nil }
+        return roots.bytes
+    }
+
+    /// Takes root keys into use that another system has shown, if they follow on the known ones.
+    private func take(roots bytes: [UInt8]) throws {
+        guard bytes != self.roots else { return }
+        try self.security().learn(roots: RootChain(bytes))
     }
 
     /// The failure that the peer receives. An error about this machine's files names their paths, so it is not sent.

@@ -77,8 +77,8 @@ import Testing
         #expect(!joined.isAuthority)
         #expect(joined.privateKeyPEM == connection.joiner.privateKeyPEM)
         // Each now trusts the other.
-        _ = try joined.trustPolicy().authorise(peerCertificate: self.identity.certificate, now: noon)
-        _ = try self.identity.trustPolicy().authorise(peerCertificate: joined.certificate, now: noon)
+        _ = try joined.trustStore().authorise(peerCertificate: self.identity.certificate, now: noon)
+        _ = try self.identity.trustStore().authorise(peerCertificate: joined.certificate, now: noon)
     }
 
     // MARK: Once, in time, and with the right secret

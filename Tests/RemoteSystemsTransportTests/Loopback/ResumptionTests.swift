@@ -31,7 +31,7 @@ import ValueSets
             let openssl = try OpenSSL(as: rogue, to: host)
             defer { openssl.remove() }
             #expect(try await openssl.accepted(["-sess_out", openssl.session]))
-            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             let again = try await openssl.run(["-sess_in", openssl.session])
             #expect(again.text.contains("New, TLSv1.3"))
             #expect(again.frame == .refused(.notAuthorized))
@@ -46,7 +46,7 @@ import ValueSets
             let first = Task { try await openssl.run(["-sess_out", openssl.session], ending: false) }
             let connection = try await host.connections.first()
             // The ticket comes with the first answer, so the client has it when it is thrown out.
-            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             #expect(await connection.waitUntilClosed() == .unknown)
             #expect(try await first.value.frame == .accepted)
             let again = try await openssl.run(["-sess_in", openssl.session])

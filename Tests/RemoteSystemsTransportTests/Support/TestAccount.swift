@@ -30,6 +30,11 @@ struct TestAccount {
         )
     }
 
+    /// A list that revokes a system.
+    func revoking(_ system: SystemIdentity) throws -> RevocationList {
+        try self.authority.revocationList(of: [system.systemID], after: nil, now: Date())
+    }
+
     /// A system of the account whose certificate holds from … to, in seconds from now.
     func system(validFrom start: TimeInterval, to end: TimeInterval) throws -> SystemIdentity {
         let key = P256.Signing.PrivateKey()
