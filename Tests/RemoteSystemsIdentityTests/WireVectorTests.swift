@@ -57,11 +57,11 @@ import Testing
         let now = vector["now"]?.unsigned.map { Date(timeIntervalSince1970: TimeInterval($0)) } ?? account.now
         let bytes = try vector.bytes
         do throws(TrustError) {
-            let peer = try store.authorise(
-                peerCertificate: bytes,
+            let peer = try store.judge(
+                TrustStore.Presented(bytes, links: Self.links(vector)),
                 now: now,
                 accepting: vector["anonymous"]?.bool ?? false ? [.sameAccount, .anonymous] : [.sameAccount]
-            )
+            ).peer
             #expect(vector.isValid)
             #expect(peer.systemID.description == vector["json"]?["system"]?.string)
         } catch {
@@ -70,11 +70,16 @@ import Testing
         }
     }
 
+    /// The certificates of further roots that the vector's sender shows, newest first.
+    private static func links(_ vector: WireVectors.Vector) -> [[UInt8]] {
+        (vector["links"]?.array ?? []).compactMap(\.bytes)
+    }
+
     /// As in `FailureCode`, which lives a layer above.
     private static func wireCode(_ error: TrustError) -> String {
         switch error.code {
         case .notOurAccount: "other-account"
-        case .expired: "certificate-expired"
+        case .expired, .retiredRoot: "certificate-expired"
         case .notYetValid: "certificate-not-yet-valid"
         case .revoked: "revoked"
         default: "certificate-invalid"
@@ -93,13 +98,13 @@ import Testing
     @Test(arguments: try WireVectors.list("revocation-lists"))
     func `a revocation list is read, or refused, as its vector says`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let roots = try RootChain(account.root)
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
         let bytes = try vector.bytes
         guard vector.isValid else {
-            #expect(throws: TrustError.self) { try RevocationList(bytes, of: roots) }
+            #expect(throws: TrustError.self) { try known.revocationList(bytes, now: account.now) }
             return
         }
-        let list = try RevocationList(bytes, of: roots)
+        let list = try known.revocationList(bytes, now: account.now)
         #expect(list.number == vector["json"]?["number"]?.unsigned)
         #expect(list.systems.map(\.description) == vector["json"]?["systems"]?.array?.map(\.string))
         #expect(list.bytes == bytes)

@@ -255,20 +255,23 @@ final class AccountContext: Sendable {
 
     // MARK: Root keys
 
-    /// Stores root keys that a peer has shown, for other processes of this machine and after a restart.
+    /// Stores root keys that a peer has shown, for other processes of this machine and after a restart. If too much waits
+    /// for the files already, they are stored when a peer shows them again to a new process.
     private func keep(roots: RootChain) {
         guard self.environment.identity == nil else { return }
         Task(executorPreference: self.environment.taskExecutor) {
-            do {
-                let store = try self.store()
-                try await self.accountQueue.run {
-                    try store.install(roots: roots)
-                    self.reloadIdentity()
-                }
-                self.logger.notice("The account has a new root key", metadata: ["number": "\(roots.count)"])
-            } catch {
-                self.logger.warning("The account's new root key was not stored", metadata: ["reason": "\(error)"])
-            }
+            try? await self.accountQueue.run { self.store(roots: roots) }
+        }
+    }
+
+    /// Blocks while it waits for the files.
+    private func store(roots: RootChain) {
+        do {
+            try self.store().install(roots: roots)
+            self.reloadIdentity()
+            self.logger.notice("The account has a new root key", metadata: ["number": "\(roots.count)"])
+        } catch {
+            self.logger.warning("The account's new root key was not stored", metadata: ["reason": "\(error)"])
         }
     }
 

@@ -26,36 +26,54 @@ extension AccountContext {
             self.logger.debug("A revocation list could not be shown", metadata: ["reason": "\(error)"])
             return
         }
-        do {
-            if let roots = response.message["Roots"]?.data { try self.take(roots: Array(roots)) }
-            if let list = response.message["List"]?.data { try await self.take(revocations: Array(list)) }
-        } catch {
-            self.refused(RemoteSystemError(error), from: connection.peer)
-        }
+        let (list, roots) = Self.parts(of: response.message)
+        _ = await self.failure(taking: list, after: roots, from: connection.peer)
     }
 
     /// The host's side: answers with its own list unless the watcher has shown the very same.
     func exchangeRevocations(_ message: ValueSet, with peer: PeerIdentity) async -> Response {
-        let list = message["List"]
-        let roots = message["Roots"]
-        guard list == nil || list?.data != nil, roots == nil || roots?.data != nil else {
+        let (list, roots) = Self.parts(of: message)
+        guard (message["List"] == nil) == (list == nil), (message["Roots"] == nil) == (roots == nil) else {
             return Response(
                 status: .failure,
                 failure: WireFailure("The revocation list or the root certificates are no data.", code: .requestInvalid)
             )
         }
-        let (theirs, theirRoots) = (list?.data.map { Array($0) }, roots?.data.map { Array($0) })
+        if let failure = await self.failure(taking: list, after: roots, from: peer) {
+            return Response(status: .failure, failure: failure)
+        }
+        return Response(message: self.message(after: list, roots))
+    }
+
+    /// The list and the root certificates in a message, where they are data.
+    private static func parts(of message: ValueSet) -> (list: [UInt8]?, roots: [UInt8]?) {
+        (message["List"]?.data.map { Array($0) }, message["Roots"]?.data.map { Array($0) })
+    }
+
+    /// What the peer that has shown these does not have.
+    private func message(after list: [UInt8]?, _ roots: [UInt8]?) -> ValueSet {
+        var message: ValueSet = [:]
+        if let own = self.revocations, own.bytes != list { message["List"] = .data(Data(own.bytes)) }
+        if let own = self.roots, own != roots { message["Roots"] = .data(Data(own)) }
+        return message
+    }
+
+    /// Takes what a peer has shown into use, if it is newer.
+    ///
+    /// - Returns: The failure that the peer receives if it is refused.
+    private func failure(
+        taking list: [UInt8]?,
+        after roots: [UInt8]?,
+        from peer: PeerIdentity
+    ) async -> WireFailure? {
         do {
-            if let theirRoots { try self.take(roots: theirRoots) }
-            if let theirs { try await self.take(revocations: theirs) }
+            if let roots { try self.take(roots: roots) }
+            if let list { try await self.take(revocations: list) }
+            return nil
         } catch {
             self.refused(RemoteSystemError(error), from: peer)
-            return Response(status: .failure, failure: Self.failure(of: error))
+            return Self.failure(of: error)
         }
-        var response: ValueSet = [:]
-        if let own = self.revocations, own.bytes != theirs { response["List"] = .data(Data(own.bytes)) }
-        if let own = self.roots, own != theirRoots { response["Roots"] = .data(Data(own)) }
-        return Response(message: response)
     }
 
     /// The certificates of the account's root keys, which a list may need to be judged; `nil` if the first key was

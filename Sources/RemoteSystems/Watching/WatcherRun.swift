@@ -443,8 +443,11 @@ actor WatcherRun {
                     throw RemoteSystemError(.refused, response.failure?.text ?? "It was refused.", side: .remote)
                 }
                 let store = try self.accountContext.store()
+                let roots = self.security.trust.own.roots
                 let renewed = try await self.accountContext.accountQueue.run {
-                    try store.install(renewedCertificate: Array(certificate), now: Date())
+                    // A root key that is not stored yet may have signed it.
+                    if roots.count > identity.roots.count { try store.install(roots: roots) }
+                    return try store.install(renewedCertificate: Array(certificate), now: Date())
                 }
                 try self.security.update(identity: renewed)
             } catch {

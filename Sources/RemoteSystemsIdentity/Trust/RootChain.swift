@@ -16,7 +16,6 @@ package struct RootChain: Sendable {
     /// The maximum size of the certificates of a chain together, in bytes: as many as fit into a message of joining.
     package static let maxBytes = 7168
 
-    package let accountID: AccountID
     /// The roots' certificates in DER. The first root signed its own, which is kept for its bytes alone.
     package private(set) var certificates: [[UInt8]]
     private var roots: [Root]
@@ -35,7 +34,6 @@ package struct RootChain: Sendable {
         guard let key = (try? Certificate(boundedDER: der))?.p256Key else {
             throw TrustError(.malformed, "The account's root certificate is not one. Trying again will not help.")
         }
-        self.accountID = AccountID(of: key)
         self.certificates = [der]
         self.roots = [Root(id: KeyFingerprint(of: key), key: key)]
     }
@@ -50,6 +48,10 @@ package struct RootChain: Sendable {
         try self.init(first: first)
         for link in certificates.dropFirst() { try self.append(link) }
     }
+
+    /// The account's id, that of its first root key. Not stored: its alignment would make a chain expensive to keep in an
+    /// asynchronous function's frame.
+    package var accountID: AccountID { AccountID(self.roots[0].id) }
 
     /// The certificates one after the other, the first root's first. An account whose root key was never replaced has
     /// one certificate here.

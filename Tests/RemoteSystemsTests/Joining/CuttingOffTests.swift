@@ -162,6 +162,32 @@ import ValueSets
         }
     }
 
+    @Test func `a list of a newer root key comes with the keys, and both are kept`() async throws {
+        try await self.withMember { machines, local, list in
+            let authority = try AccountStore(directory: "\(machines.directory)/first").authority()
+            let successor = try authority.successor(retiring: Date(), now: Date())
+            let newer = try successor.revocationList(of: Set(list.systems), after: list, now: Date())
+            let host = Host(local: local, peer: try local.security().systemID)
+            // Without the keys it cannot be judged.
+            #expect(await host.isShown(newer).failure?.code == FailureCode.revocationListInvalid.rawValue)
+            let response = await host.isShown(newer, roots: successor.roots)
+            #expect(response.status == .success && response.message.isEmpty)
+            #expect(local.revocations == newer)
+            #expect(try local.security().trust.own.roots == successor.roots)
+            let store = AccountStore(directory: "\(machines.directory)/second")
+            #expect(try store.identity().roots == successor.roots && store.revocations() == newer)
+            // A system that is behind is shown both.
+            let behind = await host.isShown(list)
+            #expect(behind.message["Roots"]?.data.map { Array($0) } == successor.roots.bytes)
+            #expect(behind.message["List"]?.data.map { Array($0) } == newer.bytes)
+            // Another successor of the same key is not taken.
+            let rival = try authority.successor(retiring: Date(), now: Date())
+            let refused = await host.isShown(newer, roots: rival.roots)
+            #expect(refused.failure?.code == FailureCode.revocationListInvalid.rawValue)
+            #expect(try local.security().trust.own.roots == successor.roots)
+        }
+    }
+
     @Test func `while a list waits for the files the host does all else, and what waits is bounded`() async throws {
         try await self.withMember { machines, local, list in
             let lock = try FileLock("\(machines.directory)/second/lock")
@@ -253,11 +279,23 @@ private actor Host {
 
     func isShown(_ list: RevocationList) async -> Response { await self.isShown(list.bytes) }
 
+    func isShown(_ list: RevocationList, roots: RootChain) async -> Response {
+        await self.isShown(Self.message(list, roots))
+    }
+
     func isShown(_ list: [UInt8]) async -> Response {
+        await self.isShown(["Type": "revoked", "List": .data(Data(list))])
+    }
+
+    private func isShown(_ message: ValueSet) async -> Response {
         await self.local.exchangeRevocations(
-            ["Type": "revoked", "List": .data(Data(list))],
+            message,
             with: PeerIdentity(.anonymous, systemID: self.peer, expiry: Date())
         )
+    }
+
+    private static func message(_ list: RevocationList, _ roots: RootChain) -> ValueSet {
+        ["Type": "revoked", "List": .data(Data(list.bytes)), "Roots": .data(Data(roots.bytes))]
     }
 }
 

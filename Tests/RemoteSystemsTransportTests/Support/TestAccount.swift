@@ -18,6 +18,11 @@ struct TestAccount {
         self.authority = try AccountAuthority(creatingAt: Date())
     }
 
+    /// The same account after its root key was replaced.
+    init(after account: TestAccount, retiring retirement: Date) throws {
+        self.authority = try account.authority.successor(retiring: retirement, now: Date())
+    }
+
     /// A new system of the account.
     func system() throws -> SystemIdentity {
         let key = P256.Signing.PrivateKey()
