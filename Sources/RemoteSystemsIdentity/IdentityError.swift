@@ -34,6 +34,7 @@ extension IdentityError {
             case noStateDirectory, permissions, wrongOwner, notAPlainFile, damaged, unsupportedFormat
             case notAllowed, diskFull, inputOutput, busy, wrongClock, cryptography
             case notAuthority, accountInUse, rejectedCertificate, tooManySystems, rootKeyWouldBeLost, accountLeft
+            case rootKeysUsedUp, conflictingRoots
             case invitationMalformed, invitationExpired, invitationUsed, wrongSecret, wrongAccount, joinFailed
             case weakPassphrase, wrongPassphrase, recoveryDamaged, fileExists, fileMissing
         }
@@ -77,6 +78,10 @@ extension IdentityError {
         public static let tooManySystems = Code(kind: .tooManySystems)
         /// The operation would delete the account's root key. Nothing was changed.
         public static let rootKeyWouldBeLost = Code(kind: .rootKeyWouldBeLost)
+        /// The account's root key was replaced as often as it can be.
+        public static let rootKeysUsedUp = Code(kind: .rootKeysUsedUp)
+        /// The account's root key was replaced twice, by different keys. Nothing was changed.
+        public static let conflictingRoots = Code(kind: .conflictingRoots)
         /// This system left its account while the process was using it.
         public static let accountLeft = Code(kind: .accountLeft)
         /// The text is not an invitation.

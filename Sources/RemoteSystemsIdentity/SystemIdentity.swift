@@ -23,13 +23,16 @@ public struct SystemIdentity: Sendable {
 
     /// The system's certificate, in DER.
     package let certificate: [UInt8]
-    /// The account's root certificate, in DER.
-    package let rootCertificate: [UInt8]
+    /// The account's root keys, as far as they are known here.
+    package let roots: RootChain
+    /// The number of the root key that signed ``certificate``, from 1.
+    package let root: Int
     package let discoveryKey: DiscoveryKey
     package let systemKey: P256.Signing.PrivateKey
-    private let rootKey: P256.Signing.PublicKey
 
     /// An identity of parts that are checked to fit each other; only the certificate's time is not looked at.
+    ///
+    /// - Parameter rootCertificate: The certificates of the account's roots, as ``RootChain/bytes``.
     package init(
         rootCertificate: [UInt8],
         certificate: [UInt8],
@@ -37,28 +40,47 @@ public struct SystemIdentity: Sendable {
         discoveryKey: DiscoveryKey,
         isAuthority: Bool
     ) throws(TrustError) {
-        guard let rootKey = (try? Certificate(boundedDER: rootCertificate))?.p256Key else {
-            throw TrustError(.malformed, "The account's root certificate is not one.")
-        }
-        let policy = TrustPolicy(rootKey: rootKey)
-        let (peer, parsed) = try policy.identify(certificate)
-        guard peer.systemID == SystemID(of: systemKey.publicKey) else {
+        try self.init(
+            roots: RootChain(rootCertificate),
+            certificate: certificate,
+            systemKey: systemKey,
+            discoveryKey: discoveryKey,
+            isAuthority: isAuthority
+        )
+    }
+
+    init(
+        roots: RootChain,
+        certificate: [UInt8],
+        systemKey: P256.Signing.PrivateKey,
+        discoveryKey: DiscoveryKey,
+        isAuthority: Bool
+    ) throws(TrustError) {
+        let system = try SystemCertificate(certificate)
+        guard system.name.account == roots.accountID else { throw .notOurAccount }
+        guard system.hasKnownSignatureAlgorithm, let root = roots.signer(system.isSigned) else { throw .badSignature }
+        try system.checkUsage()
+        guard system.name.system == SystemID(of: systemKey.publicKey) else {
             throw TrustError(.identityMismatch, "The certificate is not for this system's key.")
         }
         // A range must not end before it begins, whatever a hand-made certificate says.
-        guard parsed.notValidBefore < parsed.notValidAfter else {
+        let (begin, end) = system.validity
+        guard begin < end else {
             throw TrustError(.malformed, "The certificate ends before it begins.")
         }
-        self.accountID = policy.accountID
-        self.systemID = peer.systemID
+        self.accountID = roots.accountID
+        self.systemID = system.name.system
         self.isAuthority = isAuthority
-        self.certificateValidity = parsed.notValidBefore..<parsed.notValidAfter
+        self.certificateValidity = begin..<end
         self.certificate = certificate
-        self.rootCertificate = rootCertificate
+        self.roots = roots
+        self.root = root
         self.discoveryKey = discoveryKey
         self.systemKey = systemKey
-        self.rootKey = rootKey
     }
+
+    /// The certificates of the account's roots, as ``RootChain/bytes``.
+    package var rootCertificate: [UInt8] { self.roots.bytes }
 
     /// When the certificate should be renewed: 30 days before it ends. The machine with the account's key does so by
     /// itself; any other asks that machine.
@@ -66,22 +88,23 @@ public struct SystemIdentity: Sendable {
         self.certificateValidity.upperBound.addingTimeInterval(-CertificateLife.renewalWindow)
     }
 
-    /// Whether the certificate should be renewed, which is also so when the clock was set back to before its time.
+    /// Whether the certificate should be renewed: also when the clock was set back to before its time, and when the
+    /// root key that signed it was replaced.
     package func isRenewalDue(at now: Date) -> Bool {
-        now >= self.renewalDate || now < self.certificateValidity.lowerBound
+        now >= self.renewalDate || now < self.certificateValidity.lowerBound || self.root < self.roots.count
     }
 
     /// The system's private key as PEM (PKCS #8), for the TLS library alone.
     package var privateKeyPEM: String { self.systemKey.pemRepresentation }
 
-    /// What decides whether a peer belongs to the same account.
-    package func trustPolicy(revoked: Set<SystemID> = []) -> TrustPolicy {
-        TrustPolicy(rootKey: self.rootKey, revoked: revoked)
+    /// What is known of this system's own account.
+    package func trustedAccount(revocations: RevocationList? = nil) -> TrustedAccount {
+        TrustedAccount(roots: self.roots, revocations: revocations, discoveryKey: self.discoveryKey)
     }
 
-    /// Reads a list of the systems that were revoked from this account, from wherever it came.
-    package func revocations(in bytes: [UInt8]) throws(TrustError) -> RevocationList {
-        try RevocationList(bytes, of: self.accountID, signedBy: self.rootKey)
+    /// Trust in this system's own account alone.
+    package func trustStore(revocations: RevocationList? = nil) -> TrustStore {
+        TrustStore(self.trustedAccount(revocations: revocations))
     }
 
     /// A request for a new certificate, for ``AccountAuthority/renew(_:for:now:)`` on the machine with the account's key.

@@ -411,6 +411,7 @@ class Certificate:
         self.signature = signature[1:]
         fields = der(fields)
         self.version = fields.pop(0)[1][-1] + 1 if fields[0][0] == 0xA0 else 1
+        self.serial = int.from_bytes(fields[0][1], "big", signed=True)
         self.begin, self.end = (self.date(*part[:2]) for part in der(fields[3][1]))
         self.spki = fields[5][2]
         self.extensions = {}
@@ -436,10 +437,18 @@ class Certificate:
     def is_signed_by(self, root):
         return self.algorithm == ECDSA_SHA256 and is_signature(root.spki, self.signature, self.signed)
 
-    def system_id(self, root, account, now=None, revoked=(), anonymous=False):
+    @property
+    def names(self):
+        return der(der(self.extensions[NAME][1])[0][1]) if NAME in self.extensions else []
+
+    @property
+    def critical(self):
+        return {key for key, (critical, _) in self.extensions.items() if critical}
+
+    def system_id(self, roots, account, now=None, revoked=(), anonymous=False, links=()):
         """The id of the system that this certificate is of; whatever breaks a rule is refused.
 
-        With `anonymous` a system of another account will do.
+        With `anonymous` a system of another account will do. The links are those of its sender, newest first.
         """
         def require(condition, rule, code="certificate-invalid"):
             if not condition:
@@ -448,7 +457,7 @@ class Certificate:
         now = now or datetime.datetime.now(datetime.timezone.utc)
         require(len(self.data) <= 4096 and self.version == 3, "at most 4096 bytes, version 3")
         extensions = self.extensions
-        names = der(der(extensions[NAME][1])[0][1]) if NAME in extensions else []
+        names = self.names
         own = self.id  # of a P-256 key
         first = names[0][1].decode() if names and names[0][0] == 0x86 else ""
         require(first.startswith("remote-systems://"), "names no account", "other-account")
@@ -457,10 +466,13 @@ class Certificate:
         require(len(from_base32(of)) == len(from_base32(system)) == 32, "two ids")
         require(of == account or anonymous, "another account", "other-account")
         require(self.algorithm == ECDSA_SHA256, "signed with ECDSA and SHA-256")
-        require(of != account or root.id == account and self.is_signed_by(root), "signed by the account's root key")
+        root = None
+        if of == account:
+            roots = roots.extended(links)
+            root = roots.signer(self.is_signed_by)
+            require(roots.id == account and root, "signed by one of the account's root keys")
         require({CONSTRAINTS, USAGE, EXTENDED} <= extensions.keys(), "all four extensions")
-        require({key for key, (critical, _) in extensions.items() if critical} <= {NAME, CONSTRAINTS, USAGE, EXTENDED},
-                "no other critical extensions")
+        require(self.critical <= {NAME, CONSTRAINTS, USAGE, EXTENDED}, "no other critical extensions")
         require(system == own, "its own key's id")
         require(b"\x01\x01\xff" not in extensions[CONSTRAINTS][1], "not a CA")
         bits = der(extensions[USAGE][1])[0][1]
@@ -469,8 +481,76 @@ class Certificate:
         require(CLIENT in purposes and SERVER in purposes, "clientAuth and serverAuth")
         require(self.begin <= now, "not begun", "certificate-not-yet-valid")
         require(now <= self.end, "ended", "certificate-expired")
+        require(not root or not roots.is_retired(root, now), "signed by a retired root key", "certificate-expired")
         require(system not in revoked, "revoked", "revoked")
         return own
+
+
+class Roots:
+    """The root keys of an account, oldest first: the first one's certificate, and verified links."""
+
+    def __init__(self, data):
+        if len(data) > 7168:
+            raise Broken("more than 7168 bytes of root certificates", "certificate-invalid")
+        try:
+            certificates = [Certificate(whole) for _, _, whole in der(data)]
+        except (ValueError, IndexError) as error:
+            raise Broken(f"not certificates in DER: {error}", "certificate-invalid") from error
+        if not certificates:
+            raise Broken("no root certificate", "certificate-invalid")
+        self.certificates = certificates[:1]
+        for link in certificates[1:]:
+            self.append(link)
+
+    @property
+    def id(self):
+        return self.certificates[0].id
+
+    @property
+    def data(self):
+        return b"".join(certificate.data for certificate in self.certificates)
+
+    def append(self, link):
+        self.check(link, len(self.certificates) + 1)
+        if link.id in [root.id for root in self.certificates]:
+            raise Broken("a root key twice", "certificate-invalid")
+        self.certificates.append(link)
+
+    def check(self, link, number):
+        """Whether a link is one of the root with this number."""
+        def require(condition, rule):
+            if not condition:
+                raise Broken(f"a link: {rule}", "certificate-invalid")
+
+        require(len(link.data) <= 512 and link.version == 3 and link.id, "at most 512 bytes, version 3, a P-256 key")
+        require(link.serial == number <= 16, "the number of the root, at most 16")
+        require([name[:2] for name in link.names] == [(0x86, f"remote-systems://{self.id}".encode())], "the account's name")
+        require(link.critical <= {NAME, CONSTRAINTS, USAGE, EXTENDED}, "no other critical extensions")
+        require(b"\x01\x01\xff" in link.extensions.get(CONSTRAINTS, (False, b""))[1], "a CA")
+        require(USAGE in link.extensions and der(link.extensions[USAGE][1])[0][1][1] & 0x04, "keyCertSign")
+        require(link.is_signed_by(self.certificates[number - 2]), "signed by the root before")
+
+    def extended(self, links):
+        """These roots and those that a peer's links add, newest first."""
+        if len(links) > 15:
+            raise Broken("more than 15 links", "certificate-invalid")
+        roots = Roots(self.data)
+        for number, data in enumerate(reversed(links), 2):
+            if number > len(roots.certificates):
+                roots.append(Certificate(data))
+            elif data != roots.certificates[number - 1].data:
+                link = Certificate(data)
+                roots.check(link, number)
+                if link.id != roots.certificates[number - 1].id:
+                    raise Broken("another successor than the one that is known", "certificate-invalid")
+        return roots
+
+    def signer(self, has_signed):
+        """The number of the newest root for which has_signed is true, or None."""
+        return next((number for number in range(len(self.certificates), 0, -1) if has_signed(self.certificates[number - 1])), None)
+
+    def is_retired(self, number, now):
+        return number < len(self.certificates) and self.certificates[number].end <= now
 
 
 @dataclasses.dataclass
@@ -483,7 +563,7 @@ class Identity:
 
     @property
     def root(self):
-        return Certificate((self.directory / "root.der").read_bytes())
+        return Roots((self.directory / "root.der").read_bytes())
 
     @property
     def account(self):
@@ -542,6 +622,9 @@ class Stream:
             self.tls.close()
             raise Broken(f"the handshake gave {self.tls.selected_alpn_protocol()!r} instead of {alpn!r}")
         self.certificate = Certificate(self.tls.getpeercert(binary_form=True))
+        # Python has a public method for the certificates behind it from 3.13 on only.
+        chain = self.tls._sslobj.get_unverified_chain() if hasattr(self.tls._sslobj, "get_unverified_chain") else None
+        self.links = [ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in (chain or [])[1:]]
         self.received = b""
 
     def is_late(self):
@@ -607,7 +690,7 @@ class Connection(Stream):
     def authenticate(self):
         """The id of the host's system, if it is to be trusted."""
         try:
-            return self.certificate.system_id(self.identity.root, self.identity.account)
+            return self.certificate.system_id(self.identity.root, self.identity.account, links=self.links)
         except Broken as reason:
             self.send([REFUSE, 7, {"text": str(reason), "retry": False}])
             raise
@@ -691,8 +774,8 @@ def discovery_tag(key, instance):
     return hmac.digest(key, b"remote-systems/1" + instance.encode(), "sha256")[:8]
 
 
-def read_revocation_list(data, root):
-    """The number of a list and the ids on it, if it is one of the account with this root certificate."""
+def read_revocation_list(data, roots, now):
+    """The number of a list and the ids on it, if it is one of the account with these root keys."""
     if len(data) < 72 or (len(data) - 72) % 32 or len(data) > 72 + 4096 * 32:
         raise Broken("a length that no list has", "revocation-list-invalid")
     body, raw = data[:-64], data[-64:]
@@ -702,7 +785,9 @@ def read_revocation_list(data, root):
         number = b"\0" + number if number[0] & 0x80 else number
         numbers += bytes([2, len(number)]) + number
     signature = bytes([0x30, len(numbers)]) + numbers
-    if not is_signature(root.spki, signature, b"remote-systems/1 revoked" + from_base32(root.id) + body):
+    signed = b"remote-systems/1 revoked" + from_base32(roots.id) + body
+    root = roots.signer(lambda root: is_signature(root.spki, signature, signed))
+    if not root or roots.is_retired(root, now):
         raise Broken("the signature does not hold", "revocation-list-invalid")
     ids = [body[offset:offset + 32] for offset in range(8, len(body), 32)]
     if any(a >= b for a, b in zip(ids, ids[1:])):
@@ -720,7 +805,7 @@ def launch_scheme(text):
 # Joining an account [12]
 
 JOIN_PARTS = {
-    0: {"nonce": (32, 32), "request": (1, 2048)}, 1: {"nonce": (32, 32), "certificate": (1, 4096), "root-certificate": (1, 4096)},
+    0: {"nonce": (32, 32), "request": (1, 2048)}, 1: {"nonce": (32, 32), "certificate": (1, 4096), "root-certificate": (1, 7168)},
     2: {"code": (32, 32)}, 3: {"code": (32, 32), "certificate": (1, 4096), "discovery-key": (32, 32)}, 4: {},
 }
 JOIN_REASONS = {"expired", "already-used", "wrong-secret", "malformed", "failed"}
@@ -818,7 +903,7 @@ class Joining(Stream):
     def challenge(self):
         """Says hello, and checks that the inviter is of the account and the one that TLS was made with."""
         answer = self.exchange(0, {"nonce": self.nonce, "request": self.request})
-        root, inviter = Certificate(answer["root-certificate"]), Certificate(answer["certificate"])
+        root, inviter = Roots(answer["root-certificate"]), Certificate(answer["certificate"])
         if root.id != self.invitation.account or inviter.data != self.certificate.data:
             raise Broken("whoever is there is not the inviter")
         inviter.system_id(root, self.invitation.account)
@@ -856,7 +941,7 @@ def replay_joining(vector, keys, moment):
             refusal = "expired" if now.timestamp() >= invitation.expires else None if own else "malformed"
         elif kind == 1:
             try:
-                root, other = Certificate(parts["root-certificate"]), Certificate(parts["certificate"])
+                root, other = Roots(parts["root-certificate"]), Certificate(parts["certificate"])
                 if root.id != invitation.account or from_base32(other.system_id(root, invitation.account, now)) != inviter:
                     raise Broken("whoever is there is not the inviter")
             except Broken:

@@ -71,7 +71,8 @@ def base32(data):
 ACCOUNT, OTHER_ACCOUNT = Key("account"), Key("another account")
 SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM = Key("system"), Key("another system"), Key("a third system")
 INVITER, JOINER = Key("inviter"), Key("joiner")
-KEYS = [ACCOUNT, OTHER_ACCOUNT, SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM, INVITER, JOINER]
+SECOND_ROOT, THIRD_ROOT = Key("the account's second root"), Key("the account's third root")
+KEYS = [ACCOUNT, OTHER_ACCOUNT, SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM, INVITER, JOINER, SECOND_ROOT, THIRD_ROOT]
 DISCOVERY_KEY = derive("discovery key")
 
 
@@ -96,6 +97,28 @@ def root_certificate(account):
         .add_extension(key_usage(digital_signature=False, key_cert_sign=True, crl_sign=True), True)
     )
     return sign(builder, account)
+
+
+def link(number=2, key=SECOND_ROOT, signer=ACCOUNT, account=ACCOUNT, names=None, retirement=NOW + 90 * DAY, more=(),
+         constraints=x509.BasicConstraints(True, None), usage=None, algorithm=hashes.SHA256()):
+    """The certificate of an account's root but the first, signed by the one before; each argument breaks a rule."""
+    name = common_name("RemoteSystems account")
+    names = [x509.UniformResourceIdentifier(f"remote-systems://{account.id}")] if names is None else names
+    builder = (
+        x509.CertificateBuilder(name, name, key.public).serial_number(number)
+        .not_valid_before(moment(NOW - DAY)).not_valid_after(moment(retirement))
+        .add_extension(constraints, True)
+        .add_extension(usage or key_usage(digital_signature=False, key_cert_sign=True, crl_sign=True), True)
+    )
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
+    for extension, critical in more:
+        builder = builder.add_extension(extension, critical)
+    return sign(builder, signer, algorithm)
+
+
+def third_link(**changes):
+    return link(**{"number": 3, "key": THIRD_ROOT, "signer": SECOND_ROOT, **changes})
 
 
 def key_usage(digital_signature=True, key_cert_sign=False, crl_sign=False, key_agreement=False):
@@ -232,6 +255,67 @@ def certificates():
         refused("cut off", "not a certificate in DER", "certificate-invalid", good[:-1]),
         refused("a byte behind it", "not a certificate in DER", "certificate-invalid", good + b"\x00"),
         refused("no bytes", "not a certificate in DER", "certificate-invalid", b""),
+        *linked_certificates(),
+    ]
+
+
+def linked_certificates():
+    """Certificates of systems that present links; the verifier knows the first root."""
+    first, second, third = (certificate(signer=signer, label=signer.name) for signer in (ACCOUNT, SECOND_ROOT, THIRD_ROOT))
+    unknown = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.32473.1"), b"\x05\x00")
+    large = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.32473.1"), bytes(200))
+    # Newest first.
+    links = [third_link(), link()]
+
+    def valid(name, data, links, system=SYSTEM, **more):
+        return {"name": name, "hex": data.hex(), "links": [one.hex() for one in links], "json": {"system": system.id}, **more}
+
+    def refused(name, reason, data, links, code="certificate-invalid", **more):
+        return {"name": name, "hex": data.hex(), "links": [one.hex() for one in links], "refused": reason, "code": code, **more}
+
+    def many(count):
+        keys = [ACCOUNT] + [Key(f"root {number}") for number in range(2, count + 1)]
+        chain = [link(number, key, signer) for number, (signer, key) in enumerate(zip(keys, keys[1:]), 2)]
+        return certificate(signer=keys[-1], label=keys[-1].name), chain[::-1]
+
+    def forged(name, reason, **changes):
+        return refused(name, reason, second, [link(**changes)])
+
+    uri = x509.UniformResourceIdentifier(f"remote-systems://{ACCOUNT.id}")
+    return [
+        valid("signed by the second root", second, [link()]),
+        valid("signed by the third root", third, links),
+        valid("signed by the second root, and a third is known", second, links),
+        valid("signed by the first root, which is replaced and not retired", first, links),
+        valid("signed by the sixteenth root", *many(16)),
+        valid("of another account, with anything behind it", certificate(account=OTHER_ACCOUNT, label="other"), [b"any", first],
+              anonymous=True),
+        refused("a retired root", "the first root is retired", first, [link(retirement=NOW)], "certificate-expired"),
+        refused("a retired root between", "the second root is retired", second, [third_link(retirement=NOW), link()],
+                "certificate-expired"),
+        refused("without its links", "not signed by a known root key", third, []),
+        refused("a link left out", "the number of the next root", third, links[:1]),
+        refused("links in another order", "the newest first", third, links[::-1]),
+        refused("a link twice", "one link for each root", third, [third_link(), link(), link()]),
+        refused("the first root's own certificate behind the links", "one link for each root", third,
+                [*links, root_certificate(ACCOUNT)]),
+        refused("sixteen links", "at most 15 links", *many(17)),
+        forged("a link signed by another key", "signed by the root before", signer=OTHER_ACCOUNT),
+        forged("a link signed by itself", "signed by the root before", signer=SECOND_ROOT),
+        forged("a link of another account", "the account's name", account=OTHER_ACCOUNT),
+        forged("a link without a name", "exactly one name", names=[]),
+        forged("a link with a second name", "exactly one name", names=[uri, x509.DNSName("example.com")]),
+        forged("a link with a system's name", "the account's name",
+               names=[x509.UniformResourceIdentifier(f"remote-systems://{ACCOUNT.id}/{SYSTEM.id}")]),
+        forged("a link with the first root's number", "the number of the root", number=1),
+        forged("a link with the third root's number", "the number of the root", number=3),
+        forged("a link that is no authority's", "a CA", constraints=x509.BasicConstraints(False, None)),
+        forged("a link that is not for certificates", "keyCertSign", usage=key_usage()),
+        forged("a link signed over SHA-384", "ECDSA with SHA-256", algorithm=hashes.SHA384()),
+        forged("a link with an unknown critical extension", "another critical extension", more=[(unknown, True)]),
+        forged("a link of more than 512 bytes", "at most 512 bytes", more=[(large, False)]),
+        refused("the second root again", "each key once", certificate(signer=ACCOUNT, label="again"),
+                [third_link(key=ACCOUNT), link()]),
     ]
 
 
@@ -307,6 +391,13 @@ def revocation_lists():
         refused("a byte behind it", "another length", "revocation-list-invalid", good + b"\x00"),
         refused("no signature", "another length", "revocation-list-invalid", good[:8]),
         refused("no bytes", "another length", "revocation-list-invalid", b""),
+        {**valid("signed by the second root", number, [SYSTEM]), "links": [link().hex()],
+         "hex": revocation_list(number, [SYSTEM], signer=SECOND_ROOT).hex()},
+        {**valid("signed by the first root, which is replaced and not retired", number, [SYSTEM]), "links": [link().hex()]},
+        refused("signed by the second root, which is not known", "the signature does not hold", "revocation-list-invalid",
+                revocation_list(number, [SYSTEM], signer=SECOND_ROOT)),
+        {**refused("signed by a retired root", "the first root is retired", "revocation-list-invalid", good),
+         "links": [link(retirement=NOW).hex()]},
     ]
 
 
@@ -493,6 +584,9 @@ def join_messages():
         refused("an empty certificate", "1 to 4096 bytes", 1, nonce=nonce, certificate=b"", root_certificate=b"root"),
         refused("a certificate of 4097 bytes", "1 to 4096 bytes", 1, nonce=nonce, certificate=bytes(4097),
                 root_certificate=b"root"),
+        valid("root certificates of 7168 bytes", 1, nonce=nonce, certificate=b"certificate", root_certificate=bytes(7168)),
+        refused("root certificates of 7169 bytes", "1 to 7168 bytes", 1, nonce=nonce, certificate=b"certificate",
+                root_certificate=bytes(7169)),
         refused("a code of 31 bytes", "32 bytes", 2, code=code[:31]),
         refused("a discovery key of 33 bytes", "32 bytes", 3, code=code, certificate=b"certificate", discovery_key=bytes(33)),
         refused("an unknown kind", "an unknown kind", 5),

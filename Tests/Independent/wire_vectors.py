@@ -107,7 +107,7 @@ def check_more(vectors):
     from referee import judge
 
     account = vectors["account"]
-    root = client.Certificate(bytes.fromhex(account["root-certificate"]))
+    root = client.Roots(bytes.fromhex(account["root-certificate"]))
 
     def moment(seconds):
         return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
@@ -115,7 +115,10 @@ def check_more(vectors):
     def certificate(vector):
         read = client.Certificate(bytes.fromhex(vector["hex"]))
         return {"system": read.system_id(root, account["id"], moment(vector.get("now", account["now"])),
-                                         vector.get("revoked", ()), vector.get("anonymous", False))}
+                                         vector.get("revoked", ()), vector.get("anonymous", False), links(vector))}
+
+    def links(vector):
+        return [bytes.fromhex(link) for link in vector.get("links", [])]
 
     def tag(vector):
         tag = client.discovery_tag(bytes.fromhex(vector["key"]), vector["instance"])
@@ -123,7 +126,8 @@ def check_more(vectors):
             raise client.Broken("another tag")
 
     def revocation_list(vector):
-        number, systems = client.read_revocation_list(bytes.fromhex(vector["hex"]), root)
+        number, systems = client.read_revocation_list(bytes.fromhex(vector["hex"]), root.extended(links(vector)),
+                                                      moment(account["now"]))
         return {"number": number, "systems": systems}
 
     def invitation(vector):

@@ -43,7 +43,7 @@ import Testing
             #expect(Array(publicKey.derRepresentation) == key["spki"]?.bytes)
         }
         let account = try TestAccount()
-        #expect(try TrustPolicy(rootCertificate: account.root).accountID == account.id)
+        #expect(try RootChain(account.root).accountID == account.id)
         let key = try #require(account.keys["account"]).publicKey
         #expect(AccountID(of: key) == account.id)
     }
@@ -52,15 +52,16 @@ import Testing
     func `a certificate is trusted, or refused with a code, as its vector says`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let revoked = (vector["revoked"]?.array ?? []).compactMap { $0.string.flatMap { SystemID($0) } }
-        let policy = try TrustPolicy(rootCertificate: account.root, revoked: Set(revoked))
+        let own = try RevocationList(number: 1, Set(revoked), of: account.id, signing: P256.Signing.PrivateKey())
+        let store = TrustStore(TrustedAccount(roots: try RootChain(account.root), revocations: own))
         let now = vector["now"]?.unsigned.map { Date(timeIntervalSince1970: TimeInterval($0)) } ?? account.now
         let bytes = try vector.bytes
         do throws(TrustError) {
-            let peer = try policy.authorise(
-                peerCertificate: bytes,
+            let peer = try store.judge(
+                TrustStore.Presented(bytes, links: Self.links(vector)),
                 now: now,
-                allowsAnonymous: vector["anonymous"]?.bool ?? false
-            )
+                accepting: vector["anonymous"]?.bool ?? false ? [.sameAccount, .anonymous] : [.sameAccount]
+            ).peer
             #expect(vector.isValid)
             #expect(peer.systemID.description == vector["json"]?["system"]?.string)
         } catch {
@@ -69,11 +70,16 @@ import Testing
         }
     }
 
+    /// The certificates of further roots that the vector's sender shows, newest first.
+    private static func links(_ vector: WireVectors.Vector) -> [[UInt8]] {
+        (vector["links"]?.array ?? []).compactMap(\.bytes)
+    }
+
     /// As in `FailureCode`, which lives a layer above.
     private static func wireCode(_ error: TrustError) -> String {
         switch error.code {
         case .notOurAccount: "other-account"
-        case .expired: "certificate-expired"
+        case .expired, .retiredRoot: "certificate-expired"
         case .notYetValid: "certificate-not-yet-valid"
         case .revoked: "revoked"
         default: "certificate-invalid"
@@ -92,13 +98,13 @@ import Testing
     @Test(arguments: try WireVectors.list("revocation-lists"))
     func `a revocation list is read, or refused, as its vector says`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let root = try #require(account.keys["account"]).publicKey
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
         let bytes = try vector.bytes
         guard vector.isValid else {
-            #expect(throws: TrustError.self) { try RevocationList(bytes, of: account.id, signedBy: root) }
+            #expect(throws: TrustError.self) { try known.revocationList(bytes, now: account.now) }
             return
         }
-        let list = try RevocationList(bytes, of: account.id, signedBy: root)
+        let list = try known.revocationList(bytes, now: account.now)
         #expect(list.number == vector["json"]?["number"]?.unsigned)
         #expect(list.systems.map(\.description) == vector["json"]?["systems"]?.array?.map(\.string))
         #expect(list.bytes == bytes)

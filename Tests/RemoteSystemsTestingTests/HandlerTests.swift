@@ -37,7 +37,7 @@ import Testing
         await #expect(throws: AppServiceFailure("The radio is loud enough.", canRetry: true)) {
             try await Self.volume.respond(to: radio)
         }
-        let entry = AppServiceRequest.staged(from: .staged(isAnonymous: true))
+        let entry = AppServiceRequest.staged(from: .staged(authorizationKind: .anonymous))
         await #expect(throws: AppServiceFailure.self) { try await Self.volume.respond(to: entry) }
     }
 
@@ -60,7 +60,7 @@ import Testing
         #expect(request.deadline > .now + .seconds(50))
         #expect(request.caller.accountID == AppServiceCaller.staged().accountID)
         #expect(request.caller.systemID != AppServiceCaller.staged().systemID)
-        #expect(AppServiceCaller.staged(isAnonymous: true).accountID == nil)
+        #expect(AppServiceCaller.staged(authorizationKind: .anonymous).accountID == nil)
         let error = await #expect(throws: RemoteSystemError.self) { try await request.connection.send([:]) }
         #expect(error?.code == .misuse)
     }

@@ -4,6 +4,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Synchronization
 import Testing
@@ -19,11 +20,11 @@ import ValueSets
         port: Int,
         service: String,
         targetApplication: String? = nil,
-        acceptsAnonymous: Bool = false
+        accepting accepted: Set<Standing.Kind> = [.sameAccount]
     ) async throws -> Connection {
         let local = ApplicationContext(configuration)
         var connector = try await local.connector()
-        connector.acceptsAnonymous = acceptsAnonymous
+        connector.accepted = accepted
         return try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: port)],
             expecting: nil,
@@ -54,7 +55,7 @@ import ValueSets
                 neighbours.configuration("test.stranger", of: neighbours.strangers),
                 port: try await host.port,
                 service: Presence.service,
-                acceptsAnonymous: true
+                accepting: [.sameAccount, .anonymous]
             )
             #expect(connection.remote.limits.window == 8)
             #expect(connection.remote.limits.messageBytes == 65_536)

@@ -92,7 +92,8 @@ final class AccountContext: Sendable {
                 let account = try self.readAccount()
                 let new = try TransportSecurity(
                     identity: account.identity,
-                    revoked: Set(account.revocations?.systems ?? [])
+                    trust: account.identity.trustStore(revocations: account.revocations),
+                    learned: { [weak self] in self?.keep(roots: $0) }
                 )
                 loaded = Loaded(security: new, revocations: account.revocations, version: account.version)
                 return new
@@ -187,6 +188,7 @@ final class AccountContext: Sendable {
         let isChanged =
             account.identity.certificateValidity != present.security.identity.certificateValidity
             || account.revocations != present.revocations
+            || account.identity.roots != present.security.trust.own.roots
         guard isSameAccount, isChanged else {
             self.loaded.withLock { loaded in
                 loaded?.version = account.version
@@ -197,7 +199,7 @@ final class AccountContext: Sendable {
         // If this fails, the version stays the old one, and it is tried again when the files are next looked at.
         try present.security.update(
             identity: account.identity,
-            revoked: Set(account.revocations?.systems ?? [])
+            revocations: account.revocations
         )
         self.loaded.withLock { loaded in
             loaded?.version = account.version
@@ -256,8 +258,11 @@ final class AccountContext: Sendable {
         try await self.accountQueue.run {
             // Signed at all? Whoever shows anything must not have it looked for with the files locked. And another connection
             // may have brought the same one.
-            let list = try self.security().identity.revocations(in: bytes)
+            let security = try self.security()
+            let list = try security.trust.own.revocationList(bytes, now: Date())
             guard try !self.isKnown(bytes, list) else { return }
+            // A root key that is not stored yet may have signed it.
+            if list.root > security.identity.roots.count { try store.install(roots: security.trust.own.roots) }
             _ = try store.install(revocations: bytes, now: Date())
             self.reloadIdentity()
         }
@@ -270,9 +275,41 @@ final class AccountContext: Sendable {
     private func isKnown(_ bytes: [UInt8], _ list: RevocationList? = nil) throws(RemoteSystemError) -> Bool {
         guard let own = self.revocations else { return false }
         if bytes == own.bytes { return true }
-        guard let number = RevocationList.number(in: bytes), number <= own.number else { return false }
-        guard try self.security().identity.isAuthority else { return true }
+        let security = try self.security()
+        if let list {
+            guard !list.isNewer(than: own) else { return false }
+        } else {
+            // Numbers compare only among the lists of one root key.
+            guard own.root == security.trust.own.roots.count, let number = RevocationList.number(in: bytes),
+                number <= own.number
+            else { return false }
+        }
+        guard security.identity.isAuthority else { return true }
         return list.map { Set(own.systems).isSuperset(of: $0.systems) } ?? false
+    }
+
+    // MARK: Root keys
+
+    /// Stores root keys that a peer has shown, for other processes of this machine and after a restart. If too much waits
+    /// for the files already, they are stored when a peer shows them again to a new process.
+    private func keep(roots: RootChain) {
+        guard self.environment.identity == nil else { return }
+        Task(executorPreference: self.environment.taskExecutor) {
+            try? await self.accountQueue.run { self.store(roots: roots) }
+        }
+    }
+
+    /// Blocks while it waits for the files.
+    private func store(roots: RootChain) {
+        do {
+            try self.store().install(roots: roots)
+            self.reloadIdentity()
+            // The others are told of it, too.
+            self.follower.notify()
+            self.logger.notice("The account has a new root key", metadata: ["number": "\(roots.count)"])
+        } catch {
+            self.logger.warning("The account's new root key was not stored", metadata: ["reason": "\(error)"])
+        }
     }
 
     // MARK: Following

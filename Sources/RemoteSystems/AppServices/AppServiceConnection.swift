@@ -216,7 +216,7 @@ public final class AppServiceConnection: Sendable {
         let request = try await request.located()
         let route = try request.resolve(self.service)
         var connector = try await request.origin.connector()
-        connector.acceptsAnonymous = route.isAnonymous && route.systemID != nil
+        connector.accepted = route.accepted
         if route.mayHaveToStart { connector.responseTimeout = TimeAmount(startTimeout) }
         let own = connector.security.systemID
         let connection = try await connector.connect(

@@ -43,12 +43,14 @@ public struct AppServiceRequest: Sendable {
 public struct AppServiceCaller: Sendable, Hashable {
     /// The system, proved by its certificate.
     public let systemID: SystemID
-    /// The account that certified it: our own. `nil` for a system of somebody else's: what it says of its account is not
-    /// proved, so it is not told.
-    public let accountID: AccountID?
+    /// What the system is to this one.
+    package let standing: Standing
+    /// The account that certified the system: this system's own. `nil` for an anonymous caller, since the account that it
+    /// names is not proved.
+    public var accountID: AccountID? { self.standing.accountID }
     /// Whose system it is. Anonymous callers reach only services that are offered to
     /// ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
-    public let authorizationKind: RemoteSystemAuthorizationKind
+    public var authorizationKind: RemoteSystemAuthorizationKind { RemoteSystemAuthorizationKind(self.standing.kind) }
     /// Whether it is this very machine.
     public let isLocal: Bool
     /// The application's id as the other side says; only the system is proved.
@@ -56,14 +58,12 @@ public struct AppServiceCaller: Sendable, Hashable {
 
     package init(
         systemID: SystemID,
-        accountID: AccountID?,
-        authorizationKind: RemoteSystemAuthorizationKind,
+        standing: Standing,
         isLocal: Bool,
         claimedApplicationID: String
     ) {
         self.systemID = systemID
-        self.accountID = accountID
-        self.authorizationKind = authorizationKind
+        self.standing = standing
         self.isLocal = isLocal
         self.claimedApplicationID = claimedApplicationID
     }

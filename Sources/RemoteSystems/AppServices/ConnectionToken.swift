@@ -19,7 +19,7 @@ extension RemoteSystemApplication {
             systemID: self.systemID,
             applicationID: self.id,
             endpoints: self.endpoints,
-            isAnonymous: self.isAnonymous
+            standing: self.standing
         ).text
     }
 }
@@ -48,7 +48,7 @@ extension AppServiceCaller {
             systemID: self.systemID,
             applicationID: self.claimedApplicationID,
             endpoints: [],
-            isAnonymous: self.authorizationKind == .anonymous
+            standing: self.standing.kind
         ).text
     }
 }
@@ -61,8 +61,8 @@ struct ConnectionToken: Sendable, Hashable {
     var systemID: SystemID
     var applicationID: String
     var endpoints: [Endpoint]
-    /// Whether the system is of another account.
-    var isAnonymous: Bool
+    /// What the system is to the one that made the token.
+    var standing: Standing.Kind
 
     static let scheme = "remote-systems-connection"
     static let version = "1"
@@ -71,11 +71,11 @@ struct ConnectionToken: Sendable, Hashable {
     static let maxEndpoints = 16
     static let maxHostBytes = 255
 
-    init(systemID: SystemID, applicationID: String, endpoints: [Endpoint], isAnonymous: Bool = false) {
+    init(systemID: SystemID, applicationID: String, endpoints: [Endpoint], standing: Standing.Kind = .sameAccount) {
         self.systemID = systemID
         self.applicationID = applicationID
         self.endpoints = Array(endpoints.prefix(Self.maxEndpoints))
-        self.isAnonymous = isAnonymous
+        self.standing = standing
     }
 
     var text: String {
@@ -86,7 +86,7 @@ struct ConnectionToken: Sendable, Hashable {
                 self.endpoints.map { .dictionary(["Host": .string($0.host), "Port": .integer(Int64($0.port))]) }
             ),
         ]
-        if self.isAnonymous { message["Anonymous"] = true }
+        if !self.standing.isAccountProved { message["Anonymous"] = true }
         // Strings and small numbers, which always have an encoding.
         let encoded = Data((try? message.encoded()) ?? []).base64EncodedString()
         let url = encoded.prefix { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }
@@ -117,12 +117,12 @@ struct ConnectionToken: Sendable, Hashable {
             else { throw Self.invalid("an address in it is none") }
             endpoints.append(Endpoint(host: host, port: port))
         }
-        let isAnonymous = message["Anonymous"]?.bool ?? false
+        let standing: Standing.Kind = message["Anonymous"]?.bool ?? false ? .anonymous : .sameAccount
         // Where a watcher would not have listed it, it is not looked for either.
-        guard !isAnonymous || endpoints.allSatisfy(\.isProximal) else {
+        guard standing.isAccountProved || endpoints.allSatisfy(\.isProximal) else {
             throw Self.invalid("it is for a system of another account that is not nearby")
         }
-        self.init(systemID: systemID, applicationID: application, endpoints: endpoints, isAnonymous: isAnonymous)
+        self.init(systemID: systemID, applicationID: application, endpoints: endpoints, standing: standing)
     }
 
     static func invalid(_ why: String) -> RemoteSystemError {

@@ -39,8 +39,7 @@ extension AppServiceCaller {
     init(_ connection: Connection, own: SystemID) {
         self.init(
             systemID: connection.peer.systemID,
-            accountID: connection.peer.accountID,
-            authorizationKind: connection.peer.isAnonymous ? .anonymous : .sameUser,
+            standing: connection.peer.standing,
             isLocal: connection.peer.systemID == own,
             claimedApplicationID: connection.remote.application
         )

@@ -16,7 +16,7 @@ extension RemoteSystemConnectionRequest {
         guard case .token(let token) = self.target, token.endpoints.isEmpty else { return self }
         let watcher = RemoteSystemWatcher(
             self.origin,
-            filters: token.isAnonymous ? [.authorizationKind(.anonymous)] : []
+            filters: .listing(token.standing)
         )
         let events = watcher.events
         try await watcher.start()

@@ -71,7 +71,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         configuration: RemoteSystemsConfiguration
     ) throws(RemoteSystemError) {
         let token = try ConnectionToken(connectionToken)
-        guard allowsAnyoneNearby || !token.isAnonymous else {
+        guard allowsAnyoneNearby || token.standing.isAccountProved else {
             throw ConnectionToken.invalid("it is for a system of another account, which is not asked for here")
         }
         self.target = .token(token)
@@ -88,14 +88,23 @@ public struct RemoteSystemConnectionRequest: Sendable {
     struct Route: Sendable {
         var endpoints: [Endpoint]
         var systemID: SystemID?
-        /// A system of another account; it must be the very one that a watcher has listed.
-        var isAnonymous = false
+        /// What the system is to this one. An anonymous one must be the very one that a watcher has listed.
+        var standing = Standing.Kind.sameAccount
         /// The application that is meant, if one in particular is.
         var applicationID: String?
         /// What the service's messages look like, as far as its system has told.
         var schemas: AppServiceSchemas?
         /// Whether the other side may have to start the application before it answers.
         var mayHaveToStart = true
+
+        /// The standings of the systems that may answer.
+        var accepted: Set<Standing.Kind> {
+            switch self.standing {
+            case .sameAccount: [.sameAccount]
+            case .linked: [.sameAccount, .linked]
+            case .anonymous: self.systemID == nil ? [.sameAccount] : [.sameAccount, .anonymous]
+            }
+        }
     }
 
     /// Known without asking to lead nowhere.
@@ -120,7 +129,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
             Route(
                 endpoints: token.endpoints,
                 systemID: token.systemID,
-                isAnonymous: token.isAnonymous,
+                standing: token.standing,
                 applicationID: service.applicationID ?? token.applicationID
             )
         case .system(let system):
@@ -161,7 +170,7 @@ extension RemoteSystemConnectionRequest.Route {
         self.init(
             endpoints: application.endpoints,
             systemID: application.systemID,
-            isAnonymous: application.isAnonymous,
+            standing: application.standing,
             applicationID: service.applicationID ?? application.id,
             schemas: application.services.first { $0.name == service.name }?.schemas,
             mayHaveToStart: !application.isRunning

@@ -13,8 +13,8 @@ struct ObservedSystem: Sendable, Hashable {
         var description: SystemDescription
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType
-        /// Whether it is of another account.
-        var isAnonymous: Bool
+        /// What its system is to this one.
+        var standing: Standing.Kind
 
         init(
             name: String,
@@ -25,7 +25,7 @@ struct ObservedSystem: Sendable, Hashable {
             self.description = description
             self.endpoints = instance.endpoints
             self.discoveryType = instance.discoveryType
-            self.isAnonymous = instance.isAnonymous
+            self.standing = instance.standing
         }
 
         /// What a system is called must not depend on the random names that its processes have for a day: the process
@@ -50,7 +50,9 @@ extension RemoteSystem {
     init?(_ observed: ObservedSystem, includesAnonymous: Bool, ownSystem: SystemID, origin: ApplicationContext) {
         var parts = observed.parts
         // What others say of a system that is ours as well does not count.
-        if !includesAnonymous || parts.contains(where: { !$0.isAnonymous }) { parts.removeAll(where: \.isAnonymous) }
+        if !includesAnonymous || parts.contains(where: \.standing.isAccountProved) {
+            parts.removeAll { !$0.standing.isAccountProved }
+        }
         guard let first = parts.first else { return nil }
         var applications: [String: RemoteSystemApplication] = [:]
         for part in parts {
@@ -85,7 +87,7 @@ extension RemoteSystem {
             manufacturerDisplayName: first.description.manufacturer,
             modelDisplayName: first.description.model,
             discoveryType: parts.contains { $0.discoveryType == .proximal } ? .proximal : first.discoveryType,
-            authorizationKind: first.isAnonymous ? .anonymous : .sameUser,
+            authorizationKind: RemoteSystemAuthorizationKind(first.standing),
             isLocal: observed.id == ownSystem,
             applications: applications.values.sorted { $0.id < $1.id },
             origin: origin
@@ -107,7 +109,7 @@ extension RemoteSystemApplication {
             on: system.id,
             endpoints: part.endpoints,
             origin: origin,
-            isAnonymous: part.isAnonymous
+            standing: part.standing
         )
     }
 }

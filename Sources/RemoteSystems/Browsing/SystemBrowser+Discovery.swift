@@ -67,7 +67,7 @@ extension SystemBrowser {
                     "\(name)/\(hint.id)",
                     endpoints: endpoints,
                     by: source.isConfigured ? .cloud : .proximal,
-                    isAnonymous: !isOurs
+                    standing: isOurs ? .sameAccount : .anonymous
                 )
             )
         case .vanished(let id):

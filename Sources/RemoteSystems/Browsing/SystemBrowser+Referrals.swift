@@ -9,8 +9,8 @@ internal import RemoteSystemsIdentity
 extension SystemBrowserStateMachine {
     /// Takes up what a host says to run and lets go what it no longer says; lets go, too, what goes on under its own name now.
     mutating func follow(_ host: String, to description: SystemDescription, on system: SystemID) -> [Action] {
-        // Strangers send nobody around, and who was referred to refers no further.
-        guard let known = self.instances[host], !known.isAnonymous, known.referral == nil else { return [] }
+        // A process that was referred to refers no further.
+        guard let known = self.instances[host], known.standing == .sameAccount, known.referral == nil else { return [] }
         let advertised = self.advertised(on: system)
         var actions = self.letGo(of: advertised, on: system)
         var unnamed = Set(self.referrals(by: host))
@@ -38,7 +38,7 @@ extension SystemBrowserStateMachine {
     /// The applications of the system's processes that are connected to by themselves.
     private func advertised(on system: SystemID) -> Set<String> {
         var advertised: Set<String> = []
-        for instance in self.instances.values where instance.referral == nil && !instance.isAnonymous {
+        for instance in self.instances.values where instance.referral == nil && instance.standing.isAccountProved {
             switch instance.phase {
             case .connected(system, let description?), .reconnecting(system, let description?):
                 advertised.insert(description.application.id)

@@ -41,8 +41,8 @@ struct SystemBrowserStateMachine {
         var phase = Phase.connecting
         var isFirstAttempt = true
         var lastLoss: Instant?
-        /// Of another account, as its hint says until it is connected to, and its certificate after that.
-        var isAnonymous = false
+        /// What its system is to this one: by its announcement until it is connected to, then by its certificate.
+        var standing = Standing.Kind.sameAccount
         /// How it is got at, when it is known from another process of its system alone.
         var referral: Referral?
         /// Why it would not have us when it was last tried, in its own words: it answers.
@@ -105,7 +105,7 @@ struct SystemBrowserStateMachine {
 
     /// Nobody wants to see systems of other accounts any more.
     mutating func dropAnonymous() -> [Action] {
-        let anonymous = self.instances.filter(\.value.isAnonymous)
+        let anonymous = self.instances.filter { !$0.value.standing.isAccountProved }
         for name in anonymous.keys { self.instances[name] = nil }
         return anonymous.keys.sorted().map { .disconnect(instance: $0) }
             + anonymous.values.flatMap { self.relist($0.phase) } + self.checkSettled()
@@ -121,9 +121,9 @@ struct SystemBrowserStateMachine {
         if case .connected(_, .some) = self.instances[instance]?.phase { true } else { false }
     }
 
-    /// Whether a system of another account may answer there.
-    func isAnonymous(_ instance: String) -> Bool {
-        self.instances[instance]?.isAnonymous ?? false
+    /// What the system there is to this one, as far as is known.
+    func standing(of instance: String) -> Standing.Kind {
+        self.instances[instance]?.standing ?? .sameAccount
     }
 
     /// Through whom the instance is got at, if not by itself.
@@ -153,18 +153,17 @@ struct SystemBrowserStateMachine {
         _ instance: String,
         endpoints: [Endpoint],
         by type: RemoteSystemDiscoveryType,
-        isAnonymous: Bool = false
+        standing: Standing.Kind = .sameAccount
     ) -> [Action] {
         guard var known = self.instances[instance] else {
             guard self.instances.count < Self.maxInstances else { return self.refuse() }
-            // Strangers are left out without a word: there is nothing that our owner could do about them.
-            guard !isAnonymous || self.instances.values.count(where: \.isAnonymous) < Self.maxAnonymous else {
-                return []
-            }
+            // Further anonymous processes are left out without an event: there is nothing that our owner could do.
+            let anonymous = standing.isAccountProved ? 0 : self.instances.values.count { !$0.standing.isAccountProved }
+            guard anonymous < Self.maxAnonymous else { return [] }
             self.instances[instance] = Instance(
                 endpoints: endpoints,
                 discoveryType: type,
-                isAnonymous: isAnonymous
+                standing: standing
             )
             return [.connect(instance: instance, endpoints: endpoints)]
         }
@@ -245,10 +244,11 @@ struct SystemBrowserStateMachine {
 
     // MARK: What connections say
 
-    mutating func connected(_ instance: String, to system: SystemID, isAnonymous: Bool = false) -> [Action] {
+    mutating func connected(_ instance: String, to system: SystemID, standing: Standing.Kind = .sameAccount) -> [Action]
+    {
         guard var known = self.instances[instance] else { return [] }
-        known.isAnonymous = isAnonymous
-        if !isAnonymous { known.attempts = 0 }
+        known.standing = standing
+        if standing.isAccountProved { known.attempts = 0 }
         let before = known.phase
         if case .reconnecting(system, let description) = before {
             known.phase = .connected(system, description)
@@ -285,15 +285,15 @@ struct SystemBrowserStateMachine {
         guard var known = self.instances[instance] else { return [] }
         let before = known.phase
         known.isFirstAttempt = false
-        // What strangers say is not passed on.
-        known.refusal = known.isAnonymous ? nil : refusal
+        // What an anonymous system says is not passed on.
+        known.refusal = known.standing.isAccountProved ? refusal : nil
         guard known.isHinted else {
             self.instances[instance] = nil
             return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
         }
         known.attempts += 1
         known.phase =
-            if known.isAnonymous, known.attempts >= Self.maxAnonymousAttempts {
+            if !known.standing.isAccountProved, known.attempts >= Self.maxAnonymousAttempts {
                 .abandoned
             } else {
                 .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
@@ -305,8 +305,9 @@ struct SystemBrowserStateMachine {
     /// A connection ended. Orderly: the other side is going away and said so.
     mutating func lost(_ instance: String, orderly: Bool, now: Instant) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
-        // A stranger could have us come back at once for ever.
-        guard case .connected(let system, let description) = known.phase, !orderly, !known.isAnonymous else {
+        // An anonymous system could have us reconnect at once for ever.
+        guard case .connected(let system, let description) = known.phase, !orderly, known.standing.isAccountProved
+        else {
             return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5)
         }
         // One that takes connections and drops them is not come back to at once for ever, either.

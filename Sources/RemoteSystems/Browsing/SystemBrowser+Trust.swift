@@ -15,7 +15,7 @@ extension SystemBrowser {
     /// Tells the others who is revoked, as far as it has changed.
     func publishTrust() {
         do {
-            try self.trust.update(self.account.revocations)
+            try self.trust.update(self.account.revocations, roots: self.security.trust.own.roots)
             self.publisher.reviewRights()
         } catch {
             self.logger.warning("A revocation list could not be passed on", metadata: ["reason": "\(error)"])
@@ -24,7 +24,7 @@ extension SystemBrowser {
 
     /// The open ones to systems of our account.
     var connections: [Connection] {
-        self.attempts.values.compactMap(\.connection).filter { !$0.peer.isAnonymous }
+        self.attempts.values.compactMap(\.connection).filter(\.isWithinAccount)
     }
 
     // MARK: Renewal
@@ -46,8 +46,11 @@ extension SystemBrowser {
                     throw RemoteSystemError(.refused, response.failure?.text ?? "It was refused.", side: .remote)
                 }
                 let store = try self.account.store()
+                let roots = self.security.trust.own.roots
                 let renewed = try await self.account.accountQueue.run {
-                    try store.install(renewedCertificate: Array(certificate), now: Date())
+                    // A root key that is not stored yet may have signed it.
+                    if roots.count > identity.roots.count { try store.install(roots: roots) }
+                    return try store.install(renewedCertificate: Array(certificate), now: Date())
                 }
                 try self.security.update(identity: renewed)
             } catch {
@@ -56,6 +59,16 @@ extension SystemBrowser {
                     metadata: ["reason": "\(error)"]
                 )
             }
+        }
+    }
+}
+
+extension Connection {
+    /// Whether the peer is a system of this system's own account: nothing but the list concerns systems of others.
+    var isWithinAccount: Bool {
+        switch self.peer.standing {
+        case .sameAccount: true
+        case .linked, .anonymous: false
         }
     }
 }

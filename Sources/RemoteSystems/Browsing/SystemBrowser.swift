@@ -258,7 +258,7 @@ actor SystemBrowser {
         } catch {
             guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
             for user in self.users { user.run.metrics.connectionFailed(error) }
-            self.report(error, isAnonymous: self.machine.isAnonymous(instance))
+            self.report(error, from: self.machine.standing(of: instance))
             let error = error as? TransportError
             self.perform(
                 self.machine.failed(
@@ -275,7 +275,7 @@ actor SystemBrowser {
         guard self.attempts[instance]?.number == attempt else { return connection.leave() }
         self.noteConnected(connection, instance: instance)
         self.add(.followPresence(connection, instance: instance, attempt: attempt))
-        if !connection.peer.isAnonymous { self.add(.followTrust(connection)) }
+        if connection.isWithinAccount { self.add(.followTrust(connection)) }
         self.add(.expectDescription(connection, instance: instance, attempt: attempt))
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
@@ -295,19 +295,19 @@ actor SystemBrowser {
     }
 
     private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
-        let isAnonymous = self.machine.isAnonymous(instance)
-        if isAnonymous { try await self.waitForTurn() }
-        let limits = isAnonymous ? self.needs.limits.forAnonymous : self.needs.limits
+        let standing = self.machine.standing(of: instance)
+        if !standing.isAccountProved { try await self.waitForTurn() }
+        let limits = standing.isAccountProved ? self.needs.limits : self.needs.limits.forAnonymous
         var connector = try await self.account.connector(
             limits: limits,
             timeout: self.needs.connectTimeout,
             logger: self.logger
         )
-        connector.acceptsAnonymous = isAnonymous
+        connector.accepted = [.sameAccount, standing]
         connector.opened = { [publisher = self.publisher, opened = connector.opened] connection in
             opened(connection)
-            guard !connection.peer.isAnonymous else { return }
-            (connection as? Connection)?.publish(publisher)
+            guard let connection = connection as? Connection, connection.isWithinAccount else { return }
+            connection.publish(publisher)
         }
         if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
@@ -378,7 +378,7 @@ actor SystemBrowser {
     ) {
         guard self.attempts[instance]?.number == attempt, let description = SystemDescription(records) else { return }
         self.perform(self.machine.described(instance, description))
-        if description.isAuthority, !connection.peer.isAnonymous { self.renewIfDue(over: connection) }
+        if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: connection) }
     }
 
     private func noteConnected(_ connection: Connection, instance: String) {
@@ -390,13 +390,13 @@ actor SystemBrowser {
             self.machine.connected(
                 instance,
                 to: connection.peer.systemID,
-                isAnonymous: connection.peer.isAnonymous
+                standing: connection.peer.standing.kind
             )
         )
     }
 
-    private func report(_ error: any Error, isAnonymous: Bool) {
-        guard let error = error as? TransportError, !isAnonymous,
+    private func report(_ error: any Error, from standing: Standing.Kind) {
+        guard let error = error as? TransportError, standing.isAccountProved,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
         let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)

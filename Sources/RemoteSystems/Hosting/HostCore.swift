@@ -98,9 +98,12 @@ actor HostCore {
     // MARK: Taking connections
 
     func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
-        let admission =
-            peer.isAnonymous
-            ? self.admitAnonymous(hello, peer: peer, own: own) : await self.admitSystem(hello, peer: peer, own: own)
+        let admission: Admission =
+            switch peer.standing {
+            case .sameAccount: await self.admitSystem(hello, peer: peer, own: own)
+            case .linked(_, let grants): self.admitLinked(hello, peer: peer, granted: grants, own: own)
+            case .anonymous: self.admitAnonymous(hello, peer: peer, own: own)
+            }
         let connections = self.connections
         let enter = { @Sendable (connection: any AuthenticatedConnection) in
             connections.enter(connection, isOwn: peer.systemID == own)
@@ -177,7 +180,17 @@ actor HostCore {
         return Refusal(noService: hello.service, in: host, callable: callable.map(\.name))
     }
 
-    /// A system of another account gets what is offered to anyone, and learns nothing of what else there is.
+    /// A system of a linked account gets the services that were granted to it, and the same refusal for all else.
+    private func admitLinked(_ hello: Hello, peer: PeerIdentity, granted: Grants, own: SystemID) -> Admission {
+        guard hello.targetApplication == nil || hello.targetApplication == self.application.id,
+            granted.services.contains(hello.service), let service = self.services[hello.service],
+            service.refusal(application: hello.application, isLocal: false, host: self.application.id) == nil
+        else { return .refuse(AnonymousConnections.refusal) }
+        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
+        return .accept(self.accept(service, own: own))
+    }
+
+    /// An anonymous system gets the services that are offered to anyone, and the same refusal for all else.
     private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
         guard let anonymousConnections, hello.targetApplication == nil || hello.targetApplication == self.application.id
         else {
@@ -343,7 +356,8 @@ actor HostCore {
     /// Tells watchers who is revoked.
     func publishTrust() {
         do {
-            try self.publications?.update(self.context.account.revocations)
+            let roots = try self.context.security().trust.own.roots
+            try self.publications?.update(self.context.account.revocations, roots: roots)
         } catch {
             self.context.logger.warning("Watchers could not be told", metadata: ["reason": "\(error)"])
         }

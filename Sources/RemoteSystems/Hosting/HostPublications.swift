@@ -60,9 +60,9 @@ struct HostPublications: Sendable {
     }
 
     /// The trust in other systems has changed.
-    func update(_ revocations: RevocationList?) throws(TransportError) {
+    func update(_ revocations: RevocationList?, roots: RootChain) throws(TransportError) {
         for publication in self.publications.values {
-            try publication.trust?.update(revocations)
+            try publication.trust?.update(revocations, roots: roots)
             publication.publisher.reviewRights()
         }
     }

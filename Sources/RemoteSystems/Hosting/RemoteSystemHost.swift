@@ -284,7 +284,8 @@ public final class RemoteSystemHost: Service {
                 network: self.options.listeningSocket.map {
                     SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
                 } ?? self.context.account.network,
-                allowsAnonymous: self.options.allowsAnyoneNearby,
+                accepting: self.options.allowsAnyoneNearby
+                    ? [.sameAccount, .linked, .anonymous] : [.sameAccount, .linked],
                 observer: self.options.connectionObserver
             ) { [core = self.core, unknownKeys = self.options.unknownAcceptKeys] hello, peer in
                 let admission = await core.admit(hello, peer: peer, own: security.systemID)

@@ -144,8 +144,8 @@ final class ServingConnection: Sendable {
     }
 
     private func executeOnce(_ request: AppServiceRequest) async -> HandlerOutcome {
-        // For strangers nothing is kept or goes on: what they can make this process do ends with their connection.
-        guard let key = request.idempotencyKey, request.caller.authorizationKind != .anonymous else {
+        // For anonymous callers nothing is kept: the work that they cause ends with their connection.
+        guard let key = request.idempotencyKey, request.caller.standing.kind.isAccountProved else {
             return await self.executeAsDue(request)
         }
         return await self.responses.outcome(of: request, key: key, of: self.service.name) {

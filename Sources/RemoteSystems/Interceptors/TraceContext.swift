@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Instrumentation
+internal import RemoteSystemsIdentity
 
 /// Carries the trace that a request belongs to from one system to the other, in the request's metadata, through whatever
 /// instrument the program has installed (swift-distributed-tracing).
@@ -24,10 +25,19 @@ enum TraceContext {
         into metadata: RequestMetadata,
         for peer: AppServiceCaller
     ) -> RequestMetadata {
-        guard peer.authorizationKind != .anonymous else { return metadata }
+        guard Self.isShared(with: peer.standing) else { return metadata }
         var metadata = metadata
         InstrumentationSystem.instrument.inject(context, into: &metadata, using: MetadataInjector())
         return metadata
+    }
+
+    /// Whether traces go on from one system to the other: only within one account, since a trace shows what led to a
+    /// request.
+    private static func isShared(with standing: Standing) -> Bool {
+        switch standing {
+        case .sameAccount: true
+        case .linked, .anonymous: false
+        }
     }
 
     // MARK: Handling
@@ -48,7 +58,7 @@ enum TraceContext {
 
     @inline(never)
     private static func extractedScope(of request: AppServiceRequest) -> Scope {
-        if !request.metadata.isEmpty, request.caller.authorizationKind != .anonymous {
+        if !request.metadata.isEmpty, Self.isShared(with: request.caller.standing) {
             var context = ServiceContext.topLevel
             InstrumentationSystem.instrument.extract(request.metadata, into: &context, using: MetadataExtractor())
             if !context.isEmpty { return .bound(context) }

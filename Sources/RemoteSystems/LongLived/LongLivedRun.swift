@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
@@ -267,9 +268,8 @@ final class LongLivedRun: Sendable {
     private func makeWatcher() async -> RemoteSystemWatcher? {
         let request = self.guarded.withLock { $0.request }
         guard request.canBeFound, self.hasFailedOnce else { return nil }
-        // Systems of others are looked for only if it is one of those.
-        let isAnonymous = (try? request.resolve(self.service))?.isAnonymous ?? false
-        let watcher = RemoteSystemWatcher(self.origin, filters: isAnonymous ? [.authorizationKind(.anonymous)] : [])
+        let standing = (try? request.resolve(self.service))?.standing ?? .sameAccount
+        let watcher = RemoteSystemWatcher(self.origin, filters: .listing(standing))
         watcher.onAdded { [weak self] in self?.found($0, isNew: true) }
         watcher.onUpdated { [weak self] in self?.found($0, isNew: false) }
         do {

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 public import ValueSets
 
@@ -52,7 +53,7 @@ extension AppServiceConnection {
     ///   for a caller of another account; with ``RemoteSystemError/Code/localResources`` when 64 offers to the caller's system, or
     ///   1024 in all, wait to be opened.
     public func offerStream() throws -> RemoteSystemStreamOffer {
-        guard case (.offering(let tickets), let info)? = self.streams, info.peer.authorizationKind != .anonymous else {
+        guard case (.offering(let tickets), let info)? = self.streams, info.peer.standing.kind.isAccountProved else {
             throw RemoteSystemError(
                 .misuse,
                 "A stream is offered by the host's end of an open connection, to a caller of its own account.",

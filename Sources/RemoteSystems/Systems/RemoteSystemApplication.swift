@@ -45,8 +45,8 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// Where its processes listen, or whoever starts it, in no particular order.
     var endpoints: [Endpoint]
     let origin: ApplicationContext
-    /// Whether it is on a system of another account.
-    let isAnonymous: Bool
+    /// What its system is to this one.
+    let standing: Standing.Kind
 
     init(
         _ application: SystemDescription.Application,
@@ -54,9 +54,9 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         on system: SystemID,
         endpoints: [Endpoint],
         origin: ApplicationContext,
-        isAnonymous: Bool = false
+        standing: Standing.Kind = .sameAccount
     ) {
-        self.isAnonymous = isAnonymous
+        self.standing = standing
         self.id = application.id
         self.displayName = application.displayName
         self.attributes = application.attributes
@@ -73,7 +73,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
             && lhs.systemID == rhs.systemID && Set(lhs.endpoints) == Set(rhs.endpoints)
-            && lhs.isAnonymous == rhs.isAnonymous
+            && lhs.standing == rhs.standing
     }
 
     /// Hashes the ids.

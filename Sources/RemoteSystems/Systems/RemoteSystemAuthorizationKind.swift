@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
+
 /// Whose system it is.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
@@ -17,6 +19,17 @@ public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashabl
     /// ``RemoteSystemFilter/authorizationKind(_:)``, and only where its owner allows it
     /// (``RemoteSystemHost/Options/allowsAnyoneNearby``).
     public static let anonymous = RemoteSystemAuthorizationKind(rawValue: 1)
+    /// A system of a linked account. Accounts cannot be linked yet.
+    package static let linked = RemoteSystemAuthorizationKind(rawValue: 2)
+
+    init(_ standing: Standing.Kind) {
+        self =
+            switch standing {
+            case .sameAccount: .sameUser
+            case .linked: .linked
+            case .anonymous: .anonymous
+            }
+    }
 }
 
 extension RemoteSystemAuthorizationKind: CustomStringConvertible {
@@ -25,6 +38,7 @@ extension RemoteSystemAuthorizationKind: CustomStringConvertible {
         switch self {
         case .sameUser: "sameUser"
         case .anonymous: "anonymous"
+        case .linked: "linked"
         default: "remoteSystemAuthorizationKind \(self.rawValue)"
         }
     }

@@ -122,6 +122,14 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     }
 }
 
+extension [RemoteSystemFilter] {
+    /// The filters of a watcher that looks for one system with this standing. Anonymous systems are listed only if a
+    /// filter names them.
+    static func listing(_ standing: Standing.Kind) -> [RemoteSystemFilter] {
+        standing.isAccountProved ? [] : [.authorizationKind(RemoteSystemAuthorizationKind(standing))]
+    }
+}
+
 extension Sequence<RemoteSystemFilter> {
     /// Whether systems of other accounts are looked for, too.
     var wantAnonymous: Bool { self.contains { $0.rule == .authorizationKind(.anonymous) } }

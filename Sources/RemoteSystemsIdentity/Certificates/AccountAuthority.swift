@@ -6,13 +6,16 @@ package import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// An account's root key at work: it signs the certificates of the account's systems.
+/// An account's newest root key at work: it signs the certificates of the account's systems.
 ///
 /// Held only as long as something is signed. It is on one machine of the account, and in the recovery file.
 package struct AccountAuthority: Sendable {
     package let accountID: AccountID
-    package let rootCertificate: [UInt8]
+    package let roots: RootChain
+    /// The certificates of the account's roots, as ``RootChain/bytes``.
+    package var rootCertificate: [UInt8] { self.roots.bytes }
     let rootKey: P256.Signing.PrivateKey
+    /// The certificate of the newest root.
     private let root: Certificate
 
     /// A new account.
@@ -41,19 +44,72 @@ package struct AccountAuthority: Sendable {
             )
             return (root, try root.der())
         }
-        self.accountID = AccountID(of: key.publicKey)
-        self.rootCertificate = der
+        do throws(TrustError) {
+            self.roots = try RootChain(first: der)
+        } catch {
+            throw .unusableCertificate(error)
+        }
+        self.accountID = self.roots.accountID
         self.rootKey = key
         self.root = root
     }
 
-    /// The authority of an existing account, or nil when the key and the certificate do not belong together.
-    init?(rootCertificate der: [UInt8], key: P256.Signing.PrivateKey) {
-        guard let root = try? Certificate(boundedDER: der), root.publicKey == .init(key.publicKey) else { return nil }
-        self.accountID = AccountID(of: key.publicKey)
-        self.rootCertificate = der
+    /// The authority of an existing account, or nil unless the key is that of its newest root.
+    ///
+    /// - Parameter bytes: the certificates of the account's roots, as ``RootChain/bytes``.
+    init?(rootCertificate bytes: [UInt8], key: P256.Signing.PrivateKey) {
+        guard let roots = try? RootChain(bytes) else { return nil }
+        self.init(roots: roots, key: key)
+    }
+
+    private init?(roots: RootChain, key: P256.Signing.PrivateKey) {
+        guard let newest = roots.certificates.last, let root = try? Certificate(boundedDER: newest),
+            root.publicKey == .init(key.publicKey)
+        else { return nil }
+        self.accountID = roots.accountID
+        self.roots = roots
         self.rootKey = key
         self.root = root
+    }
+
+    /// The authority after this account's root key is replaced: signs the next key with the present one.
+    ///
+    /// Systems learn of the new key from those that know it. Until `retirement` the certificates that the present key
+    /// signed stay valid, so that their systems can renew them.
+    ///
+    /// - Parameters:
+    ///   - key: The next root key.
+    ///   - retirement: When the present key's signatures stop to count; `now` or earlier for a key that was stolen.
+    /// - Throws: ``IdentityError/Code/rootKeysUsedUp`` when the account has had as many root keys as it can.
+    package func successor(
+        key: P256.Signing.PrivateKey = .init(),
+        retiring retirement: Date,
+        now: Date
+    ) throws(IdentityError) -> AccountAuthority {
+        try CertificateLife.checkClock(now)
+        let link = try makingCertificate {
+            try RootLink.make(
+                number: self.roots.count + 1,
+                of: key.publicKey,
+                in: self.accountID,
+                named: self.root.subject,
+                signing: self.rootKey,
+                retiring: max(retirement, now),
+                now: now
+            )
+        }
+        var roots = self.roots
+        do throws(TrustError) {
+            try roots.append(link)
+        } catch {
+            throw IdentityError(
+                .rootKeysUsedUp,
+                "The root key was not replaced: an account has at most \(RootChain.maxRoots) of them (\(error.code)).",
+                cause: error
+            )
+        }
+        guard let successor = AccountAuthority(roots: roots, key: key) else { throw .notAuthority }
+        return successor
     }
 
     /// A certificate for the system that holds the private half of `key`, in DER.
@@ -62,8 +118,10 @@ package struct AccountAuthority: Sendable {
     package func issueCertificate(for key: P256.Signing.PublicKey, now: Date) throws(IdentityError) -> [UInt8] {
         try CertificateLife.checkClock(now)
         let name = SystemName(account: self.accountID, system: SystemID(of: key))
-        // A certificate never outlives its issuer, so whoever checks the one need not check the other's time.
-        let end = min(now.addingTimeInterval(CertificateLife.system), self.root.notValidAfter)
+        // A certificate never outlives its issuer, so a verifier need not check the issuer's time. The end of a later
+        // root's certificate is the end of its predecessor.
+        let life = self.roots.count == 1 ? self.root.notValidAfter : .distantFuture
+        let end = min(now.addingTimeInterval(CertificateLife.system), life)
         guard now < end else {
             throw IdentityError(
                 .rejectedCertificate,
@@ -121,11 +179,11 @@ package struct AccountAuthority: Sendable {
     ///
     /// - Parameters:
     ///   - request: What the system's ``SystemIdentity/makeRenewalRequest()`` made.
-    ///   - peer: Who sent it, as the trust policy established.
+    ///   - peer: Who sent it, as the trust store established.
     /// - Throws: ``IdentityError/Code/rejectedCertificate`` when the request is not the peer's own.
     package func renew(_ request: [UInt8], for peer: PeerIdentity, now: Date) throws(IdentityError) -> [UInt8] {
         let key = try SigningRequest.key(in: request)
-        guard peer.accountID == self.accountID, SystemID(of: key) == peer.systemID else {
+        guard peer.standing == .sameAccount(self.accountID), SystemID(of: key) == peer.systemID else {
             throw IdentityError(
                 .rejectedCertificate,
                 "A system asked for a certificate in the name of another one. It got none; it is faulty or hostile."
@@ -138,12 +196,15 @@ package struct AccountAuthority: Sendable {
     ///
     /// Numbered by the clock, so that two machines which both hold the account's key do not give one number twice.
     ///
+    /// - Parameter list: The list that it replaces; `nil` if there is none.
     /// - Throws: ``IdentityError/Code/tooManySystems``.
     package func revocationList(
         of systems: Set<SystemID>,
-        after number: UInt64,
+        after list: RevocationList?,
         now: Date
     ) throws(IdentityError) -> RevocationList {
+        // Numbers of an older root do not count.
+        let number = list.map { $0.root < self.roots.count ? 0 : $0.number } ?? 0
         let clock = UInt64(min(max(now.timeIntervalSince1970 * 1000, 0), 1e15))
         guard number < UInt64(Int64.max) else {
             throw IdentityError(.tooManySystems, "The revocation list has the last number there is.")
@@ -152,6 +213,7 @@ package struct AccountAuthority: Sendable {
             number: max(number + 1, clock),
             systems,
             of: self.accountID,
+            root: self.roots.count,
             signing: self.rootKey
         )
     }

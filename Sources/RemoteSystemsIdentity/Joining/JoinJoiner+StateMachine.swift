@@ -62,11 +62,13 @@ package struct JoinJoiner: Sendable {
     ) throws(IdentityError) -> JoinProof {
         guard case .waitingForChallenge(let hello) = self.state else { throw self.fail(.outOfTurn) }
         guard challenge.nonce.count == JoinLimit.nonce else { throw self.fail(.malformedMessage) }
-        guard let policy = try? TrustPolicy(rootCertificate: challenge.rootCertificate),
-            policy.accountID == self.invitation.accountID
+        guard let roots = try? RootChain(challenge.rootCertificate), roots.accountID == self.invitation.accountID
         else { throw self.fail(.wrongAccount(nil)) }
         do throws(TrustError) {
-            _ = try policy.authorise(peerCertificate: challenge.certificate, now: now)
+            _ = try TrustStore(TrustedAccount(roots: roots)).authorise(
+                peerCertificate: challenge.certificate,
+                now: now
+            )
         } catch {
             throw self.fail(.wrongAccount(error))
         }
@@ -107,7 +109,7 @@ package struct JoinJoiner: Sendable {
                 discoveryKey: discoveryKey,
                 isAuthority: false
             )
-            _ = try identity.trustPolicy().authorise(peerCertificate: accepted.certificate, now: now)
+            _ = try identity.trustStore().authorise(peerCertificate: accepted.certificate, now: now)
             return identity
         } catch {
             throw .unusableCertificate(error)

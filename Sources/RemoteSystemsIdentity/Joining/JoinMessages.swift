@@ -12,7 +12,8 @@ package struct JoinHello: Hashable, Sendable {
     }
 }
 
-/// Inviter to joiner, second: a random nonce and who the inviter is. The certificate is the one it speaks TLS with.
+/// Inviter to joiner, second: a random nonce and who the inviter is. The certificate is the one it speaks TLS with, and
+/// the root certificate is that of each of the account's roots, as ``RootChain/bytes``.
 package struct JoinChallenge: Hashable, Sendable {
     package var nonce: [UInt8]
     package var certificate: [UInt8]

@@ -24,7 +24,10 @@ extension AccountStore {
     /// Looks whether any process changed something since: a few microseconds, so it can be asked every second.
     package func version() -> Version {
         Version(
-            files: [StoredAccount.File.systemCertificate, StoredAccount.File.revokedSystems].map { name in
+            files: [
+                StoredAccount.File.systemCertificate, StoredAccount.File.revokedSystems,
+                StoredAccount.File.rootCertificate,
+            ].map { name in
                 var status = stat()
                 guard unsafe stat("\(self.directory)/\(Self.accountName)/\(name)", &status) == 0 else { return nil }
                 return Version.File(

@@ -72,6 +72,7 @@ extension AccountStore {
             if let present, !isSame, !evenIfShared {
                 try Self.checkUnshared(present, in: state)
             }
+            if isSame, let present { try Self.check(authority, isNewestIn: present.identity.roots) }
             var systemKey = P256.Signing.PrivateKey()
             var joinedSystems: [UInt8]?
             var revocations: RevocationList?
@@ -97,6 +98,22 @@ extension AccountStore {
             let setAside = try Self.install(files, in: state, settingAsideAt: now)
             return AccountChange(identity: identity, setAside: setAside)
         }
+    }
+
+    /// Makes sure that a recovered root key was not replaced since its file was written.
+    private static func check(_ authority: AccountAuthority, isNewestIn known: RootChain) throws(IdentityError) {
+        do throws(TrustError) {
+            guard try authority.roots.extended(by: known).count > authority.roots.count else { return }
+        } catch {
+            throw IdentityError(.conflictingRoots, error.message, cause: error)
+        }
+        throw IdentityError(
+            .notAuthority,
+            """
+            The root key in the recovery file was replaced by a newer one since, so it cannot be used. Nothing was \
+            changed. Use a recovery file that was made after that.
+            """
+        )
     }
 
     /// The present account; nil, too, when it is damaged, which is what recovery is for and what it sets aside.

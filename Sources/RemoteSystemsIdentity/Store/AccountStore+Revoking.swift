@@ -33,7 +33,7 @@ extension AccountStore {
             if let present, present.systems.contains(system) { return present }
             return try Self.install(
                 Set(present?.systems ?? []).union([system]),
-                after: present?.number ?? 0,
+                after: present,
                 signedBy: authority,
                 in: account,
                 now: now
@@ -52,19 +52,19 @@ extension AccountStore {
         try self.withAccount { (account, stored) throws(IdentityError) in
             let list: RevocationList
             do throws(TrustError) {
-                list = try stored.identity.revocations(in: bytes)
+                list = try stored.identity.trustedAccount().revocationList(bytes, now: now)
             } catch {
                 throw IdentityError(.rejectedCertificate, error.message, cause: error)
             }
             let present = try StoredAccount.revocations(from: stored.identity, in: account)
             if let present, let authority = try StoredAccount.authority(in: account) {
-                let (older, newer) = present.number < list.number ? (present, list) : (list, present)
+                let (older, newer) = list.isNewer(than: present) ? (present, list) : (list, present)
                 if !Set(newer.systems).isSuperset(of: older.systems) {
                     let all = Set(present.systems).union(list.systems)
-                    return try Self.install(all, after: newer.number, signedBy: authority, in: account, now: now)
+                    return try Self.install(all, after: newer, signedBy: authority, in: account, now: now)
                 }
             }
-            if let present, present.number >= list.number { return present }
+            if let present, !list.isNewer(than: present) { return present }
             try account.replace(StoredAccount.File.revokedSystems, StoredAccount.revocationsFile(list))
             return list
         }
@@ -72,12 +72,12 @@ extension AccountStore {
 
     private static func install(
         _ systems: Set<SystemID>,
-        after number: UInt64,
+        after list: RevocationList?,
         signedBy authority: AccountAuthority,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) -> RevocationList {
-        let list = try authority.revocationList(of: systems, after: number, now: now)
+        let list = try authority.revocationList(of: systems, after: list, now: now)
         try account.replace(StoredAccount.File.revokedSystems, StoredAccount.revocationsFile(list))
         return list
     }

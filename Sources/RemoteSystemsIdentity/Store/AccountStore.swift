@@ -162,13 +162,16 @@ public struct AccountStore: Sendable {
     package func install(renewedCertificate der: [UInt8], now: Date) throws(IdentityError) -> SystemIdentity {
         try self.withAccount { (account, stored) throws(IdentityError) in
             do throws(TrustError) {
-                _ = try stored.identity.trustPolicy().authorise(peerCertificate: der, now: now)
+                _ = try stored.identity.trustStore().authorise(peerCertificate: der, now: now)
             } catch {
                 throw .rejectedRenewal("is not one of this account (\(error.code))", cause: error)
             }
             let renewed = try stored.identity.replacingCertificate(with: der)
             let present = stored.identity.certificateValidity
-            guard renewed.certificateValidity.upperBound > present.upperBound || !present.contains(now) else {
+            guard
+                renewed.certificateValidity.upperBound > present.upperBound || !present.contains(now)
+                    || renewed.root > stored.identity.root
+            else {
                 throw .rejectedRenewal("does not live longer than the present one")
             }
             try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(der))
@@ -323,7 +326,7 @@ extension SystemIdentity {
     fileprivate func replacingCertificate(with der: [UInt8]) throws(IdentityError) -> SystemIdentity {
         do throws(TrustError) {
             return try SystemIdentity(
-                rootCertificate: self.rootCertificate,
+                roots: self.roots,
                 certificate: der,
                 systemKey: self.systemKey,
                 discoveryKey: self.discoveryKey,

@@ -38,7 +38,7 @@ struct StoredAccount {
         let manifest = Manifest(of: identity, hasRootKey: rootKey != nil, created: created)
         var files = [
             (File.manifest, try manifest.json()),
-            (File.rootCertificate, Self.pem(Self.certificateType, identity.rootCertificate)),
+            (File.rootCertificate, Self.rootsFile(identity.roots)),
             (File.systemKey, Array((identity.systemKey.pemRepresentation + "\n").utf8)),
             (File.systemCertificate, Self.pem(Self.certificateType, identity.certificate)),
             (File.discoveryKey, Self.pem(Self.discoveryKeyType, identity.discoveryKey.bytes)),
@@ -57,6 +57,11 @@ struct StoredAccount {
 
     static func certificateFile(_ der: [UInt8]) -> [UInt8] { Self.pem(Self.certificateType, der) }
 
+    /// One PEM block for each root's certificate, the first root's first.
+    static func rootsFile(_ roots: RootChain) -> [UInt8] {
+        Array(roots.certificates.map { Self.pem(Self.certificateType, $0) }.joined())
+    }
+
     static func revocationsFile(_ list: RevocationList) -> [UInt8] { Self.pem(Self.revocationsType, list.bytes) }
 
     private static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
@@ -69,7 +74,7 @@ struct StoredAccount {
     ///   damaged.
     init(reading directory: borrowing SecretDirectory, isForRecovery: Bool = false) throws(IdentityError) {
         let manifest = try Manifest(reading: directory)
-        let root = try Self.readPEM(File.rootCertificate, Self.certificateType, in: directory)
+        let roots = try Self.readRoots(in: directory)
         let certificate = try Self.readPEM(File.systemCertificate, Self.certificateType, in: directory)
         let systemKey = try Self.readKey(File.systemKey, in: directory)
         guard
@@ -81,7 +86,7 @@ struct StoredAccount {
             isForRecovery ? try directory.contains(File.rootKey) : try Self.authority(in: directory) != nil
         do throws(TrustError) {
             self.identity = try SystemIdentity(
-                rootCertificate: root,
+                roots: roots,
                 certificate: certificate,
                 systemKey: systemKey,
                 discoveryKey: discoveryKey,
@@ -114,16 +119,13 @@ struct StoredAccount {
 
     static func authority(in directory: borrowing SecretDirectory) throws(IdentityError) -> AccountAuthority? {
         guard try directory.contains(File.rootKey) else { return nil }
-        let root = try Self.readPEM(File.rootCertificate, Self.certificateType, in: directory)
-        guard
-            let authority = AccountAuthority(
-                rootCertificate: root,
-                key: try Self.readKey(File.rootKey, in: directory)
-            )
-        else {
+        let roots = try Self.readRoots(in: directory)
+        let key = try Self.readKey(File.rootKey, in: directory)
+        guard let number = roots.number(of: key.publicKey) else {
             throw .damaged(File.rootKey, "is not the key of \(File.rootCertificate)", in: directory)
         }
-        return authority
+        // Another machine may have replaced the root key, so that the one here signs nothing any more.
+        return number == roots.count ? AccountAuthority(rootCertificate: roots.bytes, key: key) : nil
     }
 
     /// The systems that were revoked from the account; `nil` if none ever was.
@@ -136,7 +138,7 @@ struct StoredAccount {
         guard try directory.contains(File.revokedSystems) else { return nil }
         let bytes = try Self.readPEM(File.revokedSystems, Self.revocationsType, in: directory)
         do throws(TrustError) {
-            return try account.revocations(in: bytes)
+            return try RevocationList(bytes, of: account.roots)
         } catch {
             throw .damaged(
                 File.revokedSystems,
@@ -170,6 +172,24 @@ struct StoredAccount {
             throw .damaged(name, "does not hold one whole PEM block '\(type)'", in: directory)
         }
         return document.derBytes
+    }
+
+    private static func readRoots(in directory: borrowing SecretDirectory) throws(IdentityError) -> RootChain {
+        let name = File.rootCertificate
+        let text = try Self.readText(name, in: directory)
+        guard let documents = try? PEMDocument.parseMultiple(pemString: text), !documents.isEmpty,
+            documents.allSatisfy({ $0.discriminator == Self.certificateType })
+        else { throw .damaged(name, "does not hold whole PEM blocks '\(Self.certificateType)'", in: directory) }
+        do throws(TrustError) {
+            return try RootChain(Array(documents.map(\.derBytes).joined()))
+        } catch {
+            throw .damaged(
+                name,
+                "holds no certificates of the account's root keys (\(error.code))",
+                in: directory,
+                cause: error
+            )
+        }
     }
 
     private static func readKey(

@@ -3,21 +3,22 @@
 
 package import FoundationEssentials
 
-/// Who is at the other end of a connection, as its certificate proved.
+/// The system at the other end of a connection, as its certificate proved.
 package struct PeerIdentity: Hashable, Sendable {
-    /// The account that certified the system: our own. `nil` for an anonymous peer, of which nothing is proved but that it
-    /// holds its system key; which account it says it is of is not even told.
-    package let accountID: AccountID?
+    package let standing: Standing
     package let systemID: SystemID
-    /// When the certificate ends; a connection that outlives it must be authorised anew.
-    package let expiry: Date
+    /// When the trust in the peer ends: with its certificate, with the time of the root key that signed it, or with
+    /// what was granted. A connection that outlives it must be authorised anew.
+    package private(set) var expiry: Date
+    /// The number of the root key that signed the certificate, from 1; `nil` where that is not proved.
+    package internal(set) var root: Int?
 
-    /// Whether it is a system that our account did not certify.
-    package var isAnonymous: Bool { self.accountID == nil }
-
-    package init(accountID: AccountID?, systemID: SystemID, expiry: Date) {
-        self.accountID = accountID
+    package init(_ standing: Standing, systemID: SystemID, expiry: Date) {
+        self.standing = standing
         self.systemID = systemID
         self.expiry = expiry
     }
+
+    /// Ends the trust at this time if it would end later.
+    mutating func end(by date: Date) { self.expiry = min(self.expiry, date) }
 }

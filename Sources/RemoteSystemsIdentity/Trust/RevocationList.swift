@@ -14,8 +14,12 @@ package struct RevocationList: Hashable, Sendable {
     /// The revoked systems, in ascending order.
     package let systems: [SystemID]
 
-    /// The list as it is stored and sent: the number in 8 bytes, most significant first, the ids, 64 bytes of signature.
+    /// The list as it is stored and sent: the number in 8 bytes, most significant first, the ids, 64 bytes of
+    /// signature.
     package let bytes: [UInt8]
+
+    /// The number of the account's root key that signed the list, from 1.
+    package let root: Int
 
     /// The most systems that a list may name: 128 KiB.
     package static let maxSystems = 4096
@@ -29,13 +33,14 @@ package struct RevocationList: Hashable, Sendable {
     /// Reads a list, from wherever it came.
     ///
     /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
-    init(_ bytes: [UInt8], of account: AccountID, signedBy key: P256.Signing.PublicKey) throws(TrustError) {
+    init(_ bytes: [UInt8], of roots: RootChain) throws(TrustError) {
         guard Self.canHave(length: bytes.count) else {
             throw TrustError(.malformed, "A revocation list has a length that none can have.")
         }
         let body = bytes.dropLast(Self.signatureCount)
+        let signed = Self.signed(body, roots.accountID)
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
-            key.isValidSignature(signature, for: Self.signed(body, account))
+            let root = roots.signer({ $0.isValidSignature(signature, for: signed) })
         else {
             throw TrustError(
                 .badSignature,
@@ -51,6 +56,7 @@ package struct RevocationList: Hashable, Sendable {
         guard zip(systems, systems.dropFirst()).allSatisfy({ $0 < $1 }) else {
             throw TrustError(.malformed, "A revocation list is not in order.")
         }
+        self.root = root
         self.number = Self.number(body)
         self.systems = systems
         self.bytes = bytes
@@ -75,6 +81,7 @@ package struct RevocationList: Hashable, Sendable {
         number: UInt64,
         _ systems: Set<SystemID>,
         of account: AccountID,
+        root: Int = 1,
         signing key: P256.Signing.PrivateKey
     ) throws(IdentityError) {
         guard systems.count <= Self.maxSystems else {
@@ -86,6 +93,7 @@ package struct RevocationList: Hashable, Sendable {
                 """
             )
         }
+        self.root = root
         self.number = number
         self.systems = systems.sorted()
         let head = (0..<Self.numberCount).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
@@ -99,6 +107,23 @@ package struct RevocationList: Hashable, Sendable {
                 cause: error
             )
         }
+    }
+
+    /// Whether the list replaces another one of its account: a newer root key signed it, or the same one with a greater
+    /// number. So a number that a stolen, retired key has used up keeps out no list.
+    package func isNewer(than other: RevocationList) -> Bool {
+        (self.root, self.number) > (other.root, other.number)
+    }
+
+    /// Whether the system was revoked.
+    func contains(_ system: SystemID) -> Bool {
+        var range = self.systems.indices
+        while let first = range.first {
+            let middle = first + range.count / 2
+            if self.systems[middle] == system { return true }
+            range = self.systems[middle] < system ? middle + 1..<range.endIndex : first..<middle
+        }
+        return false
     }
 
     private static func signed(_ body: ArraySlice<UInt8>, _ account: AccountID) -> [UInt8] {

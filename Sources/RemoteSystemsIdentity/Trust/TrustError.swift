@@ -27,6 +27,7 @@ extension TrustError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case notOurAccount, expired, notYetValid, malformed, wrongUsage, identityMismatch, revoked, badSignature
+            case retiredRoot, conflictingRoots
         }
 
         private let kind: Kind
@@ -50,6 +51,10 @@ extension TrustError {
         public static let revoked = Code(kind: .revoked)
         /// The certificate names our account but our account did not sign it.
         public static let badSignature = Code(kind: .badSignature)
+        /// The certificate was signed by a root key that the account has replaced since.
+        public static let retiredRoot = Code(kind: .retiredRoot)
+        /// The account's root key was replaced twice, by different keys, and the two systems follow different ones.
+        public static let conflictingRoots = Code(kind: .conflictingRoots)
     }
 }
 

@@ -13,17 +13,17 @@ extension AppServiceCaller {
     ///   - applicationID: the application that it says it is.
     ///   - systemID: its system; one that nobody else has unless given.
     ///   - isLocal: whether it is on the same machine.
-    ///   - isAnonymous: whether it is of another account, as services get to see that are offered to anyone nearby.
+    ///   - authorizationKind: whose system it is. Defaults to one of the same account; services that are offered to
+    ///     anyone nearby also receive requests of ``RemoteSystems/RemoteSystemAuthorizationKind/anonymous`` systems.
     public static func staged(
         applicationID: String = "test.caller",
         systemID: SystemID? = nil,
         isLocal: Bool = false,
-        isAnonymous: Bool = false
+        authorizationKind: RemoteSystemAuthorizationKind = .sameUser
     ) -> AppServiceCaller {
         AppServiceCaller(
             systemID: systemID ?? SystemID(of: P256.Signing.PrivateKey().publicKey),
-            accountID: isAnonymous ? nil : Self.stagedAccount,
-            authorizationKind: isAnonymous ? .anonymous : .sameUser,
+            standing: authorizationKind == .anonymous ? .anonymous : .sameAccount(Self.stagedAccount),
             isLocal: isLocal,
             claimedApplicationID: applicationID
         )

@@ -146,7 +146,8 @@ extension TrustError {
     var failureCode: FailureCode {
         switch self.code {
         case .notOurAccount: .otherAccount
-        case .expired: .certificateExpired
+        // The root's end is the end of what it signed.
+        case .expired, .retiredRoot: .certificateExpired
         case .notYetValid: .certificateNotYetValid
         case .revoked: .revoked
         default: .certificateInvalid

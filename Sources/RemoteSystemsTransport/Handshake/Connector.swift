@@ -27,8 +27,9 @@ package struct Connector: Sendable {
     /// How much longer the host may take to answer once it has proved who it is: it may have to start an application first.
     package var responseTimeout = TimeAmount.zero
     package var logger: Logger
-    /// Whether a system of another account will do. Off unless set; whoever sets it looks at who answered.
-    package var acceptsAnonymous = false
+    /// The standings of the systems that may answer. Defaults to this system's own account. A caller that accepts
+    /// others checks the standing of the system that answered.
+    package var accepted: Set<Standing.Kind> = [.sameAccount]
     /// Told of each connection the moment it is open.
     package var opened: @Sendable (any AuthenticatedConnection) -> Void = { _ in }
     package var network: any TransportNetwork
@@ -240,7 +241,7 @@ package struct Connector: Sendable {
             channel.eventLoop.makeCompletedFuture {
                 let handshake = HandshakeHandler(
                     role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, fail: opened.fail),
-                    authorise: { try self.security.authorise($0, allowsAnonymous: self.acceptsAnonymous) },
+                    authorise: { try self.security.authorise($0, accepting: self.accepted) },
                     deadline: HandshakeDeadline(deadline, now: self.network.time.deadline),
                     responseTimeout: self.responseTimeout,
                     logger: self.logger

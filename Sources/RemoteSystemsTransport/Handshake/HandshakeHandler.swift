@@ -176,8 +176,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func authorisePeer(context: ChannelHandlerContext) -> Result<PeerIdentity, TransportError> {
         do {
-            let certificate = try context.pipeline.syncOperations.nioSSL_peerCertificate()
-            guard let der = try certificate?.toDERBytes() else {
+            let tls = try context.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
+            guard let certificate = try tls.peerCertificate?.toDERBytes() else {
                 throw TransportError(
                     .peerNotTrusted,
                     "It showed no certificate.",
@@ -185,7 +185,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                     failureCode: FailureCode.certificateInvalid.rawValue
                 )
             }
-            return .success(try self.authorise(der))
+            let links = try tls.peerValidatedCertificateChain?.dropFirst().map { try $0.toDERBytes() } ?? []
+            return .success(try self.authorise(TrustStore.Presented(certificate, links: links)))
         } catch let error as TransportError {
             return .failure(error)
         } catch {

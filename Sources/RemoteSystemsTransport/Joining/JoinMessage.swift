@@ -39,6 +39,7 @@ enum JoinMessage: Sendable, Hashable {
         static let key = 32...32
         static let request = 1...2048
         static let certificate = 1...4096
+        static let rootCertificates = 1...RootChain.maxBytes
     }
 
     // MARK: Writing
@@ -121,7 +122,7 @@ enum JoinMessage: Sendable, Hashable {
                 JoinChallenge(
                     nonce: try bytes(Key.nonce, Size.nonce),
                     certificate: try bytes(Key.certificate, Size.certificate),
-                    rootCertificate: try bytes(Key.rootCertificate, Size.certificate)
+                    rootCertificate: try bytes(Key.rootCertificate, Size.rootCertificates)
                 )
             )
         case .proof:

@@ -6,7 +6,7 @@ package import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
-internal import RemoteSystemsIdentity
+package import RemoteSystemsIdentity
 internal import Synchronization
 
 /// A port on which connections are taken.
@@ -25,8 +25,8 @@ package final class Listener: Sendable {
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses within the network's reach, IPv6 and IPv4.
     ///   - port: 0 lets the system choose.
-    ///   - allowsAnonymous: whether callers of other accounts get as far as their hello, if their address is one that only
-    ///     neighbours have. `admit` decides about them; it is told who they are.
+    ///   - accepted: the standings of the callers whose hello is read; `admit` decides about each. Anonymous callers are
+    ///     accepted from proximal addresses only.
     ///   - inherited: a socket to listen on instead, bound by whoever started this process. It is closed with the listener.
     ///   - observer: is told of everything that happens on the listener's connections.
     ///   - admit: decides on each authenticated caller's hello.
@@ -38,7 +38,7 @@ package final class Listener: Sendable {
         limits: ConnectionLimits,
         logger: Logger,
         network: any TransportNetwork = SocketNetwork(),
-        allowsAnonymous: Bool = false,
+        accepting accepted: Set<Standing.Kind> = [.sameAccount],
         observer: ConnectionObserver? = nil,
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
@@ -52,7 +52,7 @@ package final class Listener: Sendable {
                         logger.debug("Too many connections wait to be authenticated; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
-                    let allowsAnonymous = allowsAnonymous && channel.isProximal
+                    let accepted = channel.isProximal ? accepted : accepted.subtracting([.anonymous])
                     let now = network.time.deadline
                     let handler = HandshakeHandler(
                         role: .host(
@@ -60,7 +60,7 @@ package final class Listener: Sendable {
                             { await admit($0, $1).watched(by: security) },
                             leave: { shared.leave(address) }
                         ),
-                        authorise: { try security.authorise($0, allowsAnonymous: allowsAnonymous) },
+                        authorise: { try security.authorise($0, accepting: accepted) },
                         deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
                         logger: logger,
                         observer: observer?.connection(shared.nextNumber())

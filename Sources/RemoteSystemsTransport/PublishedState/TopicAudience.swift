@@ -38,5 +38,10 @@ package struct TopicAudience: Sendable {
     }
 
     /// All records, for systems of the same account alone.
-    package static let sameAccount = TopicAudience(view: { $0.isAnonymous ? nil : .account })
+    package static let sameAccount = TopicAudience(view: { peer in
+        switch peer.standing {
+        case .sameAccount: .account
+        case .linked, .anonymous: nil
+        }
+    })
 }

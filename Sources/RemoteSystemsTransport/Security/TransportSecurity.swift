@@ -7,8 +7,8 @@ package import NIOSSL
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// Decides about a peer by its certificate (DER). Throws when it is not to be trusted.
-package typealias PeerAuthorization = @Sendable ([UInt8]) throws -> PeerIdentity
+/// Decides about a peer by its certificates. Throws when it is not to be trusted.
+package typealias PeerAuthorization = @Sendable (TrustStore.Presented) throws -> PeerIdentity
 
 /// This system's identity made ready for TLS: certificates, keys and the rule of whom to trust.
 ///
@@ -18,29 +18,47 @@ package typealias PeerAuthorization = @Sendable ([UInt8]) throws -> PeerIdentity
 package final class TransportSecurity: Sendable {
     private struct State: Sendable {
         var identity: SystemIdentity
-        var policy: TrustPolicy
-        var client: NIOSSLContext
-        var server: NIOSSLContext
+        var trust: TrustStore
+        var contexts: Contexts
         /// Every open connection, whoever opened it.
         var connections: [ObjectIdentifier: any AuthenticatedConnection] = [:]
         /// Whether this system's identity is used no more.
         var hasEnded = false
     }
 
+    private struct Contexts: Sendable {
+        var client: NIOSSLContext
+        var server: NIOSSLContext
+    }
+
     private let state: Mutex<State>
     private let now: @Sendable () -> Date
+    private let learned: @Sendable (RootChain) -> Void
 
+    /// - Parameters:
+    ///   - trust: the accounts that are trusted. Defaults to the identity's own.
+    ///   - learned: called with an account's root keys, to keep them, when a peer has shown further ones that are signed
+    ///     by those known here. They are in use by then.
     package init(
         identity: SystemIdentity,
-        revoked: Set<SystemID> = [],
-        now: @escaping @Sendable () -> Date = { Date() }
+        trust: TrustStore? = nil,
+        now: @escaping @Sendable () -> Date = { Date() },
+        learned: @escaping @Sendable (RootChain) -> Void = { _ in }
     ) throws {
-        self.state = Mutex(try Self.makeState(identity, revoked: revoked))
+        let trust = trust ?? identity.trustStore()
+        let contexts = try Self.makeContexts(identity, trust.own.roots)
+        self.state = Mutex(State(identity: identity, trust: trust, contexts: contexts))
         self.now = now
+        self.learned = learned
     }
 
     package var identity: SystemIdentity {
         self.state.withLock { $0.identity }
+    }
+
+    /// What is trusted now.
+    package var trust: TrustStore {
+        self.state.withLock { $0.trust }
     }
 
     /// This system's id: all that most callers want of the identity, which is large to carry across an `await`.
@@ -51,19 +69,56 @@ package final class TransportSecurity: Sendable {
     /// Takes a renewed identity or a changed revocation list into use: for every handshake from now on, and for
     /// the connections that are open, of which those with a revoked system end at once.
     ///
-    /// - Parameter revoked: `nil` leaves the list as it is, so that renewing lets nobody back in.
-    package func update(identity: SystemIdentity, revoked: Set<SystemID>? = nil) throws {
-        let (policy, connections) = try self.state.withLock { state in
-            let (connections, hasEnded) = (state.connections, state.hasEnded)
-            state = try Self.makeState(identity, revoked: revoked ?? state.policy.revoked)
-            state.connections = connections
-            state.hasEnded = hasEnded
-            return (state.policy, connections.values)
+    /// - Parameter revocations: `nil` leaves the list as it is, so that renewing lets nobody back in.
+    package func update(identity: SystemIdentity, revocations: RevocationList? = nil) throws {
+        try self.change { state in
+            var own = identity.trustedAccount(revocations: revocations ?? state.trust.own.revocations)
+            // Root keys that were learned may not be stored yet. Those that are stored prevail.
+            _ = try? own.extend(roots: state.trust.own.roots)
+            state.identity = identity
+            state.trust.update(own: own)
         }
-        for connection in connections {
-            guard let objection = policy.objection(to: connection.peer) else { continue }
-            // Not at once even on its own event loop: whoever changes the trust need not expect to be called back by it.
-            connection.channel.eventLoop.execute { connection.refuseFurther(objection) }
+    }
+
+    /// Takes further root keys of a trusted account into use, and hands them on to be kept.
+    ///
+    /// - Throws: `TrustError` when they do not follow on those that are known.
+    package func learn(roots: RootChain) throws {
+        var trust = self.trust
+        // Others may have brought the same.
+        guard try trust.extend(roots: roots) else { return }
+        try self.change { _ = try $0.trust.extend(roots: roots) }
+        self.learned(roots)
+    }
+
+    /// Changes what is trusted, and ends the connections with peers that are not trusted any more.
+    private func change(_ body: (inout State) throws -> Void) throws {
+        let connections = try self.state.withLock { state in
+            var changed = state
+            try body(&changed)
+            // New contexts, so that no ticket of an old session is good any more.
+            changed.contexts = try Self.makeContexts(changed.identity, changed.trust.own.roots)
+            state = changed
+            return Array(state.connections.values)
+        }
+        for connection in connections { self.reconsider(connection) }
+    }
+
+    /// Closes a connection if its peer is not trusted any more, and again when the root key that signed the peer's
+    /// certificate is retired.
+    private func reconsider(_ connection: any AuthenticatedConnection) {
+        let (trust, now) = (self.trust, self.now())
+        let loop = connection.channel.eventLoop
+        if let objection = trust.objection(to: connection.peer, now: now) {
+            // Not at once even on its own event loop: the caller need not expect to be called back.
+            return loop.execute { connection.refuseFurther(objection) }
+        }
+        guard let retirement = trust.retirement(of: connection.peer), retirement < connection.peer.expiry else {
+            return
+        }
+        let time = TimeAmount.nanoseconds(Int64(min(retirement.timeIntervalSince(now), 1e9) * 1e9))
+        loop.scheduleTask(in: time) { [weak self, weak connection] in
+            if let self, let connection { self.reconsider(connection) }
         }
     }
 
@@ -84,7 +139,7 @@ package final class TransportSecurity: Sendable {
         let id = ObjectIdentifier(connection)
         let (objection, hasEnded) = self.state.withLock { state in
             state.connections[id] = connection
-            return (state.policy.objection(to: connection.peer), state.hasEnded)
+            return (state.trust.objection(to: connection.peer, now: self.now()), state.hasEnded)
         }
         connection.onClose { [weak self] _ in self?.state.withLock { $0.connections[id] = nil } }
         if let objection { connection.refuseFurther(objection) }
@@ -93,20 +148,23 @@ package final class TransportSecurity: Sendable {
 
     /// Whether this peer may talk to us, now.
     ///
-    /// - Parameter allowsAnonymous: whether a system of another account will do.
-    package func authorise(_ certificate: [UInt8], allowsAnonymous: Bool = false) throws -> PeerIdentity {
-        let policy = self.state.withLock { $0.policy }
-        return try policy.authorise(
-            peerCertificate: certificate,
-            now: self.now(),
-            allowsAnonymous: allowsAnonymous
-        )
+    /// - Parameters:
+    ///   - presented: its certificate, and those behind it.
+    ///   - accepted: the standings that will do.
+    package func authorise(
+        _ presented: TrustStore.Presented,
+        accepting accepted: Set<Standing.Kind> = [.sameAccount]
+    ) throws -> PeerIdentity {
+        let verdict = try self.trust.judge(presented, now: self.now(), accepting: accepted)
+        // The keys that others on this machine have learned meanwhile may conflict, which a later handshake finds out.
+        if let roots = verdict.learned { try self.learn(roots: roots) }
+        return verdict.peer
     }
 
     package func clientHandler() throws -> NIOSSLClientHandler {
         // The server's name is not checked: systems are known by their keys, not by the names of their addresses.
         try NIOSSLClientHandler(
-            context: self.state.withLock { $0.client },
+            context: self.state.withLock { $0.contexts.client },
             serverHostname: nil,
             customVerificationCallbackWithMetadata: Self.acceptForNow
         )
@@ -114,27 +172,35 @@ package final class TransportSecurity: Sendable {
 
     package func serverHandler() -> NIOSSLServerHandler {
         NIOSSLServerHandler(
-            context: self.state.withLock { $0.server },
+            context: self.state.withLock { $0.contexts.server },
             customVerificationCallbackWithMetadata: Self.acceptForNow
         )
     }
 
     /// TLS proves that the peer holds the key of the certificate it showed. Whether that certificate is acceptable is
     /// decided in ``HandshakeHandler`` instead of here, because this callback does not run when a session is resumed, and
-    /// because a refusal from there can say why.
+    /// because a refusal from there can say why. The certificates behind the peer's own are kept until then.
     @Sendable
     static func acceptForNow(
         _ certificates: [NIOSSLCertificate],
         _ promise: EventLoopPromise<NIOSSLVerificationResultWithMetadata>
     ) {
-        promise.succeed(certificates.isEmpty ? .failed : .certificateVerified(VerificationMetadata(nil)))
+        guard !certificates.isEmpty else { return promise.succeed(.failed) }
+        // One more than can be good, so that too many are noticed.
+        let presented = certificates.prefix(RootChain.maxRoots + 1)
+        let chain = presented.count > 1 ? ValidatedCertificateChain(Array(presented)) : nil
+        promise.succeed(.certificateVerified(VerificationMetadata(chain)))
     }
 
-    private static func makeState(_ identity: SystemIdentity, revoked: Set<SystemID>) throws -> State {
-        let certificate = try NIOSSLCertificate(bytes: identity.certificate, format: .der)
+    /// - Parameter roots: the account's, of which all but the first are sent behind the certificate, so that peers that
+    ///   know an older root key learn of the newer ones.
+    private static func makeContexts(_ identity: SystemIdentity, _ roots: RootChain) throws -> Contexts {
+        let certificates = try ([identity.certificate] + roots.links).map {
+            NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0, format: .der))
+        }
         let key = try NIOSSLPrivateKey(bytes: Array(identity.privateKeyPEM.utf8), format: .pem)
         var server = TLSConfiguration.makeServerConfiguration(
-            certificateChain: [.certificate(certificate)],
+            certificateChain: certificates,
             privateKey: .privateKey(key)
         )
         var client = TLSConfiguration.makeClientConfiguration()
@@ -142,9 +208,7 @@ package final class TransportSecurity: Sendable {
         client.privateKey = server.privateKey
         server.secure(alpn: ProtocolVersion.alpn)
         client.secure(alpn: ProtocolVersion.alpn)
-        return State(
-            identity: identity,
-            policy: identity.trustPolicy(revoked: revoked),
+        return Contexts(
             client: try NIOSSLContext(configuration: client),
             server: try NIOSSLContext(configuration: server)
         )

@@ -400,7 +400,11 @@ final class ByteStreamDriver {
     /// The connection is gone without a word.
     private func lose(_ error: StreamError) {
         switch self.machine.connectionEnded() {
-        case .truncated, .unconfirmed: self.end(error)
+        case .truncated:
+            var error = error
+            error.code = .truncated
+            self.end(error)
+        case .unconfirmed: self.end(error)
         case .known: break
         }
         self.closeChannel()

@@ -84,7 +84,7 @@ package final class StreamTickets: Sendable {
             state.machine.claim(digest, by: peer.systemID, purpose: claim.purpose, now: now)
                 .flatMap { state.offers.removeValue(forKey: $0) }
         }
-        guard let offer, !peer.isAnonymous else { return .refuse(Self.refusal) }
+        guard let offer, peer.standing.kind.isAccountProved else { return .refuse(Self.refusal) }
         return .acceptStream(
             EstablishedStream(
                 acceptance: Acceptance(application: application, limits: StreamLimits.peerLimits),

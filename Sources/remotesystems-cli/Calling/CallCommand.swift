@@ -99,7 +99,7 @@ struct CallCommand: Subcommand {
             self.system,
             wait: self.search.wait,
             self.search.configuration(for: "call", self.common),
-            isAnonymous: self.nearby.anyoneNearby
+            anyoneNearby: self.nearby.anyoneNearby
         )
         let found = try await untilInterrupted {
             try await finder.find(offering: self.service, by: self.application)

@@ -91,7 +91,7 @@ struct PingCommand: Subcommand {
             self.system,
             wait: self.search.wait,
             self.search.configuration(for: "ping", self.common),
-            isAnonymous: self.nearby.anyoneNearby
+            anyoneNearby: self.nearby.anyoneNearby
         )
         let found = try await untilInterrupted { try await finder.find(offering: self.service) }
         guard let system = found else { throw CancellationError() }

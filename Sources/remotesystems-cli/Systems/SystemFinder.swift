@@ -18,13 +18,13 @@ struct SystemFinder: Sendable {
     let wait: Duration
     let configuration: RemoteSystemsConfiguration
     /// Whether it is one of another account, of those that let anyone nearby call.
-    let isAnonymous: Bool
+    let anyoneNearby: Bool
 
-    init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration, isAnonymous: Bool = false) {
+    init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration, anyoneNearby: Bool = false) {
         self.text = text
         self.wait = wait
         self.configuration = configuration
-        self.isAnonymous = isAnonymous
+        self.anyoneNearby = anyoneNearby
     }
 
     /// The first system of that name that suits: by address at once; otherwise as soon as a watcher tells of one.
@@ -92,7 +92,7 @@ struct SystemFinder: Sendable {
 
     private func addressed() async throws -> RemoteSystem? {
         guard let address = self.text.flatMap(SystemAddress.init) else { return nil }
-        guard !self.isAnonymous else {
+        guard !self.anyoneNearby else {
             throw Failure(
                 "misuse",
                 "A system of another account is named by its id or its name: who answers at an address could be anybody."
@@ -111,7 +111,7 @@ struct SystemFinder: Sendable {
     ) async throws -> (picked: Picked?, reason: DiagnosisFinding?) {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = min(options.enumerationTime, self.wait)
-        let filters: [RemoteSystemFilter] = self.isAnonymous ? [.authorizationKind(.anonymous)] : []
+        let filters: [RemoteSystemFilter] = self.anyoneNearby ? [.authorizationKind(.anonymous)] : []
         let watcher = RemoteSystemWatcher(self.configuration, filters: filters, options: options)
         let events = watcher.events
         try await watcher.start()
@@ -143,7 +143,7 @@ struct SystemFinder: Sendable {
     private func notFound(_ reason: DiagnosisFinding?, others: some Collection<String>) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
         if let text, !others.isEmpty {
-            let account = self.isAnonymous ? "of another account" : "of this account"
+            let account = self.anyoneNearby ? "of another account" : "of this account"
             return Failure(
                 "unreachable",
                 "No system\(name) \(account) was found in \(self.waited)."
@@ -152,7 +152,7 @@ struct SystemFinder: Sendable {
                 canRetry: true
             )
         }
-        guard !self.isAnonymous else {
+        guard !self.anyoneNearby else {
             return Failure(
                 "unreachable",
                 "No system\(name) of another account that lets anyone nearby call was found in "

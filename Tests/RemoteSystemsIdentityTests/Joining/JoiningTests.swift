@@ -77,8 +77,34 @@ import Testing
         #expect(!joined.isAuthority)
         #expect(joined.privateKeyPEM == connection.joiner.privateKeyPEM)
         // Each now trusts the other.
-        _ = try joined.trustPolicy().authorise(peerCertificate: self.identity.certificate, now: noon)
-        _ = try self.identity.trustPolicy().authorise(peerCertificate: joined.certificate, now: noon)
+        _ = try joined.trustStore().authorise(peerCertificate: self.identity.certificate, now: noon)
+        _ = try self.identity.trustStore().authorise(peerCertificate: joined.certificate, now: noon)
+    }
+
+    @Test func `a system joins an account whose root key was replaced, and gets the whole chain`() throws {
+        let newest = try self.authority.successor(retiring: noon, now: noon).successor(retiring: noon, now: noon)
+        let inviting = try SystemIdentity.founding(newest, now: noon)
+        var open = OpenInvitation(self.invitation)
+        var connection = try Connection(self)
+        connection.inviter = JoinInviter(identity: inviting, authority: newest)
+        connection.inviterCertificate = inviting.certificate
+        let proof = try connection.proof(open)
+        guard case .accept(let accepted, _) = try connection.inviter.receive(proof, invitation: &open, now: noon) else {
+            throw Refused(action: "proof")
+        }
+        let joined = try connection.joiner.receive(accepted, now: noon)
+        #expect(joined.accountID == self.authority.accountID)
+        #expect(joined.roots == newest.roots && joined.root == 3)
+        _ = try joined.trustStore().authorise(peerCertificate: inviting.certificate, now: noon)
+        // The chain of another account does not pass for the one in the invitation.
+        var other = try Connection(self)
+        let foreign = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
+        var challenge = try other.challenge(OpenInvitation(self.invitation))
+        challenge.rootCertificate = foreign.roots.bytes
+        let error = #expect(throws: IdentityError.self) {
+            try other.joiner.receive(challenge, peerCertificate: other.inviterCertificate, now: noon)
+        }
+        #expect(error?.code == .wrongAccount)
     }
 
     // MARK: Once, in time, and with the right secret

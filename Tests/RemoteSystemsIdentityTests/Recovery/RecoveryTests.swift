@@ -47,8 +47,46 @@ import Testing
         #expect(identity.systemID != lost.systemID)
         #expect(identity.discoveryKey == lost.discoveryKey)
         #expect(identity.isAuthority)
-        _ = try lost.trustPolicy().authorise(peerCertificate: identity.certificate, now: noon)
+        _ = try lost.trustStore().authorise(peerCertificate: identity.certificate, now: noon)
         #expect(try fresh.store.authority().accountID == lost.accountID)
+    }
+
+    @Test func `a recovery file brings the chain of root keys back, and one from before is refused`() throws {
+        let identity = try self.export()
+        let newest = try self.store.authority().successor(retiring: noon, now: noon)
+        // A member that has heard of the new root.
+        let member = try TemporaryDirectory()
+        _ = try member.store.adopt(SystemIdentity.member(of: newest, identity.discoveryKey), now: noon)
+        #expect(
+            code { () throws(IdentityError) in
+                try member.store.importRecovery(
+                    from: self.path,
+                    passphrase: Self.passphrase,
+                    evenIfShared: true,
+                    now: noon
+                )
+            } == .notAuthority
+        )
+        #expect(try member.store.identity(now: noon).roots == newest.roots)
+        // A file from after it makes any machine the authority of the newest root.
+        let sealed = try RecoveryFile.seal(
+            RecoveryFile.Content(
+                rootKey: newest.rootKey.derRepresentation,
+                rootCertificate: Data(newest.rootCertificate),
+                discoveryKey: Data(identity.discoveryKey.bytes),
+                created: noon
+            ),
+            passphrase: Self.passphrase,
+            account: newest.accountID,
+            factors: Self.factors
+        )
+        let path = self.temporary.path + "/newer.txt"
+        try Data(sealed.utf8).write(to: URL(filePath: path))
+        let fresh = try TemporaryDirectory()
+        _ = try fresh.store.importRecovery(from: path, passphrase: Self.passphrase, now: noon)
+        let recovered = try fresh.store.identity(now: noon)
+        #expect(recovered.accountID == identity.accountID && recovered.isAuthority)
+        #expect(recovered.roots == newest.roots && recovered.root == 2)
     }
 
     @Test func `a machine's personal account is kept aside`() throws {

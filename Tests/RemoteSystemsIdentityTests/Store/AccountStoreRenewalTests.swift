@@ -65,7 +65,7 @@ import Testing
     }
 
     private func peer(_ identity: SystemIdentity) throws -> PeerIdentity {
-        try identity.trustPolicy().authorise(peerCertificate: identity.certificate, now: noon)
+        try identity.trustStore().authorise(peerCertificate: identity.certificate, now: noon)
     }
 
     @Test func `a system without the account's key cannot renew by itself`() throws {
@@ -96,14 +96,14 @@ import Testing
             code { () throws(IdentityError) in
                 try authority.renew(
                     request,
-                    for: PeerIdentity(accountID: identity.accountID, systemID: identity.systemID, expiry: noon),
+                    for: PeerIdentity(.sameAccount(identity.accountID), systemID: identity.systemID, expiry: noon),
                     now: noon
                 )
             } == .rejectedCertificate
         )
         let own = try identity.makeRenewalRequest()
         let stranger = PeerIdentity(
-            accountID: AccountID(of: P256.Signing.PrivateKey().publicKey),
+            .sameAccount(AccountID(of: P256.Signing.PrivateKey().publicKey)),
             systemID: identity.systemID,
             expiry: noon
         )

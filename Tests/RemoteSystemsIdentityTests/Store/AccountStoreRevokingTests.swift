@@ -38,7 +38,8 @@ import Testing
     }
 
     private func list(_ systems: Set<SystemID>, after number: UInt64) throws -> RevocationList {
-        try self.store.authority().revocationList(of: systems, after: number, now: Date(timeIntervalSince1970: 0))
+        let authority = try self.store.authority()
+        return try RevocationList(number: number + 1, systems, of: authority.accountID, signing: authority.rootKey)
     }
 
     @Test func `nobody is revoked at first`() throws {
@@ -103,7 +104,7 @@ import Testing
         let member = try self.member()
         let good = try self.store.revoke(Self.anySystem(), now: noon)
         let foreign = try AccountAuthority(creatingAt: noon)
-            .revocationList(of: [Self.anySystem()], after: good.number, now: noon)
+            .revocationList(of: [Self.anySystem()], after: good, now: noon)
         var changed = good.bytes
         changed[10] ^= 1
         var renumbered = good.bytes
@@ -120,7 +121,7 @@ import Testing
     @Test func `a list that was changed on the disk lets nobody back in`() throws {
         _ = try self.store.revoke(Self.anySystem(), now: noon)
         let path = self.store.directory + "/account/revoked-systems.pem"
-        let foreign = try AccountAuthority(creatingAt: noon).revocationList(of: [], after: 0, now: noon)
+        let foreign = try AccountAuthority(creatingAt: noon).revocationList(of: [], after: nil, now: noon)
         try Data(StoredAccount.revocationsFile(foreign)).write(to: URL(filePath: path))
         #expect(code { () throws(IdentityError) in try self.store.revocations() } == .damaged)
     }

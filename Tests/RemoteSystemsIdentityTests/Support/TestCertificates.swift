@@ -13,6 +13,20 @@ let noon = Date(timeIntervalSince1970: 1_790_000_000)
 let hour: TimeInterval = 3600
 let day: TimeInterval = 24 * hour
 
+extension SystemIdentity {
+    /// A system of the account without its key.
+    static func member(of authority: AccountAuthority, _ discoveryKey: DiscoveryKey = DiscoveryKey()) throws -> Self {
+        let key = P256.Signing.PrivateKey()
+        return try SystemIdentity(
+            roots: authority.roots,
+            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
+            systemKey: key,
+            discoveryKey: discoveryKey,
+            isAuthority: false
+        )
+    }
+}
+
 /// A certificate of a system that each test makes wrong in one way.
 struct CertificateForgery {
     var signer: P256.Signing.PrivateKey

@@ -12,15 +12,18 @@ import Testing
 /// Rome's `CallerRemoteConnectionToken`: a service keeps a token of its caller, and calls back when there is a reason
 ///
 @Suite struct CallerTokenTests {
+    /// A caller of the same account.
+    private static let own: Standing =
+        AccountID(bytes: [UInt8](repeating: 7, count: 32)).map { .sameAccount($0) } ?? .anonymous
+
     private static func token(
         _ system: SystemID,
         _ application: String = "test.host",
-        kind: RemoteSystemAuthorizationKind = .sameUser
+        standing: Standing = Self.own
     ) throws -> String {
         let caller = AppServiceCaller(
             systemID: system,
-            accountID: nil,
-            authorizationKind: kind,
+            standing: standing,
             isLocal: false,
             claimedApplicationID: application
         )
@@ -91,14 +94,13 @@ import Testing
             #expect(text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ":-_".contains($0)) })
             let nameless = AppServiceCaller(
                 systemID: system,
-                accountID: nil,
-                authorizationKind: .sameUser,
+                standing: Self.own,
                 isLocal: false,
                 claimedApplicationID: ""
             )
             #expect(nameless.connectionToken == nil)
             // Whoever made the text up must not make us call strangers.
-            let anonymous = try Self.token(system, kind: .anonymous)
+            let anonymous = try Self.token(system, standing: .anonymous)
             #expect(throws: RemoteSystemError.self) {
                 _ = try RemoteSystemConnectionRequest(connectionToken: anonymous, configuration: stage.configuration)
             }

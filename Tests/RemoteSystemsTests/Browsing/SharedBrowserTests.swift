@@ -154,8 +154,8 @@ import Testing
     @Test func `systems of others are let go when nobody wants to see them any more`() throws {
         typealias Rules = SystemBrowserStateMachineTests
         var machine = try Rules.machine(filters: [.authorizationKind(.anonymous)])
-        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, isAnonymous: true)
-        _ = machine.connected("a", to: try #require(Rules.speaker), isAnonymous: true)
+        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, standing: .anonymous)
+        _ = machine.connected("a", to: try #require(Rules.speaker), standing: .anonymous)
         #expect(machine.described("a", Rules.description("Café")).texts == ["added Café [com.example.player]"])
         #expect(machine.dropAnonymous().texts == ["disconnect a", "removed Café [com.example.player]"])
         #expect(!machine.knows("a"))
@@ -164,8 +164,8 @@ import Testing
     @Test func `one who does not want to see systems of others is told of none that somebody else sees`() throws {
         typealias Rules = SystemBrowserStateMachineTests
         var machine = try Rules.machine()
-        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, isAnonymous: true)
-        _ = machine.connected("a", to: try #require(Rules.speaker), isAnonymous: true)
+        _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, standing: .anonymous)
+        _ = machine.connected("a", to: try #require(Rules.speaker), standing: .anonymous)
         #expect(machine.described("a", Rules.description("Café")).texts == [])
         #expect(machine.excluded.isEmpty)
     }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Testing
 
@@ -104,7 +105,7 @@ import Testing
         further.running = ["z"]
         #expect(machine.described(">x@a", further).texts == ["updated Living room [host, x]"])
         var other = try Rules.anonymous()
-        _ = other.connected("x", to: try #require(Rules.speaker), isAnonymous: true)
+        _ = other.connected("x", to: try #require(Rules.speaker), standing: .anonymous)
         #expect(other.described("x", Self.daemon(running: ["z"])).texts == ["added Living room [host]"])
     }
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Testing
 
@@ -148,7 +149,7 @@ import Testing
         _ = machine.lost("a", orderly: true, now: Self.start)
         #expect(machine.unreported.map(\.endpoint) == [Self.endpoint] && machine.unreported.first?.refusal == nil)
         // A stranger's words are not passed on.
-        _ = machine.seen("b", endpoints: [Self.other], by: .proximal, isAnonymous: true)
+        _ = machine.seen("b", endpoints: [Self.other], by: .proximal, standing: .anonymous)
         _ = machine.failed("b", isAuthentic: true, refusal: "Pay.", now: Self.start, jitter: 0.5)
         #expect(machine.unreported.allSatisfy { $0.refusal == nil })
     }
@@ -374,19 +375,19 @@ import Testing
 
     static func anonymous() throws -> Machine {
         var machine = try Self.machine(filters: [.authorizationKind(.anonymous), .authorizationKind(.sameUser)])
-        _ = machine.seen("x", endpoints: [Self.endpoint], by: .proximal, isAnonymous: true)
+        _ = machine.seen("x", endpoints: [Self.endpoint], by: .proximal, standing: .anonymous)
         return machine
     }
 
     @Test func `a system of another account is listed as anonymous, and so are its applications`() throws {
         var machine = try Self.anonymous()
-        _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
+        _ = machine.connected("x", to: try #require(Self.speaker), standing: .anonymous)
         guard case .emit(.added(let system))? = machine.described("x", Self.description()).first else {
             Issue.record("It was not added.")
             return
         }
         #expect(system.authorizationKind == .anonymous)
-        #expect(!system.applications.contains { !$0.isAnonymous })
+        #expect(!system.applications.contains { $0.standing != .anonymous })
     }
 
     @Test func `a system of another account is tried three times, and again when it is elsewhere`() throws {
@@ -400,7 +401,7 @@ import Testing
             attempts += machine.tick(now: now).texts.count { $0.hasPrefix("connect") }
         }
         #expect(attempts == 3)
-        let again = machine.seen("x", endpoints: [Self.other], by: .proximal, isAnonymous: true)
+        let again = machine.seen("x", endpoints: [Self.other], by: .proximal, standing: .anonymous)
         #expect(again.texts == ["connect x to 10.0.0.3:4001"])
     }
 
@@ -409,7 +410,7 @@ import Testing
         var now = Self.start
         var connections = 0
         for _ in 0..<20 {
-            _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
+            _ = machine.connected("x", to: try #require(Self.speaker), standing: .anonymous)
             connections += 1
             #expect(machine.lost("x", orderly: false, now: now).texts.allSatisfy { !$0.hasPrefix("connect") })
             guard let next = machine.nextWakeUp else { break }
@@ -425,7 +426,7 @@ import Testing
         var connects = 0
         for number in 0..<200 {
             let name = "x\(number)"
-            connects += machine.seen(name, endpoints: [Self.endpoint], by: .proximal, isAnonymous: true).count
+            connects += machine.seen(name, endpoints: [Self.endpoint], by: .proximal, standing: .anonymous).count
         }
         #expect(connects == 64)
         #expect(machine.seen("ours", endpoints: [Self.endpoint], by: .proximal).count == 1)
@@ -433,8 +434,8 @@ import Testing
 
     @Test func `what strangers say of a system that is ours does not count`() throws {
         var machine = try Self.connected()
-        _ = machine.seen("x", endpoints: [Self.other], by: .proximal, isAnonymous: true)
-        _ = machine.connected("x", to: try #require(Self.speaker), isAnonymous: true)
+        _ = machine.seen("x", endpoints: [Self.other], by: .proximal, standing: .anonymous)
+        _ = machine.connected("x", to: try #require(Self.speaker), standing: .anonymous)
         let reported = machine.described("x", Self.description("Bathroom", application: "evil"))
         #expect(reported.texts == [])
     }

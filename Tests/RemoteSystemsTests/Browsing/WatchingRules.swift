@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystemsIdentity
 import RemoteSystemsTransport
 
 @testable import RemoteSystems
@@ -39,7 +40,7 @@ struct WatchingRules {
 
     func isReconnecting(_ instance: String) -> Bool { self.browser.isReconnecting(instance) }
     func isDescribed(_ instance: String) -> Bool { self.browser.isDescribed(instance) }
-    func isAnonymous(_ instance: String) -> Bool { self.browser.isAnonymous(instance) }
+    func standing(of instance: String) -> Standing.Kind { self.browser.standing(of: instance) }
     func referral(of instance: String) -> SystemBrowserStateMachine.Referral? { self.browser.referral(of: instance) }
     func knows(_ instance: String) -> Bool { self.browser.knows(instance) }
 
@@ -47,16 +48,17 @@ struct WatchingRules {
         _ instance: String,
         endpoints: [Endpoint],
         by type: RemoteSystemDiscoveryType,
-        isAnonymous: Bool = false
+        standing: Standing.Kind = .sameAccount
     ) -> [Action] {
-        self.told(self.browser.seen(instance, endpoints: endpoints, by: type, isAnonymous: isAnonymous))
+        self.told(self.browser.seen(instance, endpoints: endpoints, by: type, standing: standing))
     }
 
     mutating func unseen(_ instance: String) -> [Action] { self.told(self.browser.unseen(instance)) }
     mutating func settled() -> [Action] { self.told(self.browser.settled()) }
 
-    mutating func connected(_ instance: String, to system: SystemID, isAnonymous: Bool = false) -> [Action] {
-        self.told(self.browser.connected(instance, to: system, isAnonymous: isAnonymous))
+    mutating func connected(_ instance: String, to system: SystemID, standing: Standing.Kind = .sameAccount) -> [Action]
+    {
+        self.told(self.browser.connected(instance, to: system, standing: standing))
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {

@@ -163,6 +163,30 @@ import ValueSets
         }
     }
 
+    @Test func `a list of a newer root key comes with the keys, and both are kept`() async throws {
+        try await self.withMember { machines, local, list in
+            let authority = try AccountStore(directory: "\(machines.directory)/first").authority()
+            let successor = try authority.successor(retiring: Date(), now: Date())
+            let newer = try successor.revocationList(of: Set(list.systems), after: list, now: Date())
+            let host = Host(local: local)
+            // Without the keys it cannot be judged.
+            #expect(await host.isShown(newer)?.canRetry == false)
+            #expect(await host.isShown(newer, roots: successor.roots) == nil)
+            #expect(local.account.revocations == newer)
+            #expect(try local.security().trust.own.roots == successor.roots)
+            let store = AccountStore(directory: "\(machines.directory)/second")
+            #expect(try store.identity().roots == successor.roots && store.revocations() == newer)
+            // Both are told to others.
+            let records = TrustTopic.records(of: newer, roots: try local.security().trust.own.roots)
+            #expect(TrustTopic.roots(in: records) == successor.roots.bytes)
+            #expect(TrustTopic.revocations(in: records) == newer.bytes)
+            // Another successor of the same key is not taken.
+            let rival = try authority.successor(retiring: Date(), now: Date())
+            #expect(await host.isShown(newer, roots: rival.roots)?.canRetry == false)
+            #expect(try local.security().trust.own.roots == successor.roots)
+        }
+    }
+
     @Test func `while a list waits for the files the host does all else, and what waits is bounded`() async throws {
         try await self.withMember { machines, local, list in
             let lock = try FileLock("\(machines.directory)/second/lock")
@@ -231,9 +255,9 @@ private actor Host {
 
     init(local: ApplicationContext) { self.local = local }
 
-    func isShown(_ list: RevocationList) async -> RemoteSystemError? {
+    func isShown(_ list: RevocationList, roots: RootChain? = nil) async -> RemoteSystemError? {
         do {
-            try await self.local.account.take(revocations: list.bytes)
+            try await self.local.account.take(revocations: list.bytes, after: roots?.bytes)
             return nil
         } catch {
             return RemoteSystemError(error)

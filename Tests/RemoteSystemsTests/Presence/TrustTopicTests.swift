@@ -15,8 +15,8 @@ import ValueSets
 
 /// What systems tell each other of revoked ones.
 @Suite(.timeLimit(.minutes(1))) struct TrustTopicTests {
-    /// An account in memory that has revoked so many systems.
-    private static func list(of count: Int) throws -> RevocationList {
+    /// An account in memory that has revoked so many systems, and its root keys.
+    private static func list(of count: Int) throws -> (RevocationList, RootChain) {
         let authority = try AccountAuthority(creatingAt: Date())
         let systems = (0..<count).map { number in
             SystemID(
@@ -24,13 +24,15 @@ import ValueSets
                     + [UInt8](repeating: 7, count: 30)
             )
         }
-        return try authority.revocationList(of: Set(systems.compactMap(\.self)), after: 8, now: Date())
+        return (
+            try authority.revocationList(of: Set(systems.compactMap(\.self)), after: nil, now: Date()), authority.roots
+        )
     }
 
     @Test(arguments: [1, 479, 480, 4096]) func `a list of any length is what is read of its records`(count: Int) throws
     {
-        let list = try Self.list(of: count)
-        let records = TrustTopic.records(of: list)
+        let (list, roots) = try Self.list(of: count)
+        let records = TrustTopic.records(of: list, roots: roots)
         #expect(records.count == (list.bytes.count + 15_359) / 15_360)
         for (key, record) in records { #expect(TrustTopic.schema.accepts(record, for: key)) }
         let publisher = StatePublisher()
@@ -39,8 +41,17 @@ import ValueSets
         #expect(TrustTopic.revocations(in: records) == list.bytes)
     }
 
-    @Test func `no records hold no list, and neither does one without its beginning or longer than any`() {
-        #expect(TrustTopic.records(of: nil).isEmpty)
+    @Test func `root keys that came after the first are read of the records, too`() throws {
+        let authority = try AccountAuthority(creatingAt: Date())
+        let successor = try authority.successor(retiring: Date(), now: Date())
+        #expect(TrustTopic.roots(in: TrustTopic.records(of: nil, roots: authority.roots)) == nil)
+        let records = TrustTopic.records(of: nil, roots: successor.roots)
+        #expect(TrustTopic.roots(in: records) == successor.roots.bytes)
+        #expect(TrustTopic.revocations(in: records) == nil)
+    }
+
+    @Test func `no records hold no list, and neither does one without its beginning or longer than any`() throws {
+        #expect(TrustTopic.records(of: nil, roots: try AccountAuthority(creatingAt: Date()).roots).isEmpty)
         #expect(TrustTopic.revocations(in: [:]) == nil)
         #expect(TrustTopic.revocations(in: ["list/1": ["Bytes": .data(Data([1]))]]) == nil)
         let piece: ValueSet = ["Bytes": .data(Data(count: 15 << 10))]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Testing
 
@@ -180,9 +181,9 @@ import Testing
 
     @Test func `a token leads to a system of another account only nearby, and only to the one that it names`() throws {
         let far = try Self.application([Endpoint(host: "192.0.2.1", port: 47_474)])
-        #expect(try ConnectionToken(far.text).isAnonymous == false)
+        #expect(try ConnectionToken(far.text).standing == .sameAccount)
         var token = far
-        token.isAnonymous = true
+        token.standing = .anonymous
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
         token.endpoints = [Endpoint(host: "localhost", port: 47_474)]
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }

@@ -8,7 +8,7 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-private let alice = PeerIdentity(accountID: .example, systemID: .example(1), expiry: .distantFuture)
+private let alice = PeerIdentity(.sameAccount(.example), systemID: .example(1), expiry: .distantFuture)
 private let limits = PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
 private let hello = Hello(service: "s", targetApplication: nil, application: "a", limits: limits)
 private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired.", side: .remote)

@@ -15,6 +15,14 @@ import ValueSets
     private static let messages: [JoinMessage] = [
         .hello(JoinHello(nonce: bytes32, signingRequest: [1, 2])),
         .challenge(JoinChallenge(nonce: bytes32, certificate: [3], rootCertificate: [4, 5])),
+        // As long as the certificates of an account's roots can be, beside a certificate of the usual size.
+        .challenge(
+            JoinChallenge(
+                nonce: bytes32,
+                certificate: [UInt8](repeating: 3, count: 800),
+                rootCertificate: [UInt8](repeating: 4, count: RootChain.maxBytes)
+            )
+        ),
         .proof(JoinProof(code: bytes32)),
         .accepted(JoinAccepted(code: bytes32, certificate: [6], discoveryKey: bytes32)),
         .refused(.expired), .refused(.alreadyUsed), .refused(.wrongSecret), .refused(.malformed), .refused(.failed),
@@ -55,7 +63,7 @@ import ValueSets
         (0, ["nonce": data(32)]),
         (0, ["nonce": "text", "request": data(1)]),
         (1, ["nonce": data(32), "certificate": data(4097), "root-certificate": data(1)]),
-        (1, ["nonce": data(32), "certificate": data(1), "root-certificate": data(4097)]),
+        (1, ["nonce": data(32), "certificate": data(1), "root-certificate": data(7169)]),
         (2, ["code": data(31)]),
         (3, ["code": data(32), "certificate": data(1), "discovery-key": data(31)]),
         (5, [:]),

@@ -203,7 +203,7 @@ import ValueSets
             hello: Hello(service: "s", targetApplication: nil, application: "a", limits: limits),
             expecting: nil
         )
-        let peer = PeerIdentity(accountID: .example, systemID: .example(1), expiry: .distantFuture)
+        let peer = PeerIdentity(.sameAccount(.example), systemID: .example(1), expiry: .distantFuture)
         _ = handshake.secured(alpn: "remote-systems/1", peer: .success(peer))
         guard case .fail(let error) = handshake.received(.refuse(.success, WireFailure("No."))) else {
             Issue.record("it went on")

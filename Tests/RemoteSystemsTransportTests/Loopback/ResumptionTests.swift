@@ -31,7 +31,7 @@ import ValueSets
             let openssl = try OpenSSL(as: rogue, to: host)
             defer { openssl.remove() }
             #expect(try await openssl.accepted(["-sess_out", openssl.session]))
-            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             let again = try await openssl.run(["-sess_in", openssl.session])
             #expect(again.text.contains("New, TLSv1.3"))
             #expect(again.frame == .refused(.notAuthorized))
@@ -46,7 +46,7 @@ import ValueSets
             let first = Task { try await openssl.run(["-sess_out", openssl.session], ending: false) }
             let connection = try await host.connections.first()
             // The ticket comes with the first answer, so the client has it when it is thrown out.
-            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             #expect(await connection.waitUntilClosed() == .unknown)
             #expect(try await first.value.frame == .accepted)
             let again = try await openssl.run(["-sess_in", openssl.session])
@@ -69,11 +69,11 @@ import ValueSets
     }
 
     @Test func `a session from where strangers are let in lets none in where they are not (X-31)`() async throws {
-        try await LoopbackHost.with(allowsAnonymous: true) { open in
+        try await LoopbackHost.with(accepting: [.sameAccount, .anonymous]) { open in
             var openssl = try OpenSSL(as: TestAccount().system(), to: open)
             defer { openssl.remove() }
             #expect(try await openssl.accepted(["-sess_out", openssl.session]))
-            #expect(!open.connections.all.contains { !$0.peer.isAnonymous })
+            #expect(!open.connections.all.contains { $0.peer.standing != .anonymous })
             // The same TLS context, so the session is resumed; who it is is asked nevertheless.
             try await LoopbackHost.with(account: open.account, security: open.security) { closed in
                 openssl.host = closed
@@ -85,7 +85,7 @@ import ValueSets
             openssl.host = open
             let third = try await openssl.run(["-sess_in", openssl.session])
             #expect(third.frame == .accepted)
-            #expect(!open.connections.all.contains { !$0.peer.isAnonymous })
+            #expect(!open.connections.all.contains { $0.peer.standing != .anonymous })
         }
     }
 }

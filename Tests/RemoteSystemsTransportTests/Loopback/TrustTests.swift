@@ -81,7 +81,7 @@ import ValueSets
     @Test func `a revoked system is refused`() async throws {
         try await LoopbackHost.with { host in
             let revoked = try host.account.system()
-            try host.security.update(identity: host.security.identity, revoked: [revoked.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(revoked))
             let error = try await self.refusal(of: revoked, by: host)
             #expect(error?.message.contains("revoked") == true)
             // Renewing the host's own certificate is no pardon.
@@ -102,7 +102,7 @@ import ValueSets
             let connection = try await host.connect(as: rogue)
             let other = try await host.connect(as: friend)
             let call = Task { try await connection.send([:], timeout: .seconds(60)) }
-            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             #expect(await connection.waitUntilClosed() == .unknown)
             let error = await #expect(throws: TransportError.self) { _ = try await call.value }
             #expect((error?.cause as? TransportError)?.message.contains("revoked") == true)
@@ -117,7 +117,7 @@ import ValueSets
             let security = try TransportSecurity(identity: host.account.system())
             let connection = try await host.connect(with: security)
             _ = try await connection.send([:], timeout: .seconds(20))
-            try security.update(identity: security.identity, revoked: [host.security.identity.systemID])
+            try security.update(identity: security.identity, revocations: host.account.revoking(host.security.identity))
             #expect(await connection.waitUntilClosed() == .unknown)
             let hosts = try await host.connections.first()
             #expect(await hosts.waitUntilClosed() == .unknown)
@@ -143,7 +143,7 @@ import ValueSets
                 return try await connection.send([:], timeout: .seconds(20))
             }
             try await eventually("the hello") { host.hellos.value == 1 }
-            try host.security.update(identity: host.security.identity, revoked: [rogue.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             mayDecide.open()
             await #expect(throws: TransportError.self) { _ = try await call.value }
             #expect(handled.value == 0)

@@ -131,7 +131,7 @@ import Testing
             let stays = try host.account.system()
             let pair = try await host.streams(as: revoked)
             let other = try await host.streams(as: stays)
-            try host.security.update(identity: host.security.identity, revoked: [revoked.systemID])
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(revoked))
             let error = await streamError { _ = try await pair.host.read() }
             #expect(error?.code == .peerNotTrusted)
             let peers = await streamError { _ = try await pair.caller.read() }
@@ -173,7 +173,7 @@ private struct TrustedPeer {
 
     init(_ system: SystemIdentity, of account: TestAccount) throws {
         let security = try TransportSecurity(identity: account.system())
-        self.identity = try security.authorise(system.certificate)
+        self.identity = try security.authorise(TrustStore.Presented(system.certificate))
     }
 }
 

@@ -33,7 +33,7 @@ struct LoopbackHost: Sendable {
         identity: SystemIdentity? = nil,
         account: TestAccount? = nil,
         security: TransportSecurity? = nil,
-        allowsAnonymous: Bool = false,
+        accepting accepted: Set<Standing.Kind> = [.sameAccount],
         admitting gate: Gate? = nil,
         streams streamLimits: StreamLimits = StreamLimits(),
         handler: @escaping RequestHandler = { request, _ in Response(message: request.message) },
@@ -52,7 +52,7 @@ struct LoopbackHost: Sendable {
             security: security,
             limits: limits,
             logger: log.logger,
-            allowsAnonymous: allowsAnonymous
+            accepting: accepted
         ) { hello, peer in
             hellos.increase()
             await gate?.wait()

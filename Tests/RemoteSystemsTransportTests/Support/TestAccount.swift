@@ -18,6 +18,11 @@ struct TestAccount {
         self.authority = try AccountAuthority(creatingAt: Date())
     }
 
+    /// The same account after its root key was replaced.
+    init(after account: TestAccount, retiring retirement: Date) throws {
+        self.authority = try account.authority.successor(retiring: retirement, now: Date())
+    }
+
     /// A new system of the account.
     func system() throws -> SystemIdentity {
         let key = P256.Signing.PrivateKey()
@@ -28,6 +33,11 @@ struct TestAccount {
             discoveryKey: DiscoveryKey(),
             isAuthority: false
         )
+    }
+
+    /// A list that revokes a system.
+    func revoking(_ system: SystemIdentity) throws -> RevocationList {
+        try self.authority.revocationList(of: [system.systemID], after: nil, now: Date())
     }
 
     /// A system of the account whose certificate holds from … to, in seconds from now.

@@ -44,7 +44,7 @@ final class DiagnosisService: BuiltInService {
     func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
         // Whoever else may be let in some day: this is for the account.
         guard let identity = try? self.context.security().identity,
-            connection.peer.accountID == identity.accountID
+            connection.peer.standing == .sameAccount(identity.accountID)
         else {
             return Self.failure("Only systems of the account may ask this.", .notAuthorized)
         }

@@ -11,19 +11,19 @@ import X509
 @testable import RemoteSystemsIdentity
 
 /// Seeds H-02 and R-27: same user = same account; and the attack classes "TLS client auth bypass" and "trust change".
-@Suite struct TrustPolicyTests {
+@Suite struct TrustStoreTests {
     let authority: AccountAuthority
-    let policy: TrustPolicy
+    let store: TrustStore
     let key = P256.Signing.PrivateKey().publicKey
 
     init() throws {
         self.authority = try AccountAuthority(creatingAt: noon)
-        self.policy = try TrustPolicy(rootCertificate: self.authority.rootCertificate)
+        self.store = TrustStore(TrustedAccount(roots: self.authority.roots))
     }
 
-    private func code(_ der: [UInt8], now: Date = noon, policy: TrustPolicy? = nil) -> TrustError.Code? {
+    private func code(_ der: [UInt8], now: Date = noon, store: TrustStore? = nil) -> TrustError.Code? {
         do throws(TrustError) {
-            _ = try (policy ?? self.policy).authorise(peerCertificate: der, now: now)
+            _ = try (store ?? self.store).authorise(peerCertificate: der, now: now)
             return nil
         } catch {
             return error.code
@@ -36,13 +36,18 @@ import X509
         return try forgery.der()
     }
 
+    private func storeRevoking(_ systems: Set<SystemID>) throws -> TrustStore {
+        let list = try self.authority.revocationList(of: systems, after: nil, now: noon)
+        return TrustStore(TrustedAccount(roots: self.authority.roots, revocations: list))
+    }
+
     // MARK: What is accepted
 
     @Test func `a system of the account is recognised by its id`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
-        let peer = try self.policy.authorise(peerCertificate: der, now: noon)
+        let peer = try self.store.authorise(peerCertificate: der, now: noon)
         #expect(peer.systemID == SystemID(of: self.key))
-        #expect(peer.accountID == self.authority.accountID)
+        #expect(peer.standing == .sameAccount(self.authority.accountID))
         #expect(peer.expiry == noon.addingTimeInterval(90 * day))
     }
 
@@ -68,7 +73,7 @@ import X509
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let end = noon.addingTimeInterval(90 * day)
         #expect(self.code(der, now: end.addingTimeInterval(-1)) == nil)
-        let error = #expect(throws: TrustError.self) { try self.policy.authorise(peerCertificate: der, now: end) }
+        let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: end) }
         #expect(error?.code == .expired)
         #expect(error?.message.contains(end.formatted(.iso8601)) == true)
         #expect(error?.message.contains("clock") == true)
@@ -80,7 +85,7 @@ import X509
     @Test func `a certificate from the future is refused, and the error says to check the clock`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let early = noon.addingTimeInterval(-25 * hour)
-        let error = #expect(throws: TrustError.self) { try self.policy.authorise(peerCertificate: der, now: early) }
+        let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: early) }
         #expect(error?.code == .notYetValid)
         #expect(error?.message.contains("Check the clock on both machines") == true)
     }
@@ -131,11 +136,9 @@ import X509
 
     @Test func `a system that was revoked is refused, and only that one`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
-        var policy = self.policy
-        policy.revoked = [SystemID(of: P256.Signing.PrivateKey().publicKey)]
-        #expect(self.code(der, policy: policy) == nil)
-        policy.revoked.insert(SystemID(of: self.key))
-        #expect(self.code(der, policy: policy) == .revoked)
+        let other = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        #expect(try self.code(der, store: self.storeRevoking([other])) == nil)
+        #expect(try self.code(der, store: self.storeRevoking([other, SystemID(of: self.key)])) == .revoked)
     }
 
     @Test func `a joining certificate opens nothing`() throws {
@@ -149,9 +152,10 @@ import X509
 
     // MARK: Anonymous peers
 
-    private func anonymousCode(_ der: [UInt8], now: Date = noon, policy: TrustPolicy? = nil) -> TrustError.Code? {
+    private func anonymousCode(_ der: [UInt8], now: Date = noon, store: TrustStore? = nil) -> TrustError.Code? {
         do throws(TrustError) {
-            _ = try (policy ?? self.policy).authorise(peerCertificate: der, now: now, allowsAnonymous: true)
+            let store = store ?? self.store
+            _ = try store.authorise(peerCertificate: der, now: now, accepting: [.sameAccount, .anonymous])
             return nil
         } catch {
             return error.code
@@ -161,17 +165,15 @@ import X509
     @Test func `where strangers are let in, another account's system is known by its id and by no account`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
-        let peer = try self.policy.authorise(peerCertificate: der, now: noon, allowsAnonymous: true)
-        #expect(peer.isAnonymous)
-        #expect(peer.accountID == nil)
+        let peer = try self.store.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
+        #expect(peer.standing == .anonymous)
         #expect(peer.systemID == SystemID(of: self.key))
     }
 
     @Test func `where strangers are let in, a system of our account is one of ours`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
-        let peer = try self.policy.authorise(peerCertificate: der, now: noon, allowsAnonymous: true)
-        #expect(!peer.isAnonymous)
-        #expect(peer.accountID == self.authority.accountID)
+        let peer = try self.store.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
+        #expect(peer.standing == .sameAccount(self.authority.accountID))
     }
 
     @Test func `where strangers are let in, who claims our account must be of it`() throws {
@@ -206,9 +208,8 @@ import X509
 
     @Test func `a system that was revoked does not come back as a stranger`() throws {
         let other = try AccountAuthority(creatingAt: noon)
-        var policy = self.policy
-        policy.revoked = [SystemID(of: self.key)]
-        #expect(self.anonymousCode(try other.issueCertificate(for: self.key, now: noon), policy: policy) == .revoked)
+        let store = try self.storeRevoking([SystemID(of: self.key)])
+        #expect(self.anonymousCode(try other.issueCertificate(for: self.key, now: noon), store: store) == .revoked)
     }
 
     // MARK: Names
@@ -343,7 +344,7 @@ import X509
     @Test func `no error shows a name`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
-        let error = #expect(throws: TrustError.self) { try self.policy.authorise(peerCertificate: der, now: noon) }
+        let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: noon) }
         #expect(error?.description.contains(other.accountID.short) == false)
         #expect(error?.description.hasPrefix("TrustError(notOurAccount)") == true)
     }

@@ -1,0 +1,206 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import X509
+
+/// The root keys that an account has had, oldest first.
+///
+/// The account's id is the id of the first key. Each further key has a certificate that its predecessor signed, a
+/// *link* (`Docs/wire-protocol.md`, section 2), so a system that knows the first part of a chain can verify the rest. A
+/// value of this type holds verified links only.
+package struct RootChain: Sendable {
+    /// The maximum number of root keys in an account's life.
+    package static let maxRoots = 16
+    /// The maximum size of the certificates of a chain together, in bytes: as many as fit into a message of joining.
+    package static let maxBytes = 7168
+
+    /// The roots' certificates in DER. The first root signed its own, which is kept for its bytes alone.
+    package private(set) var certificates: [[UInt8]]
+    private var roots: [Root]
+
+    private struct Root {
+        var id: KeyFingerprint
+        var key: P256.Signing.PublicKey
+        /// From then on the key's signatures of certificates and revocation lists do not count; `nil` for the newest.
+        var retirement: Date?
+    }
+
+    /// The chain of an account whose root key was never replaced.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` unless it is one certificate of a P-256 key.
+    init(first der: [UInt8]) throws(TrustError) {
+        guard let key = (try? Certificate(boundedDER: der))?.p256Key else {
+            throw TrustError(.malformed, "The account's root certificate is not one. Trying again will not help.")
+        }
+        self.certificates = [der]
+        self.roots = [Root(id: KeyFingerprint(of: key), key: key)]
+    }
+
+    /// Reads a chain from ``bytes``.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    package init(_ bytes: [UInt8]) throws(TrustError) {
+        guard bytes.count <= Self.maxBytes, let certificates = Self.split(bytes), let first = certificates.first else {
+            throw TrustError(.malformed, "The account's root certificates are damaged. Trying again will not help.")
+        }
+        try self.init(first: first)
+        for link in certificates.dropFirst() { try self.append(link) }
+    }
+
+    /// The account's id, that of its first root key. Not stored: its alignment would make a chain expensive to keep in an
+    /// asynchronous function's frame.
+    package var accountID: AccountID { AccountID(self.roots[0].id) }
+
+    /// The certificates one after the other, the first root's first. An account whose root key was never replaced has
+    /// one certificate here.
+    package var bytes: [UInt8] { Array(self.certificates.joined()) }
+
+    /// The number of root keys.
+    package var count: Int { self.roots.count }
+
+    /// The certificates of all roots but the first, in the order of a TLS handshake: the newest first.
+    package var links: [[UInt8]] { self.certificates.dropFirst().reversed() }
+
+    var newestKey: P256.Signing.PublicKey { self.roots[self.roots.count - 1].key }
+
+    /// The number of the root with this key, from 1; `nil` if it is none of the account's.
+    func number(of key: P256.Signing.PublicKey) -> Int? {
+        let id = KeyFingerprint(of: key)
+        return self.roots.firstIndex { $0.id == id }.map { $0 + 1 }
+    }
+
+    /// When the root with this number, from 1, was or will be retired; `nil` for the newest.
+    func retirement(of number: Int) -> Date? { self.roots[number - 1].retirement }
+
+    /// The number of the root, from 1, whose key `verify` returns true for. The newest is tried first.
+    func signer(_ verify: (P256.Signing.PublicKey) -> Bool) -> Int? {
+        self.roots.lastIndex { verify($0.key) }.map { $0 + 1 }
+    }
+
+    // MARK: Growing
+
+    /// Appends a root key that the newest one has signed.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    mutating func append(_ der: [UInt8]) throws(TrustError) {
+        guard self.count < Self.maxRoots, self.certificates.reduce(der.count, { $0 + $1.count }) <= Self.maxBytes else {
+            throw .malformedRoots("are more than an account can have")
+        }
+        let link = try RootLink(der)
+        guard link.accountID == self.accountID else { throw .malformedRoots("name another account") }
+        guard link.number == self.count + 1 else { throw .malformedRoots("are not in order") }
+        guard link.isSigned(by: self.newestKey) else { throw .forgedRoots }
+        let id = KeyFingerprint(of: link.key)
+        guard !self.roots.contains(where: { $0.id == id }) else { throw .malformedRoots("hold one key twice") }
+        self.roots[self.count - 1].retirement = link.retirement
+        self.roots.append(Root(id: id, key: link.key))
+        self.certificates.append(der)
+    }
+
+    /// This chain with the roots that a peer presents behind its certificate and that are not known yet.
+    ///
+    /// The chain that is known stays as it is. It is extended if the peer's begins with it.
+    ///
+    /// - Parameter links: The certificates of all the peer's roots but the first, newest first. None for a peer that
+    ///   knows one root.
+    /// - Throws: ``TrustError/Code/conflictingRoots`` if a known root signed two successors, of which the peer presents
+    ///   the one that is not known here; ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    package func extended(by links: [[UInt8]]) throws(TrustError) -> RootChain {
+        guard links.count < Self.maxRoots else { throw .malformedRoots("are more than an account can have") }
+        var chain = self
+        for (index, der) in links.reversed().enumerated() {
+            let number = index + 2
+            guard number <= chain.count else {
+                try chain.append(der)
+                continue
+            }
+            guard der != chain.certificates[number - 1] else { continue }
+            let link = try RootLink(der)
+            guard link.accountID == self.accountID, link.number == number else {
+                throw .malformedRoots("are not in order, or name another account")
+            }
+            guard link.isSigned(by: chain.roots[number - 2].key) else { throw .forgedRoots }
+            // Another statement of the same successor changes nothing: the first that was known stays.
+            guard chain.roots[number - 1].id == KeyFingerprint(of: link.key) else { throw .conflictingRoots }
+        }
+        return chain
+    }
+
+    /// The longer of two chains of an account, of which one begins with the other.
+    ///
+    /// - Throws: as ``extended(by:)``; ``TrustError/Code/notOurAccount`` for the chain of another account.
+    package func extended(by other: RootChain) throws(TrustError) -> RootChain {
+        guard other.accountID == self.accountID else { throw .notOurAccount }
+        return try self.extended(by: other.links)
+    }
+
+    /// Takes certificates apart that stand one after the other; `nil` unless they are whole DER sequences.
+    private static func split(_ bytes: [UInt8]) -> [[UInt8]]? {
+        var rest = bytes[...]
+        var parts: [[UInt8]] = []
+        while !rest.isEmpty {
+            guard let length = Self.lengthOfSequence(rest), length <= rest.count, parts.count < Self.maxRoots else {
+                return nil
+            }
+            parts.append(Array(rest.prefix(length)))
+            rest = rest.dropFirst(length)
+        }
+        return parts
+    }
+
+    /// The size of the DER sequence at the beginning, with its head.
+    private static func lengthOfSequence(_ bytes: ArraySlice<UInt8>) -> Int? {
+        let head = Array(bytes.prefix(4))
+        guard head.count == 4, head[0] == 0x30 else { return nil }
+        return switch head[1] {
+        case 0..<0x80: 2 + Int(head[1])
+        case 0x81: 3 + Int(head[2])
+        case 0x82: 4 + Int(head[2]) << 8 + Int(head[3])
+        default: nil
+        }
+    }
+}
+
+extension RootChain: Hashable {
+    /// Chains are equal when they have the same keys.
+    package static func == (one: RootChain, other: RootChain) -> Bool {
+        one.roots.map(\.id) == other.roots.map(\.id)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for root in self.roots { hasher.combine(root.id) }
+    }
+}
+
+extension TrustError {
+    static func malformedRoots(_ what: String) -> TrustError {
+        TrustError(.malformed, "The account's root certificates \(what). Trying again will not help.")
+    }
+
+    fileprivate static var forgedRoots: TrustError {
+        TrustError(
+            .badSignature,
+            """
+            The account's newer root key was not signed by the one before it. The other system is faulty or hostile; \
+            trying again will not help.
+            """
+        )
+    }
+
+    fileprivate static var conflictingRoots: TrustError {
+        TrustError(
+            .conflictingRoots,
+            """
+            The account's root key was replaced twice, by two different keys. This system goes on with the one that it \
+            learned of first, and does not trust systems that follow the other. If that is the wrong one, join the \
+            account again on this machine.
+            """,
+            toPeer: """
+                The account's root key was replaced twice, by two different keys, and the other side follows another \
+                one than your system. Join the account again on the machine that follows the wrong one.
+                """
+        )
+    }
+}

@@ -1,0 +1,383 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import SwiftASN1
+import Testing
+import X509
+
+@testable import RemoteSystemsIdentity
+
+/// An account whose root key was replaced, each link made wrong in one way where a test wants it.
+struct LinkForgery {
+    var signer: P256.Signing.PrivateKey
+    var key = P256.Signing.PrivateKey().publicKey
+    var number: Int
+    var names: [GeneralName]?
+    var constraints: BasicConstraints? = .isCertificateAuthority(maxPathLength: nil)
+    var usage: KeyUsage? = KeyUsage(keyCertSign: true, cRLSign: true)
+    var version = Certificate.Version.v3
+    var algorithm = Certificate.SignatureAlgorithm.ecdsaWithSHA256
+    var more: [Certificate.Extension] = []
+    var name: DistinguishedName
+
+    /// What `authority` itself would have made for its successor.
+    init(after authority: AccountAuthority) throws {
+        self.signer = authority.rootKey
+        self.number = authority.roots.count + 1
+        self.names = [.uniformResourceIdentifier("remote-systems://\(authority.accountID)")]
+        self.name = try DistinguishedName { CommonName("RemoteSystems account") }
+    }
+
+    func der() throws -> [UInt8] {
+        var extensions = Certificate.Extensions()
+        if let constraints { try extensions.append(.init(constraints, critical: true)) }
+        if let usage { try extensions.append(.init(usage, critical: true)) }
+        if let names { try extensions.append(.init(SubjectAlternativeNames(names), critical: false)) }
+        for one in self.more { try extensions.append(one) }
+        return try Certificate(
+            version: self.version,
+            serialNumber: .init(self.number),
+            publicKey: .init(self.key),
+            notValidBefore: noon,
+            notValidAfter: noon.addingTimeInterval(90 * day),
+            issuer: self.name,
+            subject: self.name,
+            signatureAlgorithm: self.algorithm,
+            extensions: extensions,
+            issuerPrivateKey: .init(self.signer)
+        ).der()
+    }
+}
+
+@Suite struct RootChainTests {
+    let first: AccountAuthority
+    let second: AccountAuthority
+    let third: AccountAuthority
+    let key = P256.Signing.PrivateKey().publicKey
+
+    init() throws {
+        self.first = try AccountAuthority(creatingAt: noon)
+        self.second = try self.first.successor(retiring: noon.addingTimeInterval(90 * day), now: noon)
+        self.third = try self.second.successor(retiring: noon.addingTimeInterval(180 * day), now: noon)
+    }
+
+    /// Trust in the account as a system has it that knows this much of its chain.
+    private func store(knowing authority: AccountAuthority, revoking list: RevocationList? = nil) -> TrustStore {
+        TrustStore(TrustedAccount(roots: authority.roots, revocations: list))
+    }
+
+    private func code(_ body: () throws(TrustError) -> Void) -> TrustError.Code? {
+        do throws(TrustError) {
+            try body()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    // MARK: The chain
+
+    @Test func `an account keeps its id when its root key is replaced`() {
+        #expect(self.third.accountID == self.first.accountID)
+        #expect(self.third.roots.accountID == self.first.accountID)
+        #expect(self.third.accountID != AccountID(of: self.third.rootKey.publicKey))
+        #expect(self.third.roots.count == 3)
+    }
+
+    @Test func `a chain is read from its bytes, and one root alone is its certificate`() throws {
+        #expect(try RootChain(self.third.roots.bytes) == self.third.roots)
+        #expect(self.first.roots.bytes == self.first.rootCertificate)
+        #expect(self.first.roots.bytes == self.third.roots.certificates[0])
+        #expect(self.first.roots.links.isEmpty)
+        for length in 0..<self.second.roots.bytes.count where length != self.first.roots.bytes.count {
+            let bytes = Array(self.second.roots.bytes.prefix(length))
+            #expect(self.code { () throws(TrustError) in _ = try RootChain(bytes) } == .malformed, "\(length) bytes")
+        }
+    }
+
+    @Test func `a system that knows the first root trusts one that the third certified, and learns the chain`() throws {
+        let certificate = try self.third.issueCertificate(for: self.key, now: noon)
+        var store = self.store(knowing: self.first)
+        #expect(throws: TrustError.self) { try store.authorise(peerCertificate: certificate, now: noon) }
+        let verdict = try store.judge(.init(certificate, links: self.third.roots.links), now: noon)
+        #expect(verdict.peer.standing == .sameAccount(self.first.accountID))
+        #expect(verdict.peer.systemID == SystemID(of: self.key))
+        #expect(verdict.peer.root == 3)
+        #expect(verdict.learned == self.third.roots)
+        #expect(try store.extend(roots: try #require(verdict.learned)))
+        // What it has learned it does not need to be shown again.
+        #expect(try store.authorise(peerCertificate: certificate, now: noon).root == 3)
+        #expect(try store.judge(.init(certificate, links: self.third.roots.links), now: noon).learned == nil)
+        #expect(try !store.extend(roots: self.second.roots))
+    }
+
+    @Test func `a system that has not heard of a newer root presents the part that it knows`() throws {
+        let certificate = try self.second.issueCertificate(for: self.key, now: noon)
+        let verdict = try self.store(knowing: self.third).judge(
+            .init(certificate, links: self.second.roots.links),
+            now: noon
+        )
+        #expect(verdict.peer.root == 2 && verdict.learned == nil)
+        // Until then its root counts, and no longer.
+        #expect(verdict.peer.expiry == noon.addingTimeInterval(90 * day))
+    }
+
+    static let forgeries: [(String, @Sendable (inout LinkForgery) throws -> Void, TrustError.Code?)] = [
+        ("as it should be", { _ in }, nil),
+        ("signed by another key", { $0.signer = P256.Signing.PrivateKey() }, .badSignature),
+        ("signed with another hash", { $0.algorithm = .ecdsaWithSHA384 }, .badSignature),
+        ("the number of the present root", { $0.number = 3 }, .malformed),
+        ("a number left out", { $0.number = 5 }, .malformed),
+        ("the number of a first root", { $0.number = 1 }, .malformed),
+        ("a number beyond all", { $0.number = 17 }, .malformed),
+        ("a long number", { $0.number = 0x104 }, .malformed),
+        ("no name", { $0.names = nil }, .malformed),
+        ("a second name", { $0.names?.append(.dnsName("example.com")) }, .malformed),
+        (
+            "another account",
+            {
+                let other = AccountID(of: P256.Signing.PrivateKey().publicKey)
+                $0.names = [.uniformResourceIdentifier("remote-systems://\(other)")]
+            }, .malformed
+        ),
+        ("no authority", { $0.constraints = .notCertificateAuthority }, .malformed),
+        ("no constraints", { $0.constraints = nil }, .malformed),
+        ("not for certificates", { $0.usage = KeyUsage(digitalSignature: true) }, .malformed),
+        ("no usage", { $0.usage = nil }, .malformed),
+        (
+            "a critical extension that is not known",
+            { $0.more = [.init(oid: [1, 3, 6, 1, 4, 1, 99999, 1], critical: true, value: [5, 0])] }, .malformed
+        ),
+        (
+            "too long",
+            {
+                let value = ArraySlice([UInt8](repeating: 0, count: 200))
+                $0.more = [.init(oid: [1, 3, 6, 1, 4, 1, 99999, 1], critical: false, value: value)]
+            }, .malformed
+        ),
+    ]
+
+    @Test(arguments: Self.forgeries.indices)
+    func `a link is taken, or refused with a code, by its form`(index: Int) throws {
+        let (name, change, expected) = Self.forgeries[index]
+        var forgery = try LinkForgery(after: self.third)
+        try change(&forgery)
+        let link = try forgery.der()
+        let certificate = try self.third.issueCertificate(for: self.key, now: noon)
+        let presented = TrustStore.Presented(certificate, links: [link] + self.third.roots.links)
+        for known in [self.first, self.second, self.third] {
+            let store = self.store(knowing: known)
+            #expect(
+                self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == expected,
+                "\(name)"
+            )
+        }
+        #expect(
+            self.code { () throws(TrustError) in _ = try RootChain(self.third.roots.bytes + link) } == expected,
+            "\(name)"
+        )
+    }
+
+    @Test func `a forged link in the middle is refused, whatever is known`() throws {
+        var forgery = try LinkForgery(after: self.first)
+        forgery.signer = P256.Signing.PrivateKey()
+        forgery.key = self.second.rootKey.publicKey
+        let certificate = try self.third.issueCertificate(for: self.key, now: noon)
+        let presented = try TrustStore.Presented(
+            certificate,
+            links: [self.third.roots.certificates[2], forgery.der()]
+        )
+        for known in [self.first, self.second, self.third] {
+            let store = self.store(knowing: known)
+            #expect(self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .badSignature)
+        }
+    }
+
+    @Test func `links in another order, or with one left out, are refused`() throws {
+        let certificate = try self.third.issueCertificate(for: self.key, now: noon)
+        let links = self.third.roots.links
+        let store = self.store(knowing: self.first)
+        for links in [links.reversed(), [links[0]], [links[0], links[0]], links + [self.first.rootCertificate]] {
+            let presented = TrustStore.Presented(certificate, links: Array(links))
+            #expect(self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .malformed)
+        }
+    }
+
+    @Test func `the chain of another account is of no use`() throws {
+        let other = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
+        let certificate = try self.first.issueCertificate(for: self.key, now: noon)
+        let presented = TrustStore.Presented(certificate, links: other.roots.links)
+        var store = self.store(knowing: self.first)
+        #expect(self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .malformed)
+        #expect(self.code { () throws(TrustError) in _ = try store.extend(roots: other.roots) } == .notOurAccount)
+        // An anonymous system's links are not looked at.
+        let foreign = try other.issueCertificate(for: self.key, now: noon)
+        let verdict = try store.judge(.init(foreign, links: [[1, 2, 3]]), now: noon, accepting: [.anonymous])
+        #expect(verdict.peer.standing == .anonymous && verdict.peer.root == nil && verdict.learned == nil)
+    }
+
+    @Test func `a link and a system's certificate cannot be taken for each other`() throws {
+        let store = self.store(knowing: self.first)
+        let system = try self.first.issueCertificate(for: self.key, now: noon)
+        let link = self.second.roots.links[0]
+        #expect(self.code { () throws(TrustError) in _ = try store.judge(.init(link), now: noon) } == .malformed)
+        #expect(
+            self.code { () throws(TrustError) in _ = try store.judge(.init(system, links: [system]), now: noon) }
+                == .malformed
+        )
+    }
+
+    // MARK: Bounds
+
+    @Test func `an account has at most sixteen roots, whose certificates fit into a message of joining`() throws {
+        var newest = self.first
+        for _ in 1..<RootChain.maxRoots { newest = try newest.successor(retiring: noon, now: noon) }
+        #expect(newest.roots.count == 16)
+        #expect(newest.roots.bytes.count <= RootChain.maxBytes)
+        #expect(newest.roots.links.allSatisfy { $0.count <= RootLink.largestDER })
+        let certificate = try newest.issueCertificate(for: self.key, now: noon)
+        #expect(
+            try self.store(knowing: self.first).judge(.init(certificate, links: newest.roots.links), now: noon).peer
+                .root == 16
+        )
+        let error = #expect(throws: IdentityError.self) { try newest.successor(retiring: noon, now: noon) }
+        #expect(error?.code == .rootKeysUsedUp)
+        var forgery = try LinkForgery(after: newest)
+        forgery.number = 16
+        let links = try [forgery.der()] + newest.roots.links
+        let store = self.store(knowing: self.first)
+        #expect(
+            self.code { () throws(TrustError) in _ = try store.judge(.init(certificate, links: links), now: noon) }
+                == .malformed
+        )
+        let bytes = try newest.roots.bytes + forgery.der()
+        #expect(self.code { () throws(TrustError) in _ = try RootChain(bytes) } == .malformed)
+    }
+
+    @Test func `a root key does not come back`() throws {
+        var forgery = try LinkForgery(after: self.third)
+        forgery.key = self.first.rootKey.publicKey
+        let bytes = try self.third.roots.bytes + forgery.der()
+        #expect(self.code { () throws(TrustError) in _ = try RootChain(bytes) } == .malformed)
+    }
+
+    // MARK: Two successors
+
+    @Test func `of two successors of a root, the one that was known first stays`() throws {
+        let rival = try self.first.successor(retiring: noon, now: noon)
+        let certificate = try rival.issueCertificate(for: self.key, now: noon)
+        let presented = TrustStore.Presented(certificate, links: rival.roots.links)
+        // A system that knows neither takes the one that it meets first …
+        var store = self.store(knowing: self.first)
+        let learned = try #require(try store.judge(presented, now: noon).learned)
+        try store.extend(roots: learned)
+        // … and refuses the other from then on, as does one that knew the other first.
+        let late = try self.third.issueCertificate(for: self.key, now: noon)
+        let other = TrustStore.Presented(late, links: self.third.roots.links)
+        #expect(self.code { () throws(TrustError) in _ = try store.judge(other, now: noon) } == .conflictingRoots)
+        for known in [self.second, self.third] {
+            var store = self.store(knowing: known)
+            #expect(
+                self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .conflictingRoots
+            )
+            #expect(
+                self.code { () throws(TrustError) in _ = try store.extend(roots: rival.roots) } == .conflictingRoots
+            )
+            #expect(store.own.roots == known.roots)
+        }
+    }
+
+    @Test func `another statement about the same successor changes nothing`() throws {
+        let key = self.second.rootKey
+        let again = try self.first.successor(key: key, retiring: noon.addingTimeInterval(-day), now: noon)
+        #expect(again.roots == self.second.roots && again.roots.bytes != self.second.roots.bytes)
+        let known = self.store(knowing: self.second)
+        let old = try self.first.issueCertificate(for: self.key, now: noon)
+        #expect(try known.judge(.init(old, links: again.roots.links), now: noon).peer.root == 1)
+    }
+
+    // MARK: Retired roots
+
+    @Test func `a certificate of a replaced root is trusted until the root is retired`() throws {
+        let certificate = try self.first.issueCertificate(for: self.key, now: noon.addingTimeInterval(80 * day))
+        let store = self.store(knowing: self.third)
+        let retirement = noon.addingTimeInterval(90 * day)
+        let peer = try store.authorise(peerCertificate: certificate, now: retirement.addingTimeInterval(-1))
+        #expect(peer.root == 1)
+        #expect(peer.expiry == retirement)
+        let error = #expect(throws: TrustError.self) {
+            try store.authorise(peerCertificate: certificate, now: retirement)
+        }
+        #expect(error?.code == .retiredRoot)
+        #expect(error?.messageToPeer.contains("Your certificate") == true)
+        #expect(store.objection(to: peer, now: retirement.addingTimeInterval(-1)) == nil)
+        #expect(store.objection(to: peer, now: retirement)?.code == .retiredRoot)
+        // Those that have not heard of the new root trust it until its end.
+        #expect(try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: retirement).root == 1)
+    }
+
+    @Test func `a stolen root is out at once where the newer one is known`() throws {
+        let successor = try self.first.successor(retiring: noon.addingTimeInterval(-day), now: noon)
+        let certificate = try self.first.issueCertificate(for: self.key, now: noon)
+        let peer = try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: noon)
+        let store = self.store(knowing: successor)
+        #expect(
+            self.code { () throws(TrustError) in _ = try store.judge(.init(certificate), now: noon) } == .retiredRoot
+        )
+        #expect(store.objection(to: peer, now: noon)?.code == .retiredRoot)
+        // Showing the link does not help.
+        let presented = TrustStore.Presented(certificate, links: successor.roots.links)
+        let fresh = self.store(knowing: self.first)
+        #expect(self.code { () throws(TrustError) in _ = try fresh.judge(presented, now: noon) } == .retiredRoot)
+    }
+
+    @Test func `a certificate of a later root lives as long as any`() throws {
+        let certificate = try self.third.issueCertificate(for: self.key, now: noon.addingTimeInterval(200 * day))
+        let store = self.store(knowing: self.third)
+        let peer = try store.authorise(peerCertificate: certificate, now: noon.addingTimeInterval(201 * day))
+        #expect(peer.expiry == noon.addingTimeInterval(290 * day))
+    }
+
+    // MARK: Revocation lists
+
+    @Test func `a list is judged by the root that signed it`() throws {
+        let system = SystemID(of: self.key)
+        let old = try self.first.revocationList(of: [], after: nil, now: noon.addingTimeInterval(50 * day))
+        let new = try self.second.revocationList(of: [system], after: old, now: noon)
+        let known = TrustedAccount(roots: self.second.roots)
+        #expect(try known.revocationList(new.bytes, now: noon) == new)
+        #expect(new.root == 2)
+        // It replaces one of an older root, whatever that one's number is.
+        #expect(old.number > new.number)
+        #expect(new.isNewer(than: old) && !old.isNewer(than: new))
+        let certificate = try self.second.issueCertificate(for: self.key, now: noon)
+        #expect(
+            self.code { () throws(TrustError) in
+                _ = try self.store(knowing: self.second, revoking: new).judge(.init(certificate), now: noon)
+            } == .revoked
+        )
+        // A system that does not know the root cannot judge it.
+        let behind = TrustedAccount(roots: self.first.roots)
+        #expect(
+            self.code { () throws(TrustError) in _ = try behind.revocationList(new.bytes, now: noon) } == .badSignature
+        )
+        // A list of a retired root is refused, and one of a replaced root is taken until then.
+        let retirement = noon.addingTimeInterval(90 * day)
+        #expect(try known.revocationList(old.bytes, now: noon).root == 1)
+        #expect(
+            self.code { () throws(TrustError) in _ = try known.revocationList(old.bytes, now: retirement) }
+                == .retiredRoot
+        )
+    }
+
+    @Test func `every system of a long list is found, and no other`() throws {
+        var systems: Set<SystemID> = []
+        for _ in 0..<100 { systems.insert(SystemID(of: P256.Signing.PrivateKey().publicKey)) }
+        let list = try self.first.revocationList(of: systems, after: nil, now: noon)
+        #expect(systems.allSatisfy(list.contains))
+        for _ in 0..<100 { #expect(!list.contains(SystemID(of: P256.Signing.PrivateKey().publicKey))) }
+        #expect(try !self.first.revocationList(of: [], after: nil, now: noon).contains(SystemID(of: self.key)))
+    }
+}
