@@ -147,7 +147,7 @@ actor WatcherRun {
                     self.machine.seen(
                         "\(name)/\(hint.id)",
                         endpoints: endpoints,
-                        by: source.isConfigured ? .cloud : .proximal,
+                        by: RemoteSystemDiscoveryType(source.discoveryType),
                         isAnonymous: !isOurs
                     )
                 )
@@ -174,8 +174,8 @@ actor WatcherRun {
 
     /// A network may be full of other accounts' systems: changes of them are followed only if the filters want them.
     private func events(of source: any DiscoverySource) -> DiscoveryEvents {
-        guard let avahi = source as? AvahiDiscovery, !self.wantsAnonymous else { return source.browse() }
-        return avahi.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
+        guard !self.wantsAnonymous else { return source.browse() }
+        return source.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
     }
 
     private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
@@ -201,7 +201,7 @@ actor WatcherRun {
 
     /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
     private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
-        source.isConfigured || Self.carriesTag(of: self.security.identity, hint)
+        source.origin == .configured || Self.carriesTag(of: self.security.identity, hint)
     }
 
     private static func carriesTag(of identity: SystemIdentity, _ hint: DiscoveryHint) -> Bool {
