@@ -16,7 +16,7 @@ final class AccountContext: Sendable {
     let configuration: RemoteSystemsConfiguration
     let sources: [any DiscoverySource]
     /// How connections come about, on the part of the network that may be used.
-    let network: any TransportNetwork
+    let network: TransportNetwork
     /// Where the account's files are changed.
     let accountQueue = AccountQueue()
     private let loaded = Mutex<Loaded?>(nil)
@@ -302,6 +302,13 @@ final class AccountContext: Sendable {
         )
         connector.opened = { self.observeAccount(whileOpen: $0) }
         return connector
+    }
+
+    /// The network, whose sockets listen on one that was given to this process.
+    func network(listeningOn socket: CInt) -> TransportNetwork {
+        var network = self.network
+        network.register(SocketTransport(listeningSocket: socket, reach: self.configuration.network.reach))
+        return network
     }
 
     var limits: ConnectionLimits {

@@ -280,9 +280,8 @@ public final class RemoteSystemHost: Service {
                 security: security,
                 limits: self.accountContext.limits,
                 logger: self.accountContext.logger,
-                network: self.options.listeningSocket.map {
-                    SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
-                } ?? self.accountContext.network,
+                network: self.options.listeningSocket.map { self.accountContext.network(listeningOn: $0) }
+                    ?? self.accountContext.network,
                 allowsAnonymous: self.options.allowsAnyoneNearby,
                 observer: self.options.connectionObserver
             ) { [core = self.core, unknownKeys = self.options.unknownAcceptKeys] hello, peer in

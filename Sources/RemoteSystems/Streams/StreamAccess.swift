@@ -13,19 +13,20 @@ enum StreamAccess: Sendable {
 /// Where the caller of a connection opens the streams that its host offers.
 struct StreamOpening: Sendable {
     private let accountContext: AccountContext
-    private let endpoint: Endpoint
+    /// None if the connection was closed already.
+    private let endpoints: [Endpoint]
     private let connection: Connection
 
     init(_ connection: Connection, _ accountContext: AccountContext) {
         self.connection = connection
         self.accountContext = accountContext
-        self.endpoint = Endpoint(peerOf: connection.channel)
+        self.endpoints = [connection.channel.transportPeer.endpoint].compactMap(\.self)
     }
 
     func open(_ ticket: StreamTicket, purpose: String) async throws -> ByteStream {
         let connector = try await self.accountContext.connector()
         return try await connector.openStream(
-            to: [self.endpoint],
+            to: self.endpoints,
             expecting: self.connection.peer.systemID,
             application: self.accountContext.configuration.applicationID,
             // An empty one, of a host that does not say, counts as none.

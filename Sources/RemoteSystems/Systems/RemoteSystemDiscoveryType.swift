@@ -1,8 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystemsDiscovery
-
 /// The way a system was found.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
@@ -32,16 +30,6 @@ extension RemoteSystemDiscoveryType: CustomStringConvertible {
         case .cloud: "cloud"
         case .spatiallyProximal: "spatiallyProximal"
         default: "remoteSystemDiscoveryType \(self.rawValue)"
-        }
-    }
-}
-
-extension RemoteSystemDiscoveryType {
-    /// The type of a system to which a hint led.
-    init(_ type: DiscoveryType) {
-        switch type {
-        case .proximal: self = .proximal
-        case .cloud: self = .cloud
         }
     }
 }

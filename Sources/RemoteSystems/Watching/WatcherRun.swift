@@ -136,18 +136,18 @@ actor WatcherRun {
             switch event {
             case .appeared(let hint), .changed(let hint):
                 self.strangers["\(name)/\(hint.id)"] = self.stranger(hint, from: source)
-                var endpoints = hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) }
                 let isOurs = self.isOurs(hint, from: source)
+                var endpoints = hint.endpoints.map { Endpoint($0, by: source, isOurs: isOurs) }
                 if !isOurs {
                     // A stranger must not make us connect to somewhere else than nearby.
-                    endpoints.removeAll { !$0.isProximal }
+                    endpoints.removeAll { !self.accountContext.network.isProximal($0) }
                     guard self.isOfAnyone(hint), !endpoints.isEmpty else { continue }
                 }
                 self.perform(
                     self.machine.seen(
                         "\(name)/\(hint.id)",
                         endpoints: endpoints,
-                        by: RemoteSystemDiscoveryType(source.discoveryType),
+                        by: RemoteSystemDiscoveryType(endpoints),
                         isAnonymous: !isOurs
                     )
                 )
@@ -187,7 +187,7 @@ actor WatcherRun {
     /// What is there and not listed.
     var unlisted: RemoteSystemWatcher.Unlisted {
         let unreported = self.machine.unreported.map { endpoint, refusal in
-            (place: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))", refusal: refusal)
+            (place: "\(endpoint)", refusal: refusal)
         }
         return RemoteSystemWatcher.Unlisted(
             excluded: self.machine.excluded.values.sorted { $0.id < $1.id },
@@ -307,7 +307,7 @@ actor WatcherRun {
         let limits = isAnonymous ? self.limits.forAnonymous : self.limits
         var connector = try await self.accountContext.connector(limits: limits)
         connector.acceptsAnonymous = isAnonymous
-        if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
+        if self.machine.isReconnecting(instance) { connector.timeoutLimit = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
         let connection = try await connector.connect(
             to: endpoints,

@@ -42,7 +42,7 @@ package final class JoinListener: Sendable {
         port: Int,
         identity: SystemIdentity,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork()
+        network: TransportNetwork = .sockets
     ) async throws(TransportError) -> JoinListener {
         try await Self.start(
             host: host,
@@ -61,7 +61,7 @@ package final class JoinListener: Sendable {
         identity: SystemIdentity,
         time: TimeAmount,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork()
+        network: TransportNetwork = .sockets
     ) async throws(TransportError) -> JoinListener {
         do {
             let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)

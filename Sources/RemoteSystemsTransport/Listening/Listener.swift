@@ -37,7 +37,7 @@ package final class Listener: Sendable {
         security: TransportSecurity,
         limits: ConnectionLimits,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork(),
+        network: TransportNetwork = .sockets,
         allowsAnonymous: Bool = false,
         observer: ConnectionObserver? = nil,
         admit: @escaping Admit
@@ -125,7 +125,7 @@ package final class Listener: Sendable {
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func check(
         port: Int,
-        network: any TransportNetwork,
+        network: TransportNetwork,
         logger: Logger
     ) async throws(TransportError) {
         try Self.check(port)

@@ -1,7 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import NIOCore
 import RemoteSystemsTesting
+import RemoteSystemsTransport
 import Synchronization
 import Testing
 
@@ -93,5 +95,41 @@ import Testing
                 await watcher.stop()
             }
         }
+    }
+
+    // MARK: What becomes of its endpoints
+
+    @Test(
+        arguments: [
+            (.announced, .proximal, true, .account), (.announced, .cloud, true, .account),
+            // Nobody's word but the owner's, who does not say of which account it is.
+            (.configured, .cloud, true, .unrestricted), (.announced, .proximal, false, .unrestricted),
+        ] as [(DiscoveryOrigin, DiscoveryType, Bool, Endpoint.Trust)]
+    )
+    func `an endpoint carries its source's discovery type, and the need for the account if the hint has its tag`(
+        origin: DiscoveryOrigin,
+        type: DiscoveryType,
+        isOurs: Bool,
+        trust: Endpoint.Trust
+    ) {
+        let source = Source(Self.hint(port: 1), origin: origin, type: type)
+        let discovered = DiscoveryEndpoint(address: "7f3a", port: 0, transport: "relay")
+        let endpoint = Endpoint(discovered, by: source, isOurs: isOurs)
+        #expect(endpoint == Endpoint(transport: TransportKind(rawValue: "relay"), host: "7f3a", port: 0))
+        #expect(endpoint.discoveryType == (type == .cloud ? .cloud : .proximal))
+        #expect(endpoint.trust == trust)
+        #expect(RemoteSystemDiscoveryType([endpoint]) == (type == .cloud ? .cloud : .proximal))
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil), (.seconds(20), .seconds(20)), (.zero, .milliseconds(1)), (.seconds(-1), .milliseconds(1)),
+            (.seconds(86_400), .seconds(600)),
+        ] as [(Duration?, TimeAmount?)]
+    )
+    func `an endpoint's own time is kept within bounds`(time: Duration?, expected: TimeAmount?) {
+        let source = Source(Self.hint(port: 1), origin: .announced, type: .proximal)
+        let discovered = DiscoveryEndpoint(address: "192.0.2.1", port: 1, connectTimeout: time)
+        #expect(Endpoint(discovered, by: source, isOurs: true).connectTimeout == expected)
     }
 }
