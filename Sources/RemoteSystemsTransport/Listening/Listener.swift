@@ -47,18 +47,19 @@ package final class Listener: Sendable {
         do {
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let address = channel.remoteAddress?.ipAddress ?? "?"
-                    guard shared.enter(address) else {
+                    let peer = channel.transportPeer
+                    let key = peer.key
+                    guard shared.enter(key) else {
                         logger.debug("Too many connections wait to be authenticated; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
-                    let allowsAnonymous = allowsAnonymous && channel.isProximal
+                    let allowsAnonymous = allowsAnonymous && peer.isProximal
                     let now = network.time.deadline
                     let handler = HandshakeHandler(
                         role: .host(
                             HostHandshake(),
                             { await admit($0, $1).watched(by: security) },
-                            leave: { shared.leave(address) }
+                            leave: { shared.leave(key) }
                         ),
                         authorise: { try security.authorise($0, allowsAnonymous: allowsAnonymous) },
                         deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
@@ -68,7 +69,7 @@ package final class Listener: Sendable {
                     do {
                         try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
                     } catch {
-                        shared.leave(address)
+                        shared.leave(key)
                         throw error
                     }
                 }
@@ -174,6 +175,6 @@ private final class GateBox: Sendable {
 
     func nextNumber() -> UInt64 { self.number.add(1, ordering: .relaxed).newValue }
 
-    func enter(_ address: String) -> Bool { self.gate.withLock { $0.enter(address) } }
-    func leave(_ address: String) { self.gate.withLock { $0.leave(address) } }
+    func enter(_ peer: PeerKey) -> Bool { self.gate.withLock { $0.enter(peer) } }
+    func leave(_ peer: PeerKey) { self.gate.withLock { $0.leave(peer) } }
 }

@@ -8,7 +8,7 @@ package import NIOCore
 package struct TransportPeer: Sendable {
     private enum Place: Sendable {
         case socket(SocketAddress?)
-        case other(Endpoint, isProximal: Bool)
+        case other(Endpoint, isProximal: Bool, key: PeerKey)
     }
 
     private let place: Place
@@ -18,8 +18,10 @@ package struct TransportPeer: Sendable {
     /// - Parameters:
     ///   - endpoint: where the peer can be connected to by the same transport.
     ///   - isProximal: whether only neighbours have that address.
-    package init(_ endpoint: Endpoint, isProximal: Bool) {
-        self.place = .other(endpoint, isProximal: isProximal)
+    ///   - key: what limits count the peer by; `nil` for its host.
+    package init(_ endpoint: Endpoint, isProximal: Bool, key: PeerKey? = nil) {
+        let key = key ?? PeerKey(transport: endpoint.transport, endpoint.host.utf8)
+        self.place = .other(endpoint, isProximal: isProximal, key: key)
     }
 
     /// The other end of a socket; `nil` for that of a closed one.
@@ -31,7 +33,7 @@ package struct TransportPeer: Sendable {
     package var endpoint: Endpoint? {
         switch self.place {
         case .socket(let address): address.flatMap { Endpoint($0) }
-        case .other(let endpoint, _): endpoint
+        case .other(let endpoint, _, _): endpoint
         }
     }
 
@@ -39,7 +41,7 @@ package struct TransportPeer: Sendable {
     package var address: String {
         switch self.place {
         case .socket(let address): address?.ipAddress ?? "?"
-        case .other(let endpoint, _): endpoint.host
+        case .other(let endpoint, _, _): endpoint.host
         }
     }
 
@@ -47,7 +49,15 @@ package struct TransportPeer: Sendable {
     package var isProximal: Bool {
         switch self.place {
         case .socket(let address): address?.ipAddress.map { SocketTransport.isProximal(host: $0) } ?? false
-        case .other(_, let isProximal): isProximal
+        case .other(_, let isProximal, _): isProximal
+        }
+    }
+
+    /// What limits count the peer by while it is not authenticated.
+    package var key: PeerKey {
+        switch self.place {
+        case .socket(let address): PeerKey(address)
+        case .other(_, _, let key): key
         }
     }
 }
