@@ -117,9 +117,10 @@ struct ConnectionToken: Sendable, Hashable {
         else { throw Self.invalid("a part of it is missing") }
         var endpoints: [Endpoint] = []
         for address in addresses {
-            guard let endpoint = address.dictionary.flatMap(Self.endpoint) else {
+            guard var endpoint = address.dictionary.flatMap(Self.endpoint) else {
                 throw Self.invalid("an address in it is none")
             }
+            endpoint.trust = .system(systemID)
             endpoints.append(endpoint)
         }
         let isAnonymous = message["Anonymous"]?.bool ?? false

@@ -102,7 +102,7 @@ import Testing
     @Test(
         arguments: [
             (.announced, .proximal, true, .account), (.announced, .cloud, true, .account),
-            // Nobody's word but the owner's, who does not say of which account it is.
+            // The owner does not say of which account the system is.
             (.configured, .cloud, true, .unrestricted), (.announced, .proximal, false, .unrestricted),
         ] as [(DiscoveryOrigin, DiscoveryType, Bool, Endpoint.Trust)]
     )
