@@ -55,6 +55,22 @@ public struct DiscoveryEvents: AsyncSequence, Sendable {
     }
 }
 
+extension DiscoveryEvents {
+    /// Waits until one of the instances appears or changes.
+    ///
+    /// - Returns: whether one did before the browse ended or the task was cancelled.
+    func show(anyOf instances: Set<String>) async -> Bool {
+        for await event in self {
+            switch event {
+            case .appeared(let hint), .changed(let hint):
+                if instances.contains(hint.instance) { return true }
+            case .vanished, .settled, .trouble, .recovered: break
+            }
+        }
+        return false
+    }
+}
+
 extension DiscoveryProblem {
     static let tooManyHints = DiscoveryProblem(
         code: .tooManyHints,

@@ -27,27 +27,53 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
 
 /// An address and port at which a system may be listening.
 public struct DiscoveryEndpoint: Sendable, Hashable {
-    /// The address in text form, without brackets. A link-local IPv6 address carries its scope: `fe80::1%eth0`.
+    /// The name of the transport that leads to the address. `ip` for TCP over IPv4 and IPv6. An endpoint of a transport
+    /// that this process does not have is skipped.
+    public let transport: String
+
+    /// The address in the transport's own form. For `ip` it is in text form, without brackets; a link-local IPv6 address
+    /// carries its scope: `fe80::1%eth0`.
     public let address: String
 
-    /// The TCP port, 1...65535.
+    /// The port. For `ip` the TCP port, 1...65535; 0 for a transport whose addresses have none.
     public let port: Int
 
     /// The local interface on which the address was seen, when the source knows it.
     public let interface: DiscoveryInterface?
 
+    /// How long connecting may take, where that differs from the configured time. Valid range: 1 ms–10 min; a value
+    /// beyond it counts as the nearest one within.
+    public let connectTimeout: Duration?
+
     /// An endpoint with these values.
-    public init(address: String, port: Int, interface: DiscoveryInterface? = nil) {
+    ///
+    /// - Parameters:
+    ///   - address: the address in the transport's own form.
+    ///   - port: the port; 0 for a transport whose addresses have none.
+    ///   - interface: the local interface on which the address was seen, if known.
+    ///   - transport: the name of the transport. Defaults to `ip`.
+    ///   - connectTimeout: how long connecting may take; `nil`, the default, for the configured time.
+    public init(
+        address: String,
+        port: Int,
+        interface: DiscoveryInterface? = nil,
+        transport: String = "ip",
+        connectTimeout: Duration? = nil
+    ) {
         self.address = address
         self.port = port
         self.interface = interface
+        self.transport = transport
+        self.connectTimeout = connectTimeout
     }
 }
 
 extension DiscoveryEndpoint: CustomStringConvertible {
-    /// The address and port as they are written in a URI: `10.0.0.1:5000`, `[fe80::1%eth0]:5000`.
+    /// The address and port as they are written in a URI: `10.0.0.1:5000`, `[fe80::1%eth0]:5000`. Those of another
+    /// transport follow its name: `relay:ADDRESS` or `relay:ADDRESS:PORT`.
     public var description: String {
-        address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+        guard transport != "ip" else { return address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)" }
+        return "\(transport):\(address)" + (port == 0 ? "" : ":\(port)")
     }
 }
 

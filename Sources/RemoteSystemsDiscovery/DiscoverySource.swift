@@ -9,9 +9,12 @@ public protocol DiscoverySource: Sendable {
     /// The name of the source in diagnoses and logs, for example `avahi-daemon`, `avahi-embedded` or `static`.
     var name: String { get }
 
-    /// Whether its hints come from this machine's owner rather than from whoever is on the network. Such hints are tried
-    /// without proof in the hint itself; who answers is authenticated all the same. False unless implemented.
-    var isConfigured: Bool { get }
+    /// How a system counts as found that one of the hints leads to. Defaults to ``DiscoveryType/proximal``.
+    var discoveryType: DiscoveryType { get }
+
+    /// Where the hints come from, which decides whether one is tried without a proof in the hint itself. The system that
+    /// answers is authenticated in any case. Defaults to ``DiscoveryOrigin/announced``.
+    var origin: DiscoveryOrigin { get }
 
     /// What tells this source from others: all watchers of an account that use sources of one identity share one
     /// browse. `nil` for a source whose browse is never shared. Unless implemented, that of the object where the source
@@ -23,6 +26,30 @@ public protocol DiscoverySource: Sendable {
     /// The browse ends when the task that iterates is cancelled, or when the sequence and its iterators are gone. It never ends
     /// by itself: trouble is an event, and the browse carries on as soon as it can.
     func browse() -> DiscoveryEvents
+
+    /// Starts a browse as ``browse()`` does, and follows changes of the relevant instances only.
+    ///
+    /// An instance that is not relevant appears and vanishes like the others; its changes need not be reported. A network
+    /// may be full of such instances, and following each of them costs packets. A source for which that makes no
+    /// difference need not implement this: all changes are then reported.
+    ///
+    /// - Parameter isRelevant: decides by what an instance announces. Called often and on any thread; must not block.
+    func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents
+
+    /// Waits until an announcement of one of these instances arrives by the way that announcements take to everybody.
+    ///
+    /// A diagnosis asks this to find out whether announcements pass at all, so an answer to a direct question does not
+    /// count. Defaults to browsing for the instances; a source of configured hints hears nothing.
+    ///
+    /// - Parameter instances: names of instances (``DiscoveryHint/instance``).
+    /// - Returns: true once one of them is heard; false if that cannot happen, or when the task is cancelled.
+    func hears(anyOf instances: Set<String>) async -> Bool
+
+    /// What the source knows of its own state and limits, for a diagnosis. Defaults to nothing.
+    ///
+    /// - Parameter advertisements: how many instances a browse of this source has just seen.
+    /// - Returns: findings, good ones too, in an order to read them in.
+    func diagnose(advertisements: Int) async -> [DiscoveryFinding]
 
     /// Announces a service until the surrounding task is cancelled, then withdraws it before returning.
     ///
@@ -51,8 +78,25 @@ public protocol DiscoverySource: Sendable {
 }
 
 extension DiscoverySource {
-    /// False.
-    public var isConfigured: Bool { false }
+    /// ``DiscoveryType/proximal``.
+    public var discoveryType: DiscoveryType { .proximal }
+
+    /// ``DiscoveryOrigin/announced``.
+    public var origin: DiscoveryOrigin { .announced }
+
+    /// Starts a browse that follows all instances.
+    public func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
+        self.browse()
+    }
+
+    /// Browses for the instances; returns false at once if the hints are configured.
+    public func hears(anyOf instances: Set<String>) async -> Bool {
+        guard self.origin == .announced else { return false }
+        return await self.browse { instances.contains($0.instance) }.show(anyOf: instances)
+    }
+
+    /// Nothing.
+    public func diagnose(advertisements: Int) async -> [DiscoveryFinding] { [] }
 
     /// That of the object; `nil` for a value.
     public var identity: DiscoverySourceIdentity? {

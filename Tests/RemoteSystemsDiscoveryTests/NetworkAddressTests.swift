@@ -24,6 +24,8 @@ import Testing
     @Test func `endpoints are written as in a URI`() {
         #expect(DiscoveryEndpoint(address: "10.0.0.1", port: 5).description == "10.0.0.1:5")
         #expect(DiscoveryEndpoint(address: "fe80::1%eth0", port: 5).description == "[fe80::1%eth0]:5")
+        #expect(DiscoveryEndpoint(address: "7f3a", port: 0, transport: "relay").description == "relay:7f3a")
+        #expect(DiscoveryEndpoint(address: "7f3a", port: 5, transport: "relay").description == "relay:7f3a:5")
     }
 
     @Test func `the loopback interface is known`() {

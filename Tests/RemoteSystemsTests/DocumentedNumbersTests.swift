@@ -188,7 +188,8 @@ import ValueSets
             security,
             "| connections of systems of other accounts",
             "\(AnonymousConnections.maxConnections)",
-            "\(AnonymousConnections.maxPerSystem) of one system"
+            "\(AnonymousConnections.maxPerSystem) of one system",
+            "\(AnonymousConnections.maxPerPeer) of one"
         ),
         Statement(
             security,

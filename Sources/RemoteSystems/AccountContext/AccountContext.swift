@@ -17,13 +17,14 @@ internal import Synchronization
 final class AccountContext: Sendable {
     let sources: [any DiscoverySource]
     /// How connections come about, on the part of the network that may be used.
-    let network: any TransportNetwork
+    let network: TransportNetwork
     let environment: RuntimeEnvironment
     /// That of the first application context, for what concerns the account.
     let logger: Logger
     /// Where the account's files are changed.
     let accountQueue = AccountQueue()
     private let stateDirectory: String?
+    private let reach: NetworkReach
     private let loaded = Mutex<Loaded?>(nil)
     /// Held while the files are read again, so that what was read last is what is in use last.
     private let reloading = Mutex(())
@@ -61,6 +62,7 @@ final class AccountContext: Sendable {
         self.environment = configuration.environment
         self.logger = configuration.logger
         self.stateDirectory = configuration.stateDirectory
+        self.reach = configuration.network.reach
         self.follower = AccountObserver(configuration.environment)
     }
 
@@ -379,5 +381,12 @@ final class AccountContext: Sendable {
         )
         connector.opened = { self.observeAccount(whileOpen: $0) }
         return connector
+    }
+
+    /// The network, whose sockets listen on one that was given to this process.
+    func network(listeningOn socket: CInt) -> TransportNetwork {
+        var network = self.network
+        network.register(SocketTransport(listeningSocket: socket, reach: self.reach))
+        return network
     }
 }

@@ -8,7 +8,7 @@ package import RemoteSystemsTransport
 /// own in their place.
 package struct RuntimeEnvironment: Sendable {
     /// How connections come about, and what time it is.
-    package var network: any TransportNetwork = SocketNetwork()
+    package var network = TransportNetwork.sockets
     /// An identity that is kept in memory; `nil` for the one in the account's directory.
     package var identity: (@Sendable () throws -> SystemIdentity)?
     /// Where hosts claim their application ids; `nil` for the files of the account's directory.
@@ -20,7 +20,7 @@ package struct RuntimeEnvironment: Sendable {
 
     /// Whether nothing of it was put in place of the real one.
     var isReal: Bool {
-        self.network is SocketNetwork && self.identity == nil && self.applicationClaims == nil && self.facts == nil
+        self.network.isOfSockets && self.identity == nil && self.applicationClaims == nil && self.facts == nil
     }
 
     var time: TimeSource { self.network.time }

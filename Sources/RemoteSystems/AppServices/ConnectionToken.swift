@@ -70,6 +70,7 @@ struct ConnectionToken: Sendable, Hashable {
     static let maxBytes = 8 << 10
     static let maxEndpoints = 16
     static let maxHostBytes = 255
+    static let maxTransportBytes = 32
 
     init(systemID: SystemID, applicationID: String, endpoints: [Endpoint], standing: Standing.Kind = .sameAccount) {
         self.systemID = systemID
@@ -83,7 +84,11 @@ struct ConnectionToken: Sendable, Hashable {
             "System": .string(self.systemID.description),
             "Application": .string(self.applicationID),
             "Addresses": .array(
-                self.endpoints.map { .dictionary(["Host": .string($0.host), "Port": .integer(Int64($0.port))]) }
+                self.endpoints.map { endpoint in
+                    var address: ValueSet = ["Host": .string(endpoint.host), "Port": .integer(Int64(endpoint.port))]
+                    if endpoint.transport != .ip { address["Transport"] = .string(endpoint.transport.rawValue) }
+                    return .dictionary(address)
+                }
             ),
         ]
         if !self.standing.isAccountProved { message["Anonymous"] = true }
@@ -93,7 +98,8 @@ struct ConnectionToken: Sendable, Hashable {
         return "\(Self.scheme):\(Self.version):\(String(url))"
     }
 
-    init(_ text: String) throws(RemoteSystemError) {
+    /// - Parameter network: the network on which the token is to be used.
+    init(_ text: String, network: TransportNetwork = .sockets) throws(RemoteSystemError) {
         guard text.utf8.count <= Self.maxBytes else { throw Self.invalid("it is too long") }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0] == Self.scheme else { throw Self.invalid("it does not look like one") }
@@ -111,18 +117,27 @@ struct ConnectionToken: Sendable, Hashable {
         else { throw Self.invalid("a part of it is missing") }
         var endpoints: [Endpoint] = []
         for address in addresses {
-            guard let address = address.dictionary, let host = address["Host"]?.string,
-                (1...Self.maxHostBytes).contains(host.utf8.count), let port = address["Port"]?.int,
-                (1...65_535).contains(port)
-            else { throw Self.invalid("an address in it is none") }
-            endpoints.append(Endpoint(host: host, port: port))
+            guard var endpoint = address.dictionary.flatMap(Self.endpoint) else {
+                throw Self.invalid("an address in it is none")
+            }
+            endpoint.trust = .system(systemID)
+            endpoints.append(endpoint)
         }
         let standing: Standing.Kind = message["Anonymous"]?.bool ?? false ? .anonymous : .sameAccount
         // Where a watcher would not have listed it, it is not looked for either.
-        guard standing.isAccountProved || endpoints.allSatisfy(\.isProximal) else {
+        guard standing.isAccountProved || endpoints.allSatisfy(network.isProximal) else {
             throw Self.invalid("it is for a system of another account that is not nearby")
         }
         self.init(systemID: systemID, applicationID: application, endpoints: endpoints, standing: standing)
+    }
+
+    private static func endpoint(_ address: ValueSet) -> Endpoint? {
+        let kind = address["Transport"].map { $0.string.map(TransportKind.init) } ?? .ip
+        guard let kind, (1...Self.maxTransportBytes).contains(kind.rawValue.utf8.count),
+            let host = address["Host"]?.string, (1...Self.maxHostBytes).contains(host.utf8.count),
+            let port = address["Port"]?.int, ((kind == .ip ? 1 : 0)...65_535).contains(port)
+        else { return nil }
+        return Endpoint(transport: kind, host: host, port: port)
     }
 
     static func invalid(_ why: String) -> RemoteSystemError {

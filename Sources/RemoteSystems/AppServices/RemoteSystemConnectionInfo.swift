@@ -28,8 +28,9 @@ public struct RemoteSystemConnectionInfo: Sendable, Hashable {
 
     init(_ connection: Connection, own: SystemID) {
         self.peer = AppServiceCaller(connection, own: own)
-        self.isProximal = connection.channel.isProximal
-        self.address = connection.channel.remoteAddress?.ipAddress ?? "?"
+        let peer = connection.channel.transportPeer
+        self.isProximal = peer.isProximal
+        self.address = peer.address
         self.messageLimit = connection.remote.limits.messageBytes
         self.requestWindow = connection.remote.limits.window
     }

@@ -46,7 +46,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         systemID: SystemID? = nil,
         configuration: RemoteSystemsConfiguration
     ) {
-        self.target = .address(Endpoint(host: host, port: port), systemID)
+        self.target = .address(configuration.environment.network.endpoint(host: host, port: port), systemID)
         self.origin = ApplicationContext(configuration)
     }
 
@@ -70,7 +70,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         allowsAnyoneNearby: Bool = false,
         configuration: RemoteSystemsConfiguration
     ) throws(RemoteSystemError) {
-        let token = try ConnectionToken(connectionToken)
+        let token = try ConnectionToken(connectionToken, network: configuration.environment.network)
         guard allowsAnyoneNearby || token.standing.isAccountProved else {
             throw ConnectionToken.invalid("it is for a system of another account, which is not asked for here")
         }

@@ -55,18 +55,18 @@ extension SystemBrowser {
         switch event {
         case .appeared(let hint), .changed(let hint):
             self.strangers["\(name)/\(hint.id)"] = self.stranger(hint, from: source)
-            var endpoints = hint.endpoints.map { Endpoint(host: $0.address, port: $0.port) }
             let isOurs = self.isOurs(hint, from: source)
+            var endpoints = hint.endpoints.map { Endpoint($0, by: source, isOurs: isOurs) }
             if !isOurs {
                 // A stranger must not make us connect to somewhere else than nearby.
-                endpoints.removeAll { !$0.isProximal }
+                endpoints.removeAll { !self.account.network.isProximal($0) }
                 guard self.isOfAnyone(hint), !endpoints.isEmpty else { return }
             }
             self.perform(
                 self.machine.seen(
                     "\(name)/\(hint.id)",
                     endpoints: endpoints,
-                    by: source.isConfigured ? .cloud : .proximal,
+                    by: RemoteSystemDiscoveryType(endpoints),
                     standing: isOurs ? .sameAccount : .anonymous
                 )
             )
@@ -92,8 +92,8 @@ extension SystemBrowser {
 
     /// A network may be full of other accounts' systems: changes of them are followed only if the filters want them.
     private func events(of source: any DiscoverySource) -> DiscoveryEvents {
-        guard let avahi = source as? AvahiDiscovery, !self.needs.wantsAnonymous else { return source.browse() }
-        return avahi.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
+        guard !self.needs.wantsAnonymous else { return source.browse() }
+        return source.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
     }
 
     private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
@@ -106,7 +106,7 @@ extension SystemBrowser {
     func unlisted(for run: WatcherRun) -> RemoteSystemWatcher.Unlisted {
         guard let user = self.users.first(where: { $0.run === run }) else { return RemoteSystemWatcher.Unlisted() }
         let unreported = self.machine.unreported.map { endpoint, refusal in
-            (place: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))", refusal: refusal)
+            (place: "\(endpoint)", refusal: refusal)
         }
         return RemoteSystemWatcher.Unlisted(
             excluded: user.list.excluded.values.sorted { $0.id < $1.id },
@@ -120,7 +120,7 @@ extension SystemBrowser {
 
     /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
     private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
-        source.isConfigured || Self.carriesTag(of: self.security.identity, hint)
+        source.origin == .configured || Self.carriesTag(of: self.security.identity, hint)
     }
 
     private static func carriesTag(of identity: SystemIdentity, _ hint: DiscoveryHint) -> Bool {

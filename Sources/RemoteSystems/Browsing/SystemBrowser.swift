@@ -309,7 +309,7 @@ actor SystemBrowser {
             guard let connection = connection as? Connection, connection.isWithinAccount else { return }
             connection.publish(publisher)
         }
-        if self.machine.isReconnecting(instance) { connector.timeout = Self.reconnectTime }
+        if self.machine.isReconnecting(instance) { connector.timeoutLimit = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
         let connection = try await connector.connect(
             to: endpoints,

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsDiscovery
+
 /// Something that a diagnosis looked at: how it is, why that matters, and what to do.
 public struct DiagnosisFinding: Sendable, Hashable, Codable {
     /// What was looked at. Codes are stable; later versions may add some.
@@ -95,5 +97,18 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         self.what = what
         self.why = why
         self.advice = advice
+    }
+}
+
+extension DiagnosisFinding {
+    /// What a discovery source reports of itself.
+    init(_ finding: DiscoveryFinding) {
+        let status: Status =
+            switch finding.status {
+            case .ok: .ok
+            case .warning: .warning
+            case .problem: .problem
+            }
+        self.init(Code(rawValue: finding.code), status, finding.what, why: finding.why, advice: finding.advice)
     }
 }

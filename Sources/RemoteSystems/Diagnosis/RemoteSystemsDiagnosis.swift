@@ -52,32 +52,29 @@ public struct RemoteSystemsDiagnosis: Sendable {
             findings += firewall.all
         }
         async let seen = self.serviceInstances(identity)
-        let (troubles, advertisements) = await self.discovery()
-        for case let avahi as AvahiDiscovery in self.context.account.sources {
-            findings +=
-                AvahiFindings(
-                    selection: await avahi.selected(),
-                    settings: AvahiDaemonSettings.read(),
-                    interfaces: used,
-                    advertisements: advertisements.count
-                ).all
-        }
-        findings += NetworkFindings.discovery(troubles)
+        let discovery = await self.discovery()
+        findings += discovery.findings.map { DiagnosisFinding($0) }
+        findings += NetworkFindings.discovery(discovery.troubles)
         if network != .loopback {
             findings.append(NetworkFindings.responders(responders))
         }
         findings.append(await self.listening())
-        findings += (await seen ?? DiscoveryFindings(advertisements, network: network)).all
+        findings += (await seen ?? DiscoveryFindings(discovery.hints, network: network)).all
         return findings
     }
 
-    /// What the sources themselves complain of, and what they see announced.
-    private func discovery() async -> ([DiscoveryProblem], [DiscoveryHint]) {
+    /// What the sources report of themselves, and what they see announced.
+    private struct Discovery: Sendable {
+        var findings: [DiscoveryFinding] = []
         var troubles: [DiscoveryProblem] = []
         var hints: [DiscoveryHint] = []
+    }
+
+    private func discovery() async -> Discovery {
+        var discovery = Discovery()
         for source in self.context.account.sources {
             // What is there now is enough.
-            let events = (source as? AvahiDiscovery)?.browse { _ in false } ?? source.browse()
+            let events = source.browse { _ in false }
             let seen = await withTaskGroup(of: Seen.self) { group in
                 group.addTask {
                     var seen = Seen()
@@ -94,10 +91,11 @@ public struct RemoteSystemsDiagnosis: Sendable {
                 for await more in group { found.add(more) }
                 return found
             }
-            troubles += seen.troubles
-            hints += seen.hints.values
+            discovery.troubles += seen.troubles
+            discovery.hints += seen.hints.values
+            discovery.findings += await source.diagnose(advertisements: seen.hints.count)
         }
-        return (troubles, hints)
+        return discovery
     }
 
     private struct Seen: Sendable {

@@ -8,27 +8,45 @@ internal import Synchronization
 /// The connections of systems of other accounts, which share a bound of their own: strangers cannot take the place of
 /// the account's systems.
 final class AnonymousConnections: Sendable {
-    /// How many connections they have at once, all together and each system.
+    /// How many connections they have at once: all together, each system, and those with one peer key. A machine can be any
+    /// number of systems.
     static let maxConnections = 16
     static let maxPerSystem = 4
+    static let maxPerPeer = 8
 
-    private let open = Mutex<[ObjectIdentifier: SystemID]>([:])
+    private struct Entry {
+        var system: SystemID
+        var peer: PeerKey
+    }
+
+    private let open = Mutex<[ObjectIdentifier: Entry]>([:])
 
     func hasCapacity(for system: SystemID) -> Bool {
         self.open.withLock { Self.hasCapacity(for: system, in: $0) }
     }
 
-    private static func hasCapacity(for system: SystemID, in open: [ObjectIdentifier: SystemID]) -> Bool {
-        open.count < Self.maxConnections && open.values.count { $0 == system } < Self.maxPerSystem
+    private static func hasCapacity(for system: SystemID, in open: [ObjectIdentifier: Entry]) -> Bool {
+        open.count < Self.maxConnections && open.values.count { $0.system == system } < Self.maxPerSystem
     }
 
     /// Notes a connection, and returns `nil`; or notes nothing and returns how it is to be closed, if there is no room: several
     /// may have been admitted at the same time.
     func enter(_ connection: Connection) -> CloseStatus? {
+        let isIn = self.enter(
+            ObjectIdentifier(connection),
+            system: connection.peer.systemID,
+            peer: connection.channel.transportPeer.key
+        )
+        return isIn ? nil : .resourceLimitsExceeded
+    }
+
+    /// Notes a connection, if there is room for it.
+    func enter(_ id: ObjectIdentifier, system: SystemID, peer: PeerKey) -> Bool {
         self.open.withLock { open in
-            guard Self.hasCapacity(for: connection.peer.systemID, in: open) else { return .resourceLimitsExceeded }
-            open[ObjectIdentifier(connection)] = connection.peer.systemID
-            return nil
+            let here = open.values.count { $0.peer == peer }
+            guard here < Self.maxPerPeer, Self.hasCapacity(for: system, in: open) else { return false }
+            open[id] = Entry(system: system, peer: peer)
+            return true
         }
     }
 

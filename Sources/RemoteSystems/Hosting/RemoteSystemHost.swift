@@ -281,9 +281,8 @@ public final class RemoteSystemHost: Service {
                 security: security,
                 limits: self.context.limits,
                 logger: self.context.logger,
-                network: self.options.listeningSocket.map {
-                    SocketNetwork(listeningSocket: $0).limited(to: self.configuration.network.reach)
-                } ?? self.context.account.network,
+                network: self.options.listeningSocket.map { self.context.account.network(listeningOn: $0) }
+                    ?? self.context.account.network,
                 accepting: self.options.allowsAnyoneNearby
                     ? [.sameAccount, .linked, .anonymous] : [.sameAccount, .linked],
                 observer: self.options.connectionObserver

@@ -13,19 +13,20 @@ enum StreamAccess: Sendable {
 /// Where the caller of a connection opens the streams that its host offers.
 struct StreamOpening: Sendable {
     private let context: ApplicationContext
-    private let endpoint: Endpoint
+    /// None if the connection was closed already.
+    private let endpoints: [Endpoint]
     private let connection: Connection
 
     init(_ connection: Connection, _ context: ApplicationContext) {
         self.connection = connection
         self.context = context
-        self.endpoint = Endpoint(peerOf: connection.channel)
+        self.endpoints = [connection.channel.transportPeer.endpoint].compactMap(\.self)
     }
 
     func open(_ ticket: StreamTicket, purpose: String) async throws -> ByteStream {
         let connector = try await self.context.connector()
         return try await connector.openStream(
-            to: [self.endpoint],
+            to: self.endpoints,
             expecting: self.connection.peer.systemID,
             application: self.context.configuration.applicationID,
             // An empty one, of a host that does not say, counts as none.

@@ -38,7 +38,7 @@ extension RemoteSystem {
     ) async throws -> RemoteSystem {
         try RemoteSystemConnectionRequest(host: host, port: port, configuration: configuration).validate()
         let origin = ApplicationContext(configuration)
-        let endpoint = Endpoint(host: host, port: port)
+        let endpoint = origin.account.network.endpoint(host: host, port: port)
         let (response, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()
         return try RemoteSystem(response, running: running, endpoint: endpoint, origin: origin)
     }

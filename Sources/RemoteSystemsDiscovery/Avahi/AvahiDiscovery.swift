@@ -84,10 +84,6 @@ public struct AvahiDiscovery: DiscoverySource {
         session = AvahiSession(mode: mode, interfaces: interfaces, logger: logger)
     }
 
-    /// The same, apart from the one-shot question that a browse begins with, which firewalls let through that multicast does not pass: what
-    /// this one sees, multicast has brought.
-    package var hearingOnly: AvahiDiscovery { AvahiDiscovery(session: session.listening()) }
-
     /// `avahi-daemon` or `avahi-embedded`; `avahi` while that is not known.
     public var name: String { session.selection?.backend.rawValue ?? "avahi" }
 
@@ -108,10 +104,29 @@ public struct AvahiDiscovery: DiscoverySource {
     /// no resolver and, as a rule, no packet: a network may be full of such instances.
     ///
     /// - Parameter isRelevant: Decides by what an instance announces. Called often; must not wait.
-    package func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
+    public func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         session.addListener(feed, isRelevant: isRelevant)
         return events
+    }
+
+    /// Waits until multicast brings an announcement of one of these instances.
+    ///
+    /// Nothing is asked directly, as a browse does when it starts: a firewall may let the answer to that pass and keep
+    /// multicast out.
+    public func hears(anyOf instances: Set<String>) async -> Bool {
+        let hearing = AvahiDiscovery(session: session.listening())
+        return await hearing.browse { instances.contains($0.instance) }.show(anyOf: instances)
+    }
+
+    /// Which Avahi is used, what its configuration keeps it from, and how near its limits are.
+    public func diagnose(advertisements: Int) async -> [DiscoveryFinding] {
+        AvahiFindings(
+            selection: await selected(),
+            settings: AvahiDaemonSettings.read(),
+            interfaces: InterfaceFacts.current().filter { session.allows($0.name) && !$0.addresses.isEmpty },
+            advertisements: advertisements
+        ).all
     }
 
     /// Announces until the surrounding task is cancelled, then says goodbye.

@@ -63,8 +63,11 @@ public struct StaticPeers: DiscoverySource {
     /// `static`.
     public var name: String { "static" }
 
-    /// True: the owner wrote the list.
-    public var isConfigured: Bool { true }
+    /// ``DiscoveryType/cloud``: the list says nothing of where a peer is.
+    public var discoveryType: DiscoveryType { .cloud }
+
+    /// ``DiscoveryOrigin/configured``: the owner wrote the list.
+    public var origin: DiscoveryOrigin { .configured }
 
     /// Tells each peer whose name can be resolved, then *settled*.
     public func browse() -> DiscoveryEvents {

@@ -3,13 +3,14 @@
 
 internal import Glibc
 internal import NIOCore
+internal import RemoteSystemsTransport
 internal import Synchronization
 
 /// One end of a connection in memory.
 ///
 /// To its pipeline it is a TCP socket: bytes come in order or not at all, writing more than the other end takes makes it
 /// unwritable, and it ends by the other side's closing or by a reset.
-final class MemoryChannel: Channel {
+final class MemoryChannel: TransportChannel {
     private struct State {
         var pipeline: ChannelPipeline?
         var isOpen = true
@@ -29,23 +30,24 @@ final class MemoryChannel: Channel {
     private static let lowWater = 32 * 1024
 
     let eventLoop: any EventLoop
-    let localAddress: SocketAddress?
-    let remoteAddress: SocketAddress?
+    let transportPeer: TransportPeer
     private let side: Wire.Side
     private let closePromise: EventLoopPromise<Void>
     private let state = Mutex(State())
 
-    init(eventLoop: any EventLoop, side: Wire.Side, local: SocketAddress?, remote: SocketAddress?) {
+    init(eventLoop: any EventLoop, side: Wire.Side, peer: TransportPeer) {
         self.eventLoop = eventLoop
         self.side = side
-        self.localAddress = local
-        self.remoteAddress = remote
+        self.transportPeer = peer
         self.closePromise = eventLoop.makePromise()
     }
 
     var allocator: ByteBufferAllocator { ByteBufferAllocator() }
     var closeFuture: EventLoopFuture<Void> { self.closePromise.futureResult }
     var parent: (any Channel)? { nil }
+    /// It is no socket, and has no address as sockets have.
+    var localAddress: SocketAddress? { nil }
+    var remoteAddress: SocketAddress? { nil }
     var isWritable: Bool { self.state.withLock { $0.isWritable } }
     var isActive: Bool { self.state.withLock { $0.isActive } }
     var _channelCore: any ChannelCore { self }
@@ -124,13 +126,8 @@ final class MemoryChannel: Channel {
 // MARK: - What the pipeline does
 
 extension MemoryChannel: ChannelCore {
-    func localAddress0() throws -> SocketAddress { try Self.known(self.localAddress) }
-    func remoteAddress0() throws -> SocketAddress { try Self.known(self.remoteAddress) }
-
-    private static func known(_ address: SocketAddress?) throws -> SocketAddress {
-        guard let address else { throw ChannelError.unknownLocalAddress }
-        return address
-    }
+    func localAddress0() throws -> SocketAddress { throw ChannelError.unknownLocalAddress }
+    func remoteAddress0() throws -> SocketAddress { throw ChannelError.unknownLocalAddress }
 
     func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
         let bytes = self.unwrapData(data, as: ByteBuffer.self)

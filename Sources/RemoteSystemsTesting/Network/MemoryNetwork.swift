@@ -12,13 +12,13 @@ final class MemoryNetwork: Sendable {
         self.loop = loop
     }
 
-    /// A new site, with an address that only neighbours have (RFC 4193).
+    /// A new site.
     ///
-    /// - Parameter isNearby: false for an address of the Internet (RFC 3849).
+    /// - Parameter isNearby: false for one that counts as beyond the network of the others.
     func makeSite(isNearby: Bool = true) -> MemorySite {
         self.sites.withLock { sites in
-            let address = "\(isNearby ? "fd00:db8" : "2001:db8")::\(String(sites.count + 1, radix: 16))"
-            let site = MemorySite(address: address, network: self)
+            let address = "site-\(sites.count + 1)"
+            let site = MemorySite(address: address, isNearby: isNearby, network: self)
             sites[address] = site
             return site
         }

@@ -4,11 +4,18 @@
 internal import Glibc
 internal import Logging
 internal import NIOCore
-internal import RemoteSystemsTransport
+package import RemoteSystemsTransport
 internal import Synchronization
 
+extension TransportKind {
+    /// Connections between the systems of a stage, in memory.
+    package static let memory = TransportKind(rawValue: "memory")
+}
+
 /// One system's place on a network in memory: its address, its ports, and the link that leads to it.
-final class MemorySite: TransportNetwork {
+///
+/// The transport of the system's hosts and connections.
+final class MemorySite: Transport {
     enum Direction: Hashable { case toSystem, fromSystem }
 
     private struct State {
@@ -21,23 +28,35 @@ final class MemorySite: TransportNetwork {
         var isCrashed = false
     }
 
+    /// Its name on the network. It is no IP address, and nothing may take it for one.
     let address: String
+    /// Whether it counts as a neighbour to the others.
+    let isNearby: Bool
     let loop: StageEventLoop
     /// The application ids that hosts on it have claimed.
     let applicationClaims = MemoryApplicationClaims()
     private let network: MemoryNetwork
     private let state = Mutex(State())
 
-    init(address: String, network: MemoryNetwork) {
+    init(address: String, isNearby: Bool, network: MemoryNetwork) {
         self.address = address
+        self.isNearby = isNearby
         self.network = network
         self.loop = network.loop
     }
 
-    var time: TimeSource { self.loop.time }
-    var taskExecutor: (any TaskExecutor)? { self.loop }
+    var kind: TransportKind { .memory }
+    var loopbackHost: String? { "localhost" }
     func anyEventLoop() -> any EventLoop { self.loop }
-    func limited(to reach: NetworkReach) -> any TransportNetwork { self }
+    /// It reaches nothing beyond this process anyway.
+    func limited(to reach: NetworkReach) -> (any Transport)? { self }
+
+    /// The network as the system sees it: this transport, in the stage's time.
+    var transportNetwork: TransportNetwork {
+        TransportNetwork([self], time: self.loop.time, taskExecutor: self.loop)
+    }
+
+    func isProximal(_ endpoint: Endpoint) -> Bool { self.site(at: endpoint.host)?.isNearby ?? false }
 
     // MARK: Connecting
 
@@ -57,7 +76,7 @@ final class MemorySite: TransportNetwork {
         // Also when the stage is stopped before that.
         patience.futureResult.whenFailure { _ in promise.fail(ChannelError.connectTimeout(timeout)) }
         promise.futureResult.whenComplete { _ in patience.cancel() }
-        let target = Self.loopback.contains(endpoint.host) ? self : self.network.site(at: endpoint.host)
+        let target = self.site(at: endpoint.host)
         let conditions = target.map { self.conditions.joined(with: $0.conditions) } ?? self.conditions
         // One that nothing gets through to never answers.
         guard !conditions.isSilent else { return promise.futureResult }
@@ -71,6 +90,10 @@ final class MemorySite: TransportNetwork {
         return promise.futureResult
     }
 
+    private func site(at host: String) -> MemorySite? {
+        Self.loopback.contains(host) ? self : self.network.site(at: host)
+    }
+
     private func join(
         _ target: MemorySite,
         port: Int,
@@ -78,10 +101,8 @@ final class MemorySite: TransportNetwork {
         _ prepareCaller: @escaping ChannelInitializer,
         _ prepareHost: @escaping ChannelInitializer
     ) {
-        let here = self.makeAddress(port: self.takePort())
-        let there = target.makeAddress(port: port)
-        let caller = MemoryChannel(eventLoop: self.loop, side: .caller, local: here, remote: there)
-        let host = MemoryChannel(eventLoop: self.loop, side: .host, local: there, remote: here)
+        let caller = MemoryChannel(eventLoop: self.loop, side: .caller, peer: target.peer(port: port))
+        let host = MemoryChannel(eventLoop: self.loop, side: .host, peer: self.peer(port: self.takePort()))
         let wire = Wire(caller: (self, caller), host: (target, host), loop: self.loop)
         prepareHost(host).and(prepareCaller(caller)).whenComplete { result in
             switch result {
@@ -100,8 +121,12 @@ final class MemorySite: TransportNetwork {
         }
     }
 
-    private func makeAddress(port: Int) -> SocketAddress? {
-        try? SocketAddress(ipAddress: self.address, port: port)
+    /// What the other end of a connection knows of this one.
+    private func peer(port: Int) -> TransportPeer {
+        TransportPeer(
+            Endpoint(transport: .memory, host: self.address, port: port),
+            isProximal: self.isNearby
+        )
     }
 
     // MARK: Listening

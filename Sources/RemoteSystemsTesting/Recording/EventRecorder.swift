@@ -116,7 +116,7 @@ public final class EventRecorder: Sendable {
             state.lastWaiter += 1
             return state.lastWaiter
         }
-        let alarm = SocketNetwork().anyEventLoop().scheduleTask(in: TimeAmount(self.patience)) { self.giveUp(id) }
+        let alarm = SocketTransport().anyEventLoop().scheduleTask(in: TimeAmount(self.patience)) { self.giveUp(id) }
         self.scheduler?.beginRealWait()
         defer {
             self.scheduler?.endRealWait()

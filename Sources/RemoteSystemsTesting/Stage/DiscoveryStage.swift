@@ -137,7 +137,7 @@ public final class DiscoveryStage: Sendable {
             discovery: [SiteDiscovery(stage: self.discovery, site: site)],
             logger: Logger(label: "RemoteSystemsTesting") { _ in SwiftLogNoOpLogHandler() }
         )
-        configuration.environment.network = site
+        configuration.environment.network = site.transportNetwork
         configuration.environment.identity = identity
         configuration.environment.applicationClaims = site.applicationClaims
         configuration.environment.facts = facts

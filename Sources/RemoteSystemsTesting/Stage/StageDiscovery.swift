@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
 internal import Synchronization
 
 /// What is announced on a stage, seen by whoever browses it.
@@ -121,7 +122,13 @@ struct SiteDiscovery: DiscoverySource {
             DiscoveryHint(
                 id: advertisement.instance,
                 instance: advertisement.instance,
-                endpoints: [DiscoveryEndpoint(address: self.site.address, port: advertisement.port)],
+                endpoints: [
+                    DiscoveryEndpoint(
+                        address: self.site.address,
+                        port: advertisement.port,
+                        transport: self.site.kind.rawValue
+                    )
+                ],
                 properties: advertisement.properties
             )
         )

@@ -120,7 +120,7 @@ public final class StagedSystem: Sendable {
 
     // MARK: Where it is
 
-    /// Its address on the stage's network, for code under test that connects without discovery.
+    /// Its address on the stage's network, for code under test that connects without discovery. It is no IP address.
     public var address: String { self.site.address }
 
     /// The port on which one of its applications listens.

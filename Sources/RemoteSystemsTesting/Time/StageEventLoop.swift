@@ -16,7 +16,7 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
 
     init(scheduler: Scheduler) {
         self.scheduler = scheduler
-        self.base = SocketNetwork().anyEventLoop()
+        self.base = SocketTransport().anyEventLoop()
     }
 
     // MARK: Time

@@ -6,24 +6,14 @@ package import NIOCore
 internal import NIOSSL
 package import RemoteSystemsIdentity
 
-/// Where a system may be reached.
-package struct Endpoint: Sendable, Hashable {
-    /// An address, with a zone for link-local IPv6 (`fe80::1%eth0`), or a host name.
-    package var host: String
-    package var port: Int
-
-    package init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
-}
-
 /// Opens connections.
 package struct Connector: Sendable {
     package var security: TransportSecurity
     package var limits: ConnectionLimits
-    /// For each address: TCP, TLS and the host's answer together.
+    /// For each endpoint that does not say otherwise: connecting, TLS and the host's response together.
     package var timeout: TimeAmount
+    /// No endpoint gets longer than this, whatever it says; `nil` for no such limit.
+    package var timeoutLimit: TimeAmount?
     /// How much longer the host may take to answer once it has proved who it is: it may have to start an application first.
     package var responseTimeout = TimeAmount.zero
     package var logger: Logger
@@ -32,7 +22,7 @@ package struct Connector: Sendable {
     package var accepted: Set<Standing.Kind> = [.sameAccount]
     /// Told of each connection the moment it is open.
     package var opened: @Sendable (any AuthenticatedConnection) -> Void = { _ in }
-    package var network: any TransportNetwork
+    package var network: TransportNetwork
 
     /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
     static let stagger = Duration.milliseconds(250)
@@ -42,7 +32,7 @@ package struct Connector: Sendable {
         limits: ConnectionLimits,
         timeout: TimeAmount,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork()
+        network: TransportNetwork = .sockets
     ) {
         self.security = security
         self.limits = limits
@@ -51,9 +41,11 @@ package struct Connector: Sendable {
         self.network = network
     }
 
-    /// Connects to whichever endpoint answers first.
+    /// Connects to whichever endpoint answers first. Endpoints of transports that the network does not have are skipped.
     ///
-    /// - Parameter system: the system that must answer; `nil` for any of our account.
+    /// - Parameters:
+    ///   - system: the system that must answer; `nil` for any of our account.
+    ///   - eventLoop: where the connection runs, one of the transport's; `nil` for any of them.
     /// - Throws: ``TransportError``; when every endpoint fails, the most telling failure.
     package func connect(
         to endpoints: [Endpoint],
@@ -131,6 +123,7 @@ package struct Connector: Sendable {
         _ establish: @escaping Establish<Opened>,
         discard: (Opened) -> Void
     ) async throws -> Opened {
+        let endpoints = try self.network.connectable(endpoints)
         if endpoints.count == 1, let only = endpoints.first {
             return try await self.reach(only, expecting: system, hello: hello, on: eventLoop, establish)
         }
@@ -203,8 +196,10 @@ package struct Connector: Sendable {
         } catch let error as TransportError {
             guard let port = error.redirect else { throw error }
             func follow(to host: String) async throws -> Opened {
-                try await self.connect(
-                    to: Endpoint(host: host, port: port),
+                var redirected = endpoint
+                (redirected.host, redirected.port) = (host, port)
+                return try await self.connect(
+                    to: redirected,
                     expecting: system ?? error.peer,
                     hello: hello,
                     on: eventLoop,
@@ -216,7 +211,8 @@ package struct Connector: Sendable {
             } catch let failure as TransportError
                 where failure.code == .unreachable && error.peer == self.security.systemID
             {
-                do { return try await follow(to: "127.0.0.1") } catch { throw failure }
+                guard let loopback = try self.network.transport(for: endpoint).loopbackHost else { throw failure }
+                do { return try await follow(to: loopback) } catch { throw failure }
             }
         }
     }
@@ -228,16 +224,24 @@ package struct Connector: Sendable {
         on chosen: (any EventLoop)?,
         _ establish: @escaping Establish<Opened>
     ) async throws -> Opened {
+        let (connector, system) = try self.adapted(to: endpoint, expecting: system)
+        return try await connector.open(endpoint, expecting: system, hello: hello, on: chosen, establish)
+    }
+
+    private func open<Opened: OpenedConnection>(
+        _ endpoint: Endpoint,
+        expecting system: SystemID?,
+        hello: Hello,
+        on chosen: (any EventLoop)?,
+        _ establish: @escaping Establish<Opened>
+    ) async throws -> Opened {
         try Task.checkCancellation()
-        // Sockets take the lower 16 bits of any number.
-        guard (1...65_535).contains(endpoint.port) else {
-            throw TransportError(.unreachable, "There is no port \(endpoint.port). Ports are 1 to 65535.", side: .local)
-        }
-        let eventLoop = chosen ?? self.network.anyEventLoop()
+        let transport = try self.network.transport(for: endpoint)
+        let eventLoop = chosen ?? transport.anyEventLoop()
         let deadline = self.network.time.deadline + self.timeout
         let opened = eventLoop.makePromise(of: Opened.self)
         let accepted = establish(opened)
-        let connecting = self.network.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
+        let connecting = transport.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let handshake = HandshakeHandler(
                     role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, fail: opened.fail),

@@ -20,7 +20,7 @@ package enum JoinCall {
     package static func join(
         _ invitation: Invitation,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork()
+        network: TransportNetwork = .sockets
     ) async throws -> SystemIdentity {
         var failure: any Error = TransportError(.unreachable, "The invitation names no address.", side: .local)
         for (number, address) in invitation.addresses.enumerated() {
@@ -49,7 +49,7 @@ package enum JoinCall {
     private static func join(
         _ invitation: Invitation,
         at address: Invitation.Address,
-        _ network: any TransportNetwork
+        _ network: TransportNetwork
     ) async throws -> SystemIdentity {
         var joiner: JoinJoiner
         let hello: JoinHello
@@ -60,7 +60,7 @@ package enum JoinCall {
             throw Final(cause: error)
         }
         let conversation = try await Self.connect(
-            to: Endpoint(host: address.host, port: Int(address.port)),
+            to: network.endpoint(host: address.host, port: Int(address.port)),
             tls: try JoinTLS(certificate: joiner.certificate, privateKeyPEM: joiner.privateKeyPEM),
             network
         )
@@ -98,12 +98,14 @@ package enum JoinCall {
     private static func connect(
         to endpoint: Endpoint,
         tls: JoinTLS,
-        _ network: any TransportNetwork
+        _ network: TransportNetwork
     ) async throws -> JoinConversation {
-        let eventLoop = network.anyEventLoop()
+        let transport = try network.transport(for: endpoint)
+        let eventLoop = transport.anyEventLoop()
         let prepared = Prepared()
         do {
-            let channel = try await network.connect(to: endpoint, on: eventLoop, timeout: Self.connectTime) { channel in
+            let channel = try await transport.connect(to: endpoint, on: eventLoop, timeout: Self.connectTime) {
+                channel in
                 channel.eventLoop.makeCompletedFuture {
                     let conversation = try JoinConversation(channel, tls: try tls.clientHandler())
                     prepared.conversations.withLock { $0[ObjectIdentifier(channel)] = conversation }

@@ -17,7 +17,9 @@ package final class JoinListener: Sendable {
     package var port: Int { self.bound.port }
 
     /// Beyond this many connections at once the newest is closed: one system joins, the rest are strangers.
-    private static let maxConnections = 8
+    static let maxConnections = 8
+    /// The same for peers with one key, so that no single machine keeps out the one that was invited.
+    static let maxConnectionsPerPeer = 4
 
     private init(
         bound: BoundPort,
@@ -42,7 +44,7 @@ package final class JoinListener: Sendable {
         port: Int,
         identity: SystemIdentity,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork()
+        network: TransportNetwork = .sockets
     ) async throws(TransportError) -> JoinListener {
         try await Self.start(
             host: host,
@@ -61,20 +63,21 @@ package final class JoinListener: Sendable {
         identity: SystemIdentity,
         time: TimeAmount,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork()
+        network: TransportNetwork = .sockets
     ) async throws(TransportError) -> JoinListener {
         do {
             let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
-            let gate = SharedGate(AdmissionGate(total: Self.maxConnections, perAddress: Self.maxConnections))
+            let gate = SharedGate(AdmissionGate(total: Self.maxConnections, perPeer: Self.maxConnectionsPerPeer))
             let (conversations, feed) = AsyncStream<JoinConversation>.makeStream(
                 bufferingPolicy: .bufferingOldest(Self.maxConnections)
             )
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard gate.enter("") else {
+                    let peer = channel.transportPeer.key
+                    guard gate.enter(peer) else {
                         throw TransportError(.localResources, "Too many connections at once.", side: .local)
                     }
-                    channel.closeFuture.whenComplete { _ in gate.leave("") }
+                    channel.closeFuture.whenComplete { _ in gate.leave(peer) }
                     let conversation = try JoinConversation(channel, tls: tls.serverHandler(), time: time)
                     guard case .enqueued = feed.yield(conversation) else { throw TransportError.brokenOff }
                 }
@@ -271,8 +274,8 @@ private final class SharedGate: Sendable {
 
     init(_ gate: AdmissionGate) { self.gate = Mutex(gate) }
 
-    func enter(_ address: String) -> Bool { self.gate.withLock { $0.enter(address) } }
-    func leave(_ address: String) { self.gate.withLock { $0.leave(address) } }
+    func enter(_ peer: PeerKey) -> Bool { self.gate.withLock { $0.enter(peer) } }
+    func leave(_ peer: PeerKey) { self.gate.withLock { $0.leave(peer) } }
 }
 
 extension IdentityError {

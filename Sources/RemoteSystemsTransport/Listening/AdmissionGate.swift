@@ -3,37 +3,37 @@
 
 internal import Synchronization
 
-/// Bounds how many connections may be at the stage where nobody knows yet who they are.
+/// Bounds how many connections may be at the stage at which their peer is not authenticated.
 ///
-/// Without it, whoever can reach the port could hold any number of half-open connections (CVE-2020-26164 and its kin).
-/// Connections beyond the bound are closed at once; those that are open already are not touched. A connection is at that
-/// stage from TCP's accept until it is open, or until its hello's time is over (1 s unless set): at the defaults 128 of them in
-/// all and 32 from one address, so a single address cannot keep others out, and what waits there holds a few hundred KiB
-/// at most. `Docs/wire-protocol.md`, section 3, tells callers; `Docs/security-model.md` lists it among the limits.
+/// Without it, any machine that can reach the port could hold any number of half-open connections (CVE-2020-26164 and the
+/// like). Connections beyond the bound are closed at once; those that are open already are not touched. A connection is at
+/// that stage from TCP's accept until it is open, or until its hello's time is over (1 s unless set): at the defaults 128 of
+/// them in all and 32 of one peer key, so a single peer cannot keep others out, and what waits there holds a few hundred
+/// KiB at most. `Docs/wire-protocol.md`, section 3, tells callers; `Docs/security-model.md` lists it among the limits.
 struct AdmissionGate {
     private let total: Int
-    private let perAddress: Int
+    private let perPeer: Int
     private var count = 0
-    private var byAddress: [String: Int] = [:]
+    private var byPeer: [PeerKey: Int] = [:]
 
     /// - Parameters:
-    ///   - total: how many connections of all addresses together; a listener has one gate.
-    ///   - perAddress: how many of one IP address, whatever its ports.
-    init(total: Int = 128, perAddress: Int = 32) {
+    ///   - total: how many connections of all peers together; a listener has one gate.
+    ///   - perPeer: how many of peers with one key.
+    init(total: Int = 128, perPeer: Int = 32) {
         self.total = total
-        self.perAddress = perAddress
+        self.perPeer = perPeer
     }
 
-    mutating func enter(_ address: String) -> Bool {
-        guard self.count < self.total, self.byAddress[address, default: 0] < self.perAddress else { return false }
+    mutating func enter(_ peer: PeerKey) -> Bool {
+        guard self.count < self.total, self.byPeer[peer, default: 0] < self.perPeer else { return false }
         self.count += 1
-        self.byAddress[address, default: 0] += 1
+        self.byPeer[peer, default: 0] += 1
         return true
     }
 
-    mutating func leave(_ address: String) {
-        guard let here = self.byAddress[address] else { return }
+    mutating func leave(_ peer: PeerKey) {
+        guard let here = self.byPeer[peer] else { return }
         self.count -= 1
-        self.byAddress[address] = here > 1 ? here - 1 : nil
+        self.byPeer[peer] = here > 1 ? here - 1 : nil
     }
 }

@@ -37,7 +37,7 @@ package final class Listener: Sendable {
         security: TransportSecurity,
         limits: ConnectionLimits,
         logger: Logger,
-        network: any TransportNetwork = SocketNetwork(),
+        network: TransportNetwork = .sockets,
         accepting accepted: Set<Standing.Kind> = [.sameAccount],
         observer: ConnectionObserver? = nil,
         admit: @escaping Admit
@@ -47,18 +47,19 @@ package final class Listener: Sendable {
         do {
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let address = channel.remoteAddress?.ipAddress ?? "?"
-                    guard shared.enter(address) else {
+                    let peer = channel.transportPeer
+                    let key = peer.key
+                    guard shared.enter(key) else {
                         logger.debug("Too many connections wait to be authenticated; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
-                    let accepted = channel.isProximal ? accepted : accepted.subtracting([.anonymous])
+                    let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
                     let now = network.time.deadline
                     let handler = HandshakeHandler(
                         role: .host(
                             HostHandshake(),
                             { await admit($0, $1).watched(by: security) },
-                            leave: { shared.leave(address) }
+                            leave: { shared.leave(key) }
                         ),
                         authorise: { try security.authorise($0, accepting: accepted) },
                         deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
@@ -68,7 +69,7 @@ package final class Listener: Sendable {
                     do {
                         try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
                     } catch {
-                        shared.leave(address)
+                        shared.leave(key)
                         throw error
                     }
                 }
@@ -125,7 +126,7 @@ package final class Listener: Sendable {
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func check(
         port: Int,
-        network: any TransportNetwork,
+        network: TransportNetwork,
         logger: Logger
     ) async throws(TransportError) {
         try Self.check(port)
@@ -174,6 +175,6 @@ private final class GateBox: Sendable {
 
     func nextNumber() -> UInt64 { self.number.add(1, ordering: .relaxed).newValue }
 
-    func enter(_ address: String) -> Bool { self.gate.withLock { $0.enter(address) } }
-    func leave(_ address: String) { self.gate.withLock { $0.leave(address) } }
+    func enter(_ peer: PeerKey) -> Bool { self.gate.withLock { $0.enter(peer) } }
+    func leave(_ peer: PeerKey) { self.gate.withLock { $0.leave(peer) } }
 }

@@ -16,10 +16,10 @@ package final class StreamTickets: Sendable {
         var offers: [UInt64: StreamOffer] = [:]
     }
 
-    private let network: any TransportNetwork
+    private let network: TransportNetwork
     private let state = Mutex(State())
 
-    package init(network: any TransportNetwork) {
+    package init(network: TransportNetwork) {
         self.network = network
     }
 

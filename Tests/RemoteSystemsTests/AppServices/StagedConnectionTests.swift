@@ -17,8 +17,8 @@ import Testing
             try await stage.appears(mute)
             try await stage.appears(speaker)
             let endpoints = [
-                Endpoint(host: mute.address, port: try await mute.port()),
-                Endpoint(host: speaker.address, port: try await speaker.port()),
+                Endpoint(transport: .memory, host: mute.address, port: try await mute.port()),
+                Endpoint(transport: .memory, host: speaker.address, port: try await speaker.port()),
             ]
             mute.link.drop()
             let token = ConnectionToken(systemID: speaker.id, applicationID: "test.host", endpoints: endpoints)

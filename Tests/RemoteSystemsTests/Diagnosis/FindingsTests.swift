@@ -114,6 +114,41 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: directory))
     }
 
+    /// A source of another package that looks at itself.
+    private struct CarefulSource: DiscoverySource {
+        var name: String { "careful" }
+
+        func browse() -> DiscoveryEvents {
+            let (events, feed) = DiscoveryEvents.makeStream()
+            let endpoint = DiscoveryEndpoint(address: "192.0.2.1", port: 1)
+            feed.yield(.appeared(DiscoveryHint(id: "a", instance: "a", endpoints: [endpoint])))
+            feed.yield(.settled)
+            return events
+        }
+
+        func advertise(_ advertisement: DiscoveryAdvertisement) async throws {}
+
+        func diagnose(advertisements: Int) async -> [DiscoveryFinding] {
+            [
+                DiscoveryFinding("careful", .warning, "\(advertisements) seen.", why: "It fills.", advice: "Wait."),
+                DiscoveryFinding("careful-limits", .problem, "Full.", why: "It is."),
+            ]
+        }
+    }
+
+    @Test func `what a discovery source reports of itself is among the findings`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
+        var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback)
+        configuration.discovery = [CarefulSource()]
+        configuration.stateDirectory = directory
+        let findings = await RemoteSystemsDiagnosis(configuration).run()
+        let expected = [
+            DiagnosisFinding(.init(rawValue: "careful"), .warning, "1 seen.", why: "It fills.", advice: "Wait."),
+            DiagnosisFinding(.init(rawValue: "careful-limits"), .problem, "Full.", why: "It is."),
+        ]
+        #expect(findings.filter { $0.code.rawValue.hasPrefix("careful") } == expected)
+    }
+
     @Test func `a damaged account is a problem that says what to do`() throws {
         let error = IdentityError(.damaged, "The file is damaged; bring it back.")
         let findings = IdentityFindings(now: Date(), facts: .unusable(error)).all

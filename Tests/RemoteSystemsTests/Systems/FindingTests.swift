@@ -150,10 +150,13 @@ import Testing
     @Test(arguments: [
         [Endpoint(host: "192.0.2.1", port: 1)],
         [Endpoint(host: "fe80::1%eth0", port: 65_535), Endpoint(host: "host.example", port: 47_474)],
+        [Endpoint(transport: .init(rawValue: "relay"), host: "7f3a", port: 0), Endpoint(host: "7f3a", port: 1)],
     ])
     func `a token is read as it was written`(endpoints: [Endpoint]) throws {
         let token = try Self.application(endpoints)
-        #expect(try ConnectionToken(token.text) == token)
+        let read = try ConnectionToken(token.text)
+        #expect(read == token)
+        #expect(read.endpoints.allSatisfy { $0.trust == .system(token.systemID) })
         #expect(token.text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ":-_".contains($0)) })
     }
 
@@ -186,6 +189,9 @@ import Testing
         token.standing = .anonymous
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
         token.endpoints = [Endpoint(host: "localhost", port: 47_474)]
+        #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
+        // Only the transport could say so, and there is none of that kind.
+        token.endpoints = [Endpoint(transport: .init(rawValue: "relay"), host: "192.168.1.20", port: 47_474)]
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
         token.endpoints = [Endpoint(host: "192.168.1.20", port: 47_474)]
         #expect(try ConnectionToken(token.text) == token)

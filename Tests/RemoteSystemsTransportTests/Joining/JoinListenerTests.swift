@@ -59,9 +59,10 @@ import Testing
             try await JoinCall.join(self.invitation, logger: Logger(label: "joiner"))
         }
 
-        /// A connection by somebody who speaks no TLS.
-        func stranger() async throws -> any Channel {
+        /// A connection by a peer that speaks no TLS.
+        func stranger(from address: String = "127.0.0.1") async throws -> any Channel {
             try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .bind(to: SocketAddress(ipAddress: address, port: 0))
                 .connect(host: "127.0.0.1", port: self.listener.port).get()
         }
     }
@@ -85,18 +86,31 @@ import Testing
         }
     }
 
-    @Test func `of nine connections at once one is closed`() async throws {
+    @Test(arguments: [[5], [4, 4, 1]])
+    func `of five connections from one address, and of nine in all, one is closed`(counts: [Int]) async throws {
         // Longer than the test may take, so that none is closed because its own time is over.
         try await Inviting.with(time: .minutes(10)) { inviting, _ in
             var strangers: [any Channel] = []
-            for _ in 1...9 { strangers.append(try await inviting.stranger()) }
+            for (number, count) in counts.enumerated() {
+                for _ in 1...count { strangers.append(try await inviting.stranger(from: "127.0.0.\(number + 1)")) }
+            }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 // Whichever came to its event loop last.
                 for channel in strangers { group.addTask { try await channel.closeFuture.get() } }
                 try await group.next()
-                #expect(strangers.count { $0.isActive } == 8)
+                #expect(strangers.count { $0.isActive } == strangers.count - 1)
                 for channel in strangers { try? await channel.close() }
             }
+        }
+    }
+
+    @Test func `one machine with all connections it gets does not keep out the one that was invited`() async throws {
+        try await Inviting.with(time: .minutes(10)) { inviting, running in
+            var strangers: [any Channel] = []
+            for _ in 1...9 { strangers.append(try await inviting.stranger(from: "127.0.0.2")) }
+            let joined = try await inviting.join()
+            #expect(try await running.value == joined.systemID)
+            for channel in strangers { try? await channel.close() }
         }
     }
 

@@ -1,43 +1,55 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import NIOCore
 import Testing
 
 @testable import RemoteSystemsTransport
 
 @Suite struct AdmissionGateTests {
-    private var gate = AdmissionGate(total: 4, perAddress: 2)
+    private var gate = AdmissionGate(total: 4, perPeer: 2)
 
-    @Test mutating func `one address gets its share and no more`() {
-        #expect(self.gate.enter("a") == true)
-        #expect(self.gate.enter("a") == true)
-        #expect(self.gate.enter("a") == false)
-        #expect(self.gate.enter("b") == true)
+    private static func key(_ name: String) -> PeerKey { PeerKey(transport: .ip, name.utf8) }
+    private static let (a, b, c) = (key("a"), key("b"), key("c"))
+
+    @Test mutating func `peers with one key get their share and no more`() {
+        #expect(self.gate.enter(Self.a) == true)
+        #expect(self.gate.enter(Self.a) == true)
+        #expect(self.gate.enter(Self.a) == false)
+        #expect(self.gate.enter(Self.b) == true)
     }
 
-    @Test mutating func `all addresses together get no more than the total`() {
-        for address in ["a", "a", "b", "b"] { #expect(self.gate.enter(address) == true) }
-        #expect(self.gate.enter("c") == false)
+    @Test mutating func `all peers together get no more than the total`() {
+        for peer in [Self.a, Self.a, Self.b, Self.b] { #expect(self.gate.enter(peer) == true) }
+        #expect(self.gate.enter(Self.c) == false)
     }
 
-    @Test mutating func `whoever leaves makes room`() {
-        for address in ["a", "a", "b", "b"] { _ = self.gate.enter(address) }
-        self.gate.leave("a")
-        #expect(self.gate.enter("c") == true)
-        #expect(self.gate.enter("a") == false)
+    @Test mutating func `a connection that leaves makes room`() {
+        for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
+        self.gate.leave(Self.a)
+        #expect(self.gate.enter(Self.c) == true)
+        #expect(self.gate.enter(Self.a) == false)
     }
 
     @Test mutating func `leaving without having entered makes no room`() {
-        for address in ["a", "a", "b", "b"] { _ = self.gate.enter(address) }
-        self.gate.leave("c")
-        #expect(self.gate.enter("c") == false)
+        for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
+        self.gate.leave(Self.c)
+        #expect(self.gate.enter(Self.c) == false)
     }
 
     @Test mutating func `what was refused holds no place`() {
-        _ = self.gate.enter("a")
-        _ = self.gate.enter("a")
-        for _ in 0..<10 { _ = self.gate.enter("a") }
-        self.gate.leave("a")
-        #expect(self.gate.enter("a") == true)
+        _ = self.gate.enter(Self.a)
+        _ = self.gate.enter(Self.a)
+        for _ in 0..<10 { _ = self.gate.enter(Self.a) }
+        self.gate.leave(Self.a)
+        #expect(self.gate.enter(Self.a) == true)
+    }
+
+    @Test mutating func `the addresses of one IPv6 network share a limit`() throws {
+        func key(_ address: String) throws -> PeerKey { PeerKey(try SocketAddress(ipAddress: address, port: 1)) }
+        #expect(try self.gate.enter(key("2001:db8::1")) == true)
+        #expect(try self.gate.enter(key("2001:db8::2")) == true)
+        for number in 3...20 { #expect(try self.gate.enter(key("2001:db8::\(number)")) == false) }
+        #expect(try self.gate.enter(key("2001:db8:0:1::1")) == true)
     }
 }

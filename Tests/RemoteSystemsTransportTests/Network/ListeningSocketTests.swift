@@ -26,7 +26,7 @@ import Testing
         let address = try SocketAddress(ipAddress: host, port: 0)
         try #require(unsafe address.withSockAddr { unsafe bind(descriptor, $0, socklen_t($1)) } == 0)
         do {
-            return try await SocketNetwork(listeningSocket: descriptor).limited(to: reach)
+            return try await SocketTransport(listeningSocket: descriptor, reach: reach)
                 .listen(host: nil, port: 0, logger: Logger(label: "test")) { $0.eventLoop.makeSucceededVoidFuture() }
         } catch {
             close(descriptor)

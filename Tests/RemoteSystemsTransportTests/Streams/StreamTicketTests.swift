@@ -100,7 +100,7 @@ import Testing
         let account = try TestAccount()
         let peer = try TrustedPeer(account.system(), of: account)
         let passing = Gate()
-        let tickets = StreamTickets(network: StandingTime(passing: passing))
+        let tickets = StreamTickets(network: .standing(passing: passing))
         let offer = try tickets.offer(to: peer.identity.systemID, purpose: "p")
         let hello = Hello(
             service: StreamClaim.service,
@@ -177,35 +177,16 @@ private struct TrustedPeer {
     }
 }
 
-/// A network whose time stands until the test lets it pass, all at once.
-private struct StandingTime: TransportNetwork {
+extension TransportNetwork {
+    /// A network whose time stands until the test lets it pass, all at once.
+    fileprivate static func standing(passing: Gate) -> TransportNetwork {
+        TransportNetwork([], time: TimeSource(manual: StandingTime(passing: passing)))
+    }
+}
+
+private struct StandingTime: ManualTime {
     let passing: Gate
-
-    private struct Time: ManualTime {
-        let passing: Gate
-        var now: ContinuousClock.Instant { .now }
-        var deadline: NIODeadline { .at(0) }
-        func sleep(until instant: ContinuousClock.Instant) async throws { await self.passing.wait() }
-    }
-
-    var time: TimeSource { TimeSource(manual: Time(passing: self.passing)) }
-    var taskExecutor: (any TaskExecutor)? { nil }
-    func limited(to reach: NetworkReach) -> any TransportNetwork { self }
-    func anyEventLoop() -> any EventLoop { SocketNetwork().anyEventLoop() }
-    func connect(
-        to endpoint: Endpoint,
-        on eventLoop: any EventLoop,
-        timeout: TimeAmount,
-        initializer: @escaping ChannelInitializer
-    ) -> EventLoopFuture<any Channel> {
-        eventLoop.makeFailedFuture(ChannelError.eof)
-    }
-    func listen(
-        host: String?,
-        port: Int,
-        logger: Logger,
-        initializer: @escaping ChannelInitializer
-    ) async throws -> BoundPort {
-        throw ChannelError.eof
-    }
+    var now: ContinuousClock.Instant { .now }
+    var deadline: NIODeadline { .at(0) }
+    func sleep(until instant: ContinuousClock.Instant) async throws { await self.passing.wait() }
 }

@@ -74,7 +74,7 @@ final class DiagnosisService: BuiltInService {
         [
             "Time": .date(Date()),
             "Version": .string(SoftwareVersion.current),
-            "Address": .string(connection.channel.remoteAddress?.ipAddress ?? "?"),
+            "Address": .string(connection.channel.transportPeer.address),
             "Advertised": .array(self.advertised.all.sorted().map { .string($0) }),
         ]
     }
@@ -98,7 +98,7 @@ final class DiagnosisService: BuiltInService {
     // MARK: Connecting back
 
     private func connect(to port: Int, _ connection: Connection) async -> Response {
-        guard let address = connection.channel.remoteAddress?.text else {
+        guard var endpoint = connection.channel.transportPeer.endpoint else {
             return Self.failure("The caller's address is not known.", .hostFailed)
         }
         let time = self.context.environment.time
@@ -116,17 +116,15 @@ final class DiagnosisService: BuiltInService {
                 limits.nextConnection = time.now + Self.pause
             }
         }
-        let outcome = await self.outcome(
-            of: Endpoint(host: address, port: port),
-            expecting: connection.peer.systemID
-        )
+        endpoint.port = port
+        let outcome = await self.outcome(of: endpoint, expecting: connection.peer.systemID)
         return Response(message: ["Outcome": .string(outcome.rawValue)])
     }
 
     private func outcome(of endpoint: Endpoint, expecting system: SystemID) async -> BackConnection {
         do {
             var connector = try await self.context.connector()
-            connector.timeout = Self.connectingTime
+            connector.timeoutLimit = Self.connectingTime
             let back = try await connector.connect(
                 to: [endpoint],
                 expecting: system,
@@ -143,29 +141,5 @@ final class DiagnosisService: BuiltInService {
         } catch {
             return BackConnection(error)
         }
-    }
-}
-
-extension SocketAddress {
-    /// The address as it can be connected to: IPv4 as such, link-local IPv6 with its zone.
-    var text: String? {
-        let text = unsafe self.withSockAddr { address, size -> String? in
-            unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
-                guard let start = buffer.baseAddress,
-                    unsafe getnameinfo(
-                        address,
-                        socklen_t(size),
-                        start,
-                        socklen_t(buffer.count),
-                        nil,
-                        0,
-                        NI_NUMERICHOST
-                    ) == 0
-                else { return nil }
-                return unsafe String(cString: start)
-            }
-        }
-        guard let text, text.hasPrefix("::ffff:"), text.contains(".") else { return text }
-        return String(text.dropFirst(7))
     }
 }

@@ -10,21 +10,8 @@ enum InstanceLookup {
     static func sees(_ instances: Set<String>, by context: ApplicationContext, within limit: Duration) async -> Bool {
         guard !instances.isEmpty else { return false }
         return await withTaskGroup(of: Bool?.self) { group in
-            // What the network's owner has configured is no announcement.
-            for source in context.account.sources where !source.isConfigured {
-                // The question is whether multicast passes.
-                let avahi = (source as? AvahiDiscovery)?.hearingOnly
-                let events = avahi?.browse { instances.contains($0.instance) } ?? source.browse()
-                group.addTask {
-                    for await event in events {
-                        switch event {
-                        case .appeared(let hint), .changed(let hint):
-                            if instances.contains(hint.instance) { return true }
-                        case .vanished, .settled, .trouble, .recovered: break
-                        }
-                    }
-                    return nil
-                }
+            for source in context.account.sources {
+                group.addTask { await source.hears(anyOf: instances) ? true : nil }
             }
             group.addTask {
                 try? await context.environment.time.sleep(for: limit)

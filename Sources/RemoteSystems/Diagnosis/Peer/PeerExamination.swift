@@ -63,7 +63,7 @@ struct PeerExamination: Sendable {
 
     private func facts(over connection: Connection, name: String) async -> PeerFacts {
         var facts = PeerFacts(name: name, way: .open)
-        facts.address = connection.channel.remoteAddress?.text
+        facts.address = connection.channel.transportPeer.endpoint?.host
         facts.isNeighbour = facts.address.flatMap { LocalNetworks.contains($0) }
         facts.version = connection.remote.version
         facts.isThisSystem = (try? self.context.security().systemID) == connection.peer.systemID
@@ -178,7 +178,7 @@ extension RemoteSystemConnectionRequest {
             DiagnosisTarget(name: token.systemID.short, endpoints: token.endpoints, systemID: token.systemID)
         case .address(let endpoint, let systemID):
             DiagnosisTarget(
-                name: "\(DiscoveryEndpoint(address: endpoint.host, port: endpoint.port))",
+                name: "\(endpoint)",
                 endpoints: [endpoint],
                 systemID: systemID
             )

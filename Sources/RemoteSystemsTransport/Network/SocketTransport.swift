@@ -6,25 +6,26 @@ package import Logging
 package import NIOCore
 internal import NIOPosix
 
-/// The machine's own network: TCP.
-package struct SocketNetwork: TransportNetwork {
+/// TCP over IPv4 and IPv6.
+package struct SocketTransport: Transport {
     private let listeningSocket: CInt?
-    private var reach = NetworkReach.all
+    private var reach: NetworkReach
 
-    /// - Parameter listeningSocket: a socket that listens already, given to this process by whoever started it; it is used
-    ///   whatever host and port are asked for, and belongs to the network from then on.
-    package init(listeningSocket: CInt? = nil) {
+    /// - Parameters:
+    ///   - listeningSocket: a socket that listens already, given to this process when it was started; it is used
+    ///     whatever host and port are asked for, and belongs to the transport from then on.
+    ///   - reach: the part of the machine's network that is used.
+    package init(listeningSocket: CInt? = nil, reach: NetworkReach = .all) {
         self.listeningSocket = listeningSocket
+        self.reach = reach
     }
 
-    package func limited(to reach: NetworkReach) -> any TransportNetwork {
-        var network = self
-        network.reach = reach
-        return network
-    }
+    package var kind: TransportKind { .ip }
+    package var loopbackHost: String? { "127.0.0.1" }
 
-    package var time: TimeSource { .system }
-    package var taskExecutor: (any TaskExecutor)? { nil }
+    package func limited(to reach: NetworkReach) -> (any Transport)? {
+        SocketTransport(listeningSocket: self.listeningSocket, reach: reach)
+    }
 
     package func anyEventLoop() -> any EventLoop {
         MultiThreadedEventLoopGroup.singleton.any()
@@ -37,6 +38,11 @@ package struct SocketNetwork: TransportNetwork {
         initializer: @escaping ChannelInitializer
     ) -> EventLoopFuture<any Channel> {
         do {
+            // Sockets take the lower 16 bits of any number.
+            guard (1...65_535).contains(endpoint.port) else {
+                let text = "There is no port \(endpoint.port). Ports are 1 to 65535."
+                throw TransportError(.unreachable, text, side: .local)
+            }
             try self.reach.check(host: endpoint.host)
         } catch {
             return eventLoop.makeFailedFuture(error)

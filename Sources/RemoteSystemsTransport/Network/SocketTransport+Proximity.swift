@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-package import NIOCore
+extension SocketTransport {
+    package func isProximal(_ endpoint: Endpoint) -> Bool { Self.isProximal(host: endpoint.host) }
 
-extension Endpoint {
     /// Whether the host is an address that only neighbours have: loopback, link-local or private (RFC 1918, RFC 4193).
     /// A name is none.
-    package var isProximal: Bool {
-        var text = self.host.lowercased()
+    static func isProximal(host: String) -> Bool {
+        var text = host.lowercased()
         if text.hasPrefix("::ffff:") { text.removeFirst(7) }
         guard !text.contains(":") else {
             guard text != "::1" else { return true }
@@ -24,13 +24,5 @@ extension Endpoint {
         case (10, _), (127, _), (169, 254), (172, 16...31), (192, 168): return true
         default: return false
         }
-    }
-}
-
-extension Channel {
-    /// Whether the peer's address is one that only neighbours have.
-    package var isProximal: Bool {
-        guard let address = self.remoteAddress, let host = address.ipAddress else { return false }
-        return Endpoint(host: host, port: address.port ?? 0).isProximal
     }
 }

@@ -4,8 +4,6 @@
 import RemoteSystemsDiscovery
 import Testing
 
-@testable import RemoteSystems
-
 /// What a configuration of avahi-daemon hides, and how near its limits are.
 @Suite struct AvahiFindingsTests {
     static let wired = InterfaceFacts(name: "eth0", isLoopback: false, canMulticast: true, addresses: ["192.0.2.1"])
@@ -16,7 +14,7 @@ import Testing
         backend: AvahiDiscovery.Selection.Backend = .daemon,
         interfaces: [InterfaceFacts] = [wired, wireless],
         advertisements: Int = 0
-    ) -> [DiagnosisFinding] {
+    ) -> [DiscoveryFinding] {
         AvahiFindings(
             selection: AvahiDiscovery.Selection(backend: backend, reason: "of a test", version: "avahi 0.8"),
             settings: AvahiDaemonSettings(text),
@@ -26,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", [DiagnosisFinding.Status.ok]),
+        ("", [DiscoveryFinding.Status.ok]),
         ("[server]\nuse-ipv4=yes\nuse-ipv6=no\n#disable-publishing=yes", [.ok]),
         ("[publish]\ndisable-publishing=yes", [.problem]),
         ("[publish]\n disable-user-service-publishing = yes \n", [.problem]),
@@ -39,27 +37,27 @@ import Testing
         ("[server]\ndeny-interfaces=eth0,wlan0", [.problem]),
         ("[server]\ndeny-interfaces=wlan0\n[publish]\ndisable-publishing=yes", [.problem, .warning]),
     ])
-    func `what the daemon is reported not to do is found`(text: String, statuses: [DiagnosisFinding.Status]) {
-        let findings = Self.findings(text).filter { $0.code == .avahiConfiguration }
+    func `what the daemon is reported not to do is found`(text: String, statuses: [DiscoveryFinding.Status]) {
+        let findings = Self.findings(text).filter { $0.code == AvahiFindings.configurationCode }
         #expect(findings.map(\.status) == statuses)
         for finding in findings where finding.status != .ok {
             #expect(finding.what.contains("/etc/avahi/avahi-daemon.conf"))
             #expect(finding.advice?.contains("restart avahi-daemon") == true)
         }
-        #expect(!Self.findings(text, backend: .embedded).contains { $0.code == .avahiConfiguration })
+        #expect(!Self.findings(text, backend: .embedded).contains { $0.code == AvahiFindings.configurationCode })
     }
 
     @Test(arguments: [
-        ("", 100, DiagnosisFinding.Status.ok), ("", 1092, .ok), ("", 1093, .warning),
+        ("", 100, DiscoveryFinding.Status.ok), ("", 1092, .ok), ("", 1093, .warning),
         ("[server]\ncache-entries-max=20000", 1300, .ok),
         ("[server]\ncache-entries-max=200", 60, .warning),
     ])
     func `limits that are near are reported before systems are left out`(
         text: String,
         advertisements: Int,
-        status: DiagnosisFinding.Status
+        status: DiscoveryFinding.Status
     ) {
-        let limits = Self.findings(text, advertisements: advertisements).first { $0.code == .avahiLimits }
+        let limits = Self.findings(text, advertisements: advertisements).first { $0.code == AvahiFindings.limitsCode }
         #expect(limits?.status == status)
     }
 
@@ -70,35 +68,12 @@ import Testing
             canMulticast: true,
             addresses: (1...30).map { "192.0.2.\($0)" }
         )
-        let limits = Self.findings("", interfaces: [many]).first { $0.code == .avahiLimits }
+        let limits = Self.findings("", interfaces: [many]).first { $0.code == AvahiFindings.limitsCode }
         #expect(limits?.status == .warning)
         #expect(limits?.advice?.contains("entries-per-entry-group-max") == true)
     }
 
     @Test func `the daemon's version is reported`() {
         #expect(Self.findings("").first?.what.contains("avahi 0.8") == true)
-    }
-
-    @Test(
-        arguments: [
-            ("eth0", 1, false, false), ("tun0", 65_534, true, true), ("wg0", 65_534, false, true),
-            ("ppp0", 512, false, true),
-            ("tap0", 1, true, true), ("wg0", nil, false, true), ("eth0", nil, false, false),
-        ] as [(String, Int?, Bool, Bool)]
-    )
-    func `a tunnel is reported by what the kernel says of it`(name: String, type: Int?, flags: Bool, isTunnel: Bool) {
-        #expect(RouteFacts.isTunnel(name, hardwareType: type, hasTunnelFlags: flags) == isTunnel)
-        let finding = NetworkFindings.vpn(RouteFacts(defaultInterface: name, isTunnel: isTunnel))
-        #expect(finding.status == (isTunnel ? .warning : .ok))
-    }
-
-    @Test(
-        arguments: [
-            ("127.0.0.1", true), ("127.4.5.6", true), ("::ffff:127.0.0.1", true), ("fe80::1%7", true),
-            ("203.0.113.9", false), ("name", nil),
-        ] as [(String, Bool?)]
-    )
-    func `neighbours are reported from those beyond a router`(address: String, isNeighbour: Bool?) {
-        #expect(LocalNetworks.contains(address) == isNeighbour)
     }
 }

@@ -1,10 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystemsDiscovery
-
 /// Findings about the Avahi in use.
-struct AvahiFindings: Sendable {
+package struct AvahiFindings: Sendable {
     var selection: AvahiDiscovery.Selection
     /// What the daemon's configuration says, where it can be read.
     var settings: AvahiDaemonSettings?
@@ -13,14 +11,30 @@ struct AvahiFindings: Sendable {
     /// How many instances of our service type are announced here.
     var advertisements: Int
 
-    var all: [DiagnosisFinding] {
+    package static let useCode = "avahi"
+    package static let configurationCode = "avahi-configuration"
+    package static let limitsCode = "avahi-limits"
+
+    package init(
+        selection: AvahiDiscovery.Selection,
+        settings: AvahiDaemonSettings?,
+        interfaces: [InterfaceFacts],
+        advertisements: Int
+    ) {
+        self.selection = selection
+        self.settings = settings
+        self.interfaces = interfaces
+        self.advertisements = advertisements
+    }
+
+    package var all: [DiscoveryFinding] {
         [self.use] + self.configuration + [self.limits]
     }
 
-    private var use: DiagnosisFinding {
+    private var use: DiscoveryFinding {
         let version = self.selection.version.map { " (\($0))" } ?? ""
-        return DiagnosisFinding(
-            .avahi,
+        return DiscoveryFinding(
+            Self.useCode,
             .ok,
             "In use: \(self.selection.backend.rawValue)\(version), because \(self.selection.reason).",
             why: "It speaks mDNS for this machine."
@@ -30,13 +44,13 @@ struct AvahiFindings: Sendable {
     private var isDaemon: Bool { self.selection.backend == .daemon }
 
     /// What the daemon was told not to do; nothing where there is nothing to say.
-    private var configuration: [DiagnosisFinding] {
+    private var configuration: [DiscoveryFinding] {
         guard self.isDaemon, let settings = self.settings else { return [] }
-        var findings: [DiagnosisFinding] = []
-        func add(_ status: DiagnosisFinding.Status, _ what: String, _ why: String, _ change: String) {
+        var findings: [DiscoveryFinding] = []
+        func add(_ status: DiscoveryFinding.Status, _ what: String, _ why: String, _ change: String) {
             findings.append(
-                DiagnosisFinding(
-                    .avahiConfiguration,
+                DiscoveryFinding(
+                    Self.configurationCode,
                     status,
                     "\(what) (\(AvahiDaemonSettings.path)).",
                     why: why,
@@ -71,8 +85,8 @@ struct AvahiFindings: Sendable {
         }
         if findings.isEmpty {
             findings.append(
-                DiagnosisFinding(
-                    .avahiConfiguration,
+                DiscoveryFinding(
+                    Self.configurationCode,
                     .ok,
                     "\(AvahiDaemonSettings.path) keeps avahi-daemon from nothing that is needed.",
                     why: "It can forbid to publish, or leave out interfaces."
@@ -85,7 +99,7 @@ struct AvahiFindings: Sendable {
     /// Each instance takes three records of what a host remembers for an interface and protocol: a pointer, a service and its text.
     private static let recordsPerInstance = 3
 
-    private var limits: DiagnosisFinding {
+    private var limits: DiscoveryFinding {
         let why = "Beyond what Avahi remembers systems are left out without any error."
         let settings = self.settings ?? AvahiDaemonSettings()
         let entries = self.isDaemon ? settings.cacheEntries : AvahiDaemonSettings().cacheEntries
@@ -95,8 +109,8 @@ struct AvahiFindings: Sendable {
                 $0.addresses.count + Self.recordsPerInstance + 1 > settings.entriesPerGroup
             })
         {
-            return DiagnosisFinding(
-                .avahiLimits,
+            return DiscoveryFinding(
+                Self.limitsCode,
                 .warning,
                 "The interface \(many.name) has \(many.addresses.count) addresses, near what avahi-daemon takes for one "
                     + "announcement (\(settings.entriesPerGroup) records).",
@@ -105,10 +119,11 @@ struct AvahiFindings: Sendable {
                     "Raise entries-per-entry-group-max in \(AvahiDaemonSettings.path), or name the interfaces to use."
             )
         }
-        let what = "\(self.advertisements.of("announcement")) of about \(most) that Avahi remembers for each interface."
-        guard self.advertisements * 5 > most * 4 else { return DiagnosisFinding(.avahiLimits, .ok, what, why: why) }
-        return DiagnosisFinding(
-            .avahiLimits,
+        let seen = "\(self.advertisements) announcement\(self.advertisements == 1 ? "" : "s")"
+        let what = "\(seen) of about \(most) that Avahi remembers for each interface."
+        guard self.advertisements * 5 > most * 4 else { return DiscoveryFinding(Self.limitsCode, .ok, what, why: why) }
+        return DiscoveryFinding(
+            Self.limitsCode,
             .warning,
             what,
             why: why,
