@@ -599,6 +599,8 @@ class Stream:
 
     # From the TCP connection's beginning until the hello has come whole.
     opening_time = 1.0
+    # The address that it connects from, and port 0; None for any.
+    source = None
 
     def __init__(self, address, identity=None, alpn=ALPN, timeout=20.0, goes_on_without_alpn=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -609,7 +611,7 @@ class Stream:
         if alpn:
             context.set_alpn_protocols([alpn])
         self.begin, self.has_heard = time.monotonic(), False
-        plain = socket.create_connection(address, timeout)
+        plain = socket.create_connection(address, timeout, self.source)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.tls = context.wrap_socket(plain, suppress_ragged_eofs=False)

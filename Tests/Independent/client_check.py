@@ -141,19 +141,27 @@ def _(place):
     raise Wrong("answered")
 
 
-@promise("conversations of joiners are bounded", "[12] at most eight at once; those beyond are closed")
+@promise("conversations of joiners are bounded", "[12] at most eight at once, four from one address; those beyond are closed")
 def _(place):
     stranger, joinings = Identity.create(place.directory / "stranger"), []
-    try:
-        for _ in range(8):
-            joinings.append(Joining(place.invitation, stranger))
+
+    def joining_from(number):
+        return type("Neighbour", (Joining,), {"source": (f"127.0.0.{number}", 0)})(place.invitation, stranger)
+
+    def is_closed(number):
         try:
-            joinings.append(Joining(place.invitation, stranger))
-            joinings[8].challenge()
+            joinings.append(joining_from(number))
+            joinings[-1].challenge()
         except (EOFError, OSError) as error:
             check_that(not isinstance(error, TimeoutError), "neither answered nor closed")
         else:
-            raise Wrong("a ninth is answered")
+            raise Wrong(f"one too many from 127.0.0.{number} is answered")
+
+    try:
+        joinings += [joining_from(2) for _ in range(4)]
+        is_closed(2)
+        joinings += [joining_from(3) for _ in range(4)]
+        is_closed(4)
     finally:
         for joining in joinings:
             joining.tls.close()
