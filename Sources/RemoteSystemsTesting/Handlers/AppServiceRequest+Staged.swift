@@ -14,7 +14,7 @@ extension AppServiceCaller {
     ///   - systemID: its system; one that nobody else has unless given.
     ///   - isLocal: whether it is on the same machine.
     ///   - authorizationKind: whose system it is. Defaults to one of the same account; services that are offered to
-    ///     anyone nearby also receive requests of ``RemoteSystems/RemoteSystemAuthorizationKind/anonymous`` systems.
+    ///     anyone nearby also receive requests of `anonymous` systems.
     public static func staged(
         applicationID: String = "test.caller",
         systemID: SystemID? = nil,
