@@ -113,11 +113,15 @@ package final class TransportSecurity: Sendable {
             // Not at once even on its own event loop: the caller need not expect to be called back.
             return loop.execute { connection.refuseFurther(objection) }
         }
+        self.reconsiderWhenRetired(connection, trust, now: now)
+    }
+
+    private func reconsiderWhenRetired(_ connection: any AuthenticatedConnection, _ trust: TrustStore, now: Date) {
         guard let retirement = trust.retirement(of: connection.peer), retirement < connection.peer.expiry else {
             return
         }
         let time = TimeAmount.nanoseconds(Int64(min(retirement.timeIntervalSince(now), 1e9) * 1e9))
-        loop.scheduleTask(in: time) { [weak self, weak connection] in
+        connection.channel.eventLoop.scheduleTask(in: time) { [weak self, weak connection] in
             if let self, let connection { self.reconsider(connection) }
         }
     }
@@ -137,12 +141,17 @@ package final class TransportSecurity: Sendable {
     /// Keeps an eye on a connection that has just opened. The trust may have changed since its handshake.
     func watch(_ connection: any AuthenticatedConnection) {
         let id = ObjectIdentifier(connection)
-        let (objection, hasEnded) = self.state.withLock { state in
+        let now = self.now()
+        let (trust, hasEnded) = self.state.withLock { state in
             state.connections[id] = connection
-            return (state.trust.objection(to: connection.peer, now: self.now()), state.hasEnded)
+            return (state.trust, state.hasEnded)
         }
         connection.onClose { [weak self] _ in self?.state.withLock { $0.connections[id] = nil } }
-        if let objection { connection.refuseFurther(objection) }
+        if let objection = trust.objection(to: connection.peer, now: now) {
+            connection.refuseFurther(objection)
+        } else {
+            self.reconsiderWhenRetired(connection, trust, now: now)
+        }
         if hasEnded { connection.abort(.completed, reason: nil) }
     }
 
