@@ -6,9 +6,14 @@ import FoundationEssentials
 
 /// The SHA-256 of a public key's SubjectPublicKeyInfo (RFC 5280 §4.1.2.7): a name that nobody else can claim.
 ///
-/// Held as four words rather than an array, so that the ids made of it are copied and compared without allocation.
+/// Held as four words rather than an array, so that the ids made of it are copied and compared without allocation. Not as
+/// a vector, whose alignment of 32 bytes makes the compiler's frames of asynchronous functions too small
+/// (Docs/decisions/0008-async-frames.md).
 package struct KeyFingerprint: Hashable, Sendable {
-    private let words: SIMD4<UInt64>
+    private let first: UInt64
+    private let second: UInt64
+    private let third: UInt64
+    private let fourth: UInt64
 
     /// The number of bytes in a fingerprint.
     package static let byteCount = 32
@@ -34,16 +39,17 @@ package struct KeyFingerprint: Hashable, Sendable {
     }
 
     private init(words bytes: some Sequence<UInt8>) {
-        var words = SIMD4<UInt64>.zero
-        for (index, byte) in bytes.enumerated() {
-            words[index / 8] = words[index / 8] << 8 | UInt64(byte)
-        }
-        self.words = words
+        var bytes = bytes.makeIterator()
+        func word() -> UInt64 { (0..<8).reduce(0) { word, _ in word << 8 | UInt64(bytes.next() ?? 0) } }
+        self.first = word()
+        self.second = word()
+        self.third = word()
+        self.fourth = word()
     }
 
     package var bytes: [UInt8] {
-        (0..<Self.byteCount).map { index in
-            UInt8(truncatingIfNeeded: self.words[index / 8] >> UInt64(56 - 8 * (index % 8)))
+        [self.first, self.second, self.third, self.fourth].flatMap { word in
+            (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
         }
     }
 
@@ -52,9 +58,6 @@ package struct KeyFingerprint: Hashable, Sendable {
 
 extension KeyFingerprint: Comparable {
     package static func < (lhs: Self, rhs: Self) -> Bool {
-        for index in 0..<4 where lhs.words[index] != rhs.words[index] {
-            return lhs.words[index] < rhs.words[index]
-        }
-        return false
+        (lhs.first, lhs.second, lhs.third, lhs.fourth) < (rhs.first, rhs.second, rhs.third, rhs.fourth)
     }
 }
