@@ -1,11 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 package import NIOCore
 package import RemoteSystemsIdentity
 
-/// An open connection with a peer that proved who it is, whether it carries messages or a stream: what concerns trust, limits and
-/// shutting down.
+/// An open connection with a peer that proved who it is, whether it carries messages or a stream: what concerns trust,
+/// limits and shutting down.
 package protocol AuthenticatedConnection: AnyObject, Sendable {
     var peer: PeerIdentity { get }
     var channel: any Channel { get }
@@ -14,7 +15,8 @@ package protocol AuthenticatedConnection: AnyObject, Sendable {
     func close(_ status: CloseStatus) async
     /// Closes at once; the peer gets the reason.
     func abort(_ status: CloseStatus, reason: TransportError?)
-    /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event loop, else soon.
+    /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event
+    /// loop, else soon.
     func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void)
 }
 
@@ -44,5 +46,12 @@ extension AuthenticatedConnection {
                 cause: objection
             )
         )
+    }
+}
+
+extension PeerIdentity {
+    /// How much longer its certificate holds: no less than 0, and at most longer than any machine stays up.
+    var trustedTime: TimeAmount {
+        .nanoseconds(Int64(min(max(self.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9))
     }
 }

@@ -84,8 +84,7 @@ package final class Connection: AuthenticatedConnection {
             taskExecutor: self.taskExecutor,
             remote: remote.limits,
             limits: limits,
-            // Longer than any machine stays up, and in range whatever the certificate says.
-            trusted: .nanoseconds(Int64(min(max(peer.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9)),
+            trusted: peer.trustedTime,
             decoder: decoder,
             logger: logger,
             observer: observer

@@ -117,9 +117,7 @@ package final class TransportSecurity: Sendable {
     }
 
     private func reconsiderWhenRetired(_ connection: any AuthenticatedConnection, _ trust: TrustStore, now: Date) {
-        guard let retirement = trust.retirement(of: connection.peer), retirement < connection.peer.expiry else {
-            return
-        }
+        guard let retirement = trust.retirement(of: connection.peer) else { return }
         let time = TimeAmount.nanoseconds(Int64(min(retirement.timeIntervalSince(now), 1e9) * 1e9))
         connection.channel.eventLoop.scheduleTask(in: time) { [weak self, weak connection] in
             if let self, let connection { self.reconsider(connection) }

@@ -38,8 +38,7 @@ package final class StreamConnection: AuthenticatedConnection {
             channel: channel,
             remote: remote,
             limits: limits,
-            // Longer than any machine stays up, and in range whatever the certificate says.
-            trusted: .nanoseconds(Int64(min(max(peer.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9)),
+            trusted: peer.trustedTime,
             decoder: decoder,
             logger: logger,
             observer: observer
