@@ -224,7 +224,7 @@ final class ByteStreamDriver {
             self.doNextSteps()
         case .abort:
             operation.fail(CancellationError())
-            self.abort(.aborted(WireFailure("A write to the stream was cancelled before its end.", code: .streamCancelled)))
+            self.abort(.aborted(WireFailure("A write to the stream was cancelled midway.", code: .streamCancelled)))
         }
     }
 
