@@ -3,33 +3,35 @@
 
 package import NIOCore
 
-/// What this side takes from its peer, and how long it waits.
+/// What this side accepts from its peer, and its timeouts.
 package struct ConnectionLimits: Sendable, Hashable {
-    /// The largest message accepted, in bytes of its frame. 1 MiB unless set; clamped to 1 KiB … 16 MiB.
+    /// The maximum size of an accepted message, in bytes of its frame. Defaults to 1 MiB. Clamped to 1 KiB–16 MiB.
     package var messageBytes: Int {
         didSet { self.messageBytes = min(max(self.messageBytes, Self.minMessageBytes), Self.maxMessageBytes) }
     }
-    /// How many requests the peer may have with us at once. 128 unless set; clamped to 1 … 65 536.
+    /// The maximum number of the peer's outstanding requests. Defaults to 128. Clamped to 1–65 536.
     package var window = 128 {
         didSet { self.window = min(max(self.window, 1), Self.maxWindow) }
     }
-    /// How many bytes of requests the peer may have with us at once; never less than one message. 8 MiB unless set.
+    /// The maximum size of the peer's outstanding requests together, in bytes. Defaults to 8 MiB. At least
+    /// ``messageBytes``.
     package var windowBytes: Int {
         get { max(self.chosenWindowBytes, self.messageBytes) }
         set { self.chosenWindowBytes = newValue }
     }
-    /// How many of them are handled at the same time; 1, the least, makes handling strictly sequential.
+    /// The maximum number of requests that are handled concurrently. Defaults to 128. Minimum: 1, which handles
+    /// requests strictly in sequence.
     package var concurrentRequests = 128 {
         didSet { self.concurrentRequests = max(self.concurrentRequests, 1) }
     }
-    /// Silence after which the peer counts as gone.
+    /// The timeout after which a silent peer counts as lost. Defaults to 15 s.
     package var deadPeerTime = TimeAmount.seconds(15)
-    /// How long TLS and the hello may take together, from when the connection is accepted.
+    /// The timeout for TLS and the hello together, from when the connection is accepted. Defaults to 1 s.
     package var handshakeTimeout = TimeAmount.seconds(1)
-    /// How long a graceful close waits for what is under way.
+    /// How long a graceful close waits for outstanding work. Defaults to 5 s.
     package var drainTime = TimeAmount.seconds(5)
 
-    /// These limits as the hello tells them to the peer.
+    /// The limits that the hello sends to the peer.
     package var peerLimits: PeerLimits {
         PeerLimits(messageBytes: self.messageBytes, window: self.window, windowBytes: self.windowBytes)
     }
@@ -39,7 +41,7 @@ package struct ConnectionLimits: Sendable, Hashable {
     package static let minMessageBytes = 1 << 10
     package static let maxMessageBytes = 16 << 20
     package static let maxWindow = 65_536
-    /// The largest frame before a connection is open (`Docs/wire-protocol.md`, section 4).
+    /// The maximum length of a frame before a connection is open, in bytes (`Docs/wire-protocol.md`, section 4).
     package static let helloBytes = 8 << 10
 
     package init(messageBytes: Int = 1 << 20) {
@@ -47,7 +49,7 @@ package struct ConnectionLimits: Sendable, Hashable {
     }
 }
 
-/// What the peer said in its hello that it takes from us.
+/// The limits that the peer stated in its hello or accept.
 package struct PeerLimits: Sendable, Hashable {
     package var messageBytes: Int
     package var window: Int

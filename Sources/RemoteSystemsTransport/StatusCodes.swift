@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a connection ended, with Project Rome's numbers. Numbers that this version does not know are kept.
+/// Why a connection ended, with Project Rome's numbers. Numbers that this version does not know are preserved.
 package struct CloseStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }

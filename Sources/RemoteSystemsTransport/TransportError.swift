@@ -3,38 +3,38 @@
 
 package import RemoteSystemsIdentity
 
-/// What went wrong below the app service: on the way to a system, in its identity, or in the protocol.
+/// An error below the app service: while connecting to a system, in its identity, or in the protocol.
 package struct TransportError: Error, Sendable, CustomStringConvertible {
     package enum Code: Sendable, Hashable {
-        /// No connection could be made: refused, no route, timed out, name unknown.
+        /// No connection could be established: refused, no route, timed out, or unknown name.
         case unreachable
-        /// It lies outside of the part of the network that may be used. Nothing was sent.
+        /// The destination is outside the part of the network that may be used. Nothing was sent.
         case outOfReach
-        /// The peer's certificate is not acceptable to us.
+        /// This side does not trust the peer's certificate.
         case peerNotTrusted
-        /// The peer answered with a refusal; its status is in ``TransportError/openStatus``.
+        /// The peer refused the connection. ``TransportError/openStatus`` has the status.
         case refused
-        /// The peer speaks no protocol version that we speak.
+        /// The peer supports no protocol version that this side supports.
         case incompatibleVersion
         /// The peer broke the protocol.
         case protocolViolation
-        /// The message is larger than the peer takes.
+        /// The message is larger than the peer accepts.
         case messageTooLarge
-        /// The message cannot be said in the wire format.
+        /// The message cannot be represented in the wire format.
         case invalidMessage
-        /// The connection had been closed; nothing was sent.
+        /// The connection was closed already; nothing was sent.
         case connectionClosed
-        /// The connection was lost while the answer was awaited: whether the request was carried out is unknown.
+        /// The connection was lost before the response arrived. Whether the request was performed is unknown.
         case connectionLost
-        /// No answer by the deadline. ``TransportError/wasSent`` says whether the request had been sent.
+        /// No response arrived by the deadline. ``TransportError/wasSent`` is `true` if the request had been sent.
         case deadlineExceeded
-        /// A listening port could not be had.
+        /// Listening on the port failed.
         case cannotListen
-        /// Too little memory, too many open files, and the like on this machine.
+        /// This machine lacks a resource, such as memory or file descriptors.
         case localResources
     }
 
-    /// Where the trouble lies (design: every failure says which side).
+    /// Where the failure occurred.
     package enum Side: String, Sendable, Hashable {
         case local, network, remote
     }
@@ -42,19 +42,19 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     package var code: Code
     package var message: String
     package var side: Side
-    /// Whether the same thing, done again, may succeed.
+    /// Whether a retry may succeed.
     package var canRetry: Bool
     package var openStatus: OpenStatus?
-    /// Where the system that refused takes the connection instead.
+    /// The port at which the refusing system accepts the connection instead.
     package var redirect: Int?
     /// The system that refused.
     package var peer: SystemID?
     package var closeStatus: CloseStatus?
-    /// The code that the peer sent with its failure, or that it is sent with ours; see ``FailureCode``.
+    /// The failure code that the peer sent, or that this side sends to the peer; see ``FailureCode``.
     package var failureCode: String?
     package var wasSent: Bool
     package var cause: (any Error)?
-    /// The sentence for the peer, if ``message`` reads wrongly there.
+    /// The sentence for the peer, if ``message`` would be wrong from the peer's point of view.
     private var peerMessage: String?
 
     package init(
@@ -87,10 +87,10 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { self.message }
 
-    /// The sentence for the peer. Where it is about the peer's own certificate, "your" is the peer's.
+    /// The sentence for the peer. In a sentence about the peer's own certificate, "your" refers to the peer.
     var messageToPeer: String { self.peerMessage ?? (self.cause as? TrustError)?.messageToPeer ?? self.message }
 
-    /// What is sent to the peer.
+    /// The failure to send to the peer.
     var wireFailure: WireFailure {
         var failure = WireFailure(self.messageToPeer, canRetry: self.canRetry)
         failure.code = self.failureCode
@@ -99,7 +99,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
 }
 
 extension TransportError {
-    /// - Parameter what: Without a full stop, unless it ends with the sentence of another error.
+    /// - Parameter what: a sentence without a full stop, unless it ends with the description of another error.
     static func violation(
         _ what: String,
         _ code: FailureCode,

@@ -5,36 +5,36 @@ internal import FoundationEssentials
 package import NIOCore
 package import RemoteSystemsIdentity
 
-/// An open connection with a peer that proved who it is, whether it carries messages or a stream: what concerns trust,
-/// limits and shutting down.
+/// An open connection with an authenticated peer, for messages or for a stream. The protocol covers trust, limits and
+/// shutdown.
 package protocol AuthenticatedConnection: AnyObject, Sendable {
     var peer: PeerIdentity { get }
     var channel: any Channel { get }
 
-    /// Closes gracefully, within the drain time. Returns once it is closed.
+    /// Closes gracefully, within the drain time. Returns after the connection has closed.
     func close(_ status: CloseStatus) async
-    /// Closes at once; the peer gets the reason.
+    /// Closes at once, and sends the reason to the peer.
     func abort(_ status: CloseStatus, reason: TransportError?)
-    /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event
-    /// loop, else soon.
+    /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, the listener
+    /// is called at once on the event loop, and scheduled from elsewhere.
     func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void)
 }
 
 extension AuthenticatedConnection {
-    /// Closes at once. Returns once it is closed.
+    /// Closes at once. Returns after the connection has closed.
     package func abortAndWait(_ status: CloseStatus = .cancelled) async {
         self.abort(status, reason: nil)
         _ = await self.waitUntilClosed()
     }
 
-    /// Returns when the connection has ended, saying how.
+    /// Returns the status when the connection has ended.
     package func waitUntilClosed() async -> CloseStatus {
         await withCheckedContinuation { continuation in
             self.onClose { continuation.resume(returning: $0) }
         }
     }
 
-    /// Closes at once: the peer is not trusted any more.
+    /// Closes at once, because the peer is no longer trusted.
     func refuseFurther(_ objection: TrustError) {
         self.abort(
             .unknown,
@@ -50,7 +50,7 @@ extension AuthenticatedConnection {
 }
 
 extension PeerIdentity {
-    /// How much longer its certificate holds: no less than 0, and at most longer than any machine stays up.
+    /// How long the certificate remains valid. Clamped to 0–10⁹ s.
     var trustedTime: TimeAmount {
         .nanoseconds(Int64(min(max(self.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9))
     }

@@ -4,12 +4,13 @@
 internal import NIOCore
 
 extension Channel {
-    /// Whether the channel stays open when the peer has ended its half of the connection.
+    /// Sets whether the channel stays open after the peer has closed its half of the connection.
     ///
-    /// While it does, this side can still send close_notify, so that the peer can tell the end of what we sent from a lost
-    /// connection. Once this side closes, TLS must take the peer's end for the end of all, or it would wait for nothing.
+    /// While the channel stays open, this side can still send `close_notify`, with which the peer distinguishes the end
+    /// of the data from a lost connection. When this side closes, the peer's half-closure must end the channel;
+    /// otherwise TLS would wait for a `close_notify` that never arrives.
     ///
-    /// On the channel's event loop. Channels in memory have no halves.
+    /// Called on the channel's event loop. Channels in memory have no half-closure and ignore the option.
     func outlivesPeersHalf(_ outlives: Bool) {
         try? self.syncOptions?.setOption(.allowRemoteHalfClosure, value: outlives)
     }

@@ -3,14 +3,14 @@
 
 internal import NIOCore
 
-/// The rules of one open connection: which request may go out, which may be handled, when to ping and when to give up.
+/// The rules of an open connection: which request may be sent, which may be handled, when to ping and when to give up.
 ///
-/// A value without I/O or a clock: the driver (``ConnectionDriver``) tells what happened and when, and does what it is told.
-/// `Call` is whatever the driver needs to finish an outgoing request; `Request` whatever it needs to handle an
-/// incoming one. Tests use strings for both.
+/// A value type without I/O or a clock. The driver (``ConnectionDriver``) reports events with their time and performs
+/// the returned actions. `Call` is what the driver needs to complete an outgoing request, and `Request` what it needs
+/// to handle an incoming one. Tests use strings for both.
 ///
-/// Two halves share the connection and nothing else: calls that we make live in ``OutgoingCalls``, requests that the
-/// peer makes in ``IncomingRequests``. This type adds what concerns both: closing and keep-alive.
+/// The two directions are independent: ``OutgoingCalls`` holds the calls of this side, ``IncomingRequests`` the
+/// requests of the peer. This type adds closing and keep-alive, which concern both.
 struct ConnectionStateMachine<Call, Request>: ~Copyable {
     private(set) var outgoing: OutgoingCalls<Call>
     private(set) var incoming: IncomingRequests<Request>
@@ -20,12 +20,12 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     private enum Closing {
         case open
-        /// No new work is taken; what is under way finishes first.
+        /// No new work is accepted. Outstanding work finishes first.
         case draining(status: CloseStatus, until: NIODeadline, sentClose: Bool, peerClosed: Bool)
         case closed(CloseStatus)
     }
 
-    /// - Parameter trustEnd: when the peer's certificate ends.
+    /// - Parameter trustEnd: when the peer's certificate expires. Defaults to never.
     init(limits: ConnectionLimits, peer: PeerLimits, now: NIODeadline, trustEnd: NIODeadline = .distantFuture) {
         self.trustEnd = trustEnd
         self.outgoing = OutgoingCalls(window: peer)
@@ -37,7 +37,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         self.keepAlive = KeepAlive(deadPeerTime: limits.deadPeerTime, now: now)
     }
 
-    // MARK: Calls that we make
+    // MARK: Outgoing calls
 
     mutating func reserveID() -> UInt64 {
         self.outgoing.reserveID()
@@ -52,13 +52,13 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         }
     }
 
-    /// The call's frame has this many bytes. Returns whether it may be written now; otherwise the driver holds the
-    /// frame until ``nextStep()`` says ``NextStep/writeHeld``.
+    /// Reports the length of the call's frame, in bytes. Returns whether the frame may be written now; otherwise the
+    /// driver holds it until ``nextStep()`` returns ``NextStep/writeHeld``.
     mutating func encoded(id: UInt64, bytes: Int) -> Bool {
         self.outgoing.encoded(id: id, bytes: bytes)
     }
 
-    /// The call's message could not be encoded: it is forgotten, its number stays unused.
+    /// Reports that the call's message could not be encoded. The call is removed and its id stays unused.
     mutating func encodingFailed(id: UInt64) -> Call? {
         self.outgoing.forget(id: id)
     }
@@ -71,7 +71,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         self.outgoing.cancel(id: id)
     }
 
-    // MARK: Requests that the peer makes
+    // MARK: Incoming requests
 
     mutating func receivedRequest(
         id: UInt64,
@@ -83,7 +83,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         case .open, .draining(_, _, _, peerClosed: false):
             return self.incoming.received(id: id, bytes: bytes, deadline: deadline, request: request)
         case .draining, .closed:
-            return .violation("a request came after the peer had said that it would send no more", .requestAfterClose)
+            return .violation("a request came after the peer's close", .requestAfterClose)
         }
     }
 
@@ -91,7 +91,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         self.incoming.receivedCancel(id: id)
     }
 
-    /// A handler came to its end. Returns whether its answer is still wanted.
+    /// Reports that a handler has finished. Returns whether its response is still to be sent.
     mutating func handlerFinished(id: UInt64) -> Bool {
         self.incoming.finished(id: id)
     }
@@ -100,20 +100,21 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         self.incoming.isWritable = isWritable
     }
 
-    // MARK: What is due
+    // MARK: Next steps
 
     enum NextStep {
         case nothing
         case encode(id: UInt64, Call)
         case writeHeld
         case dispatch(id: UInt64, Request)
-        /// Tell the peer that no more requests will come from here.
+        /// Send the peer a `close`: this side sends no more requests.
         case sendClose(CloseStatus)
-        /// Both sides are done: close the channel.
+        /// Both sides are finished: close the channel.
         case finish(CloseStatus)
     }
 
-    /// What the driver shall do next; asked again after every event until there is nothing.
+    /// The action that the driver performs next. The driver calls this after every event until the result is
+    /// ``NextStep/nothing``.
     mutating func nextStep() -> NextStep {
         switch self.outgoing.nextStep() {
         case .encode(let id, let call): return .encode(id: id, call)
@@ -141,19 +142,19 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     // MARK: Closing
 
-    /// Finish what is under way, then close. Calls that wait for room are still sent.
+    /// Finishes outstanding work, then closes. Calls that wait for the peer's window are still sent.
     mutating func close(_ status: CloseStatus, until deadline: NIODeadline) {
         guard case .open = self.closing else { return }
         self.closing = .draining(status: status, until: deadline, sentClose: false, peerClosed: false)
     }
 
-    /// The peer sends no more requests. Returns our calls that were never sent: the peer would not take them.
+    /// The peer sends no more requests, and accepts none. Returns the calls that were never sent.
     mutating func receivedClose(_ status: CloseStatus, until deadline: NIODeadline) -> [Call] {
         switch self.closing {
         case .open:
             self.closing = .draining(status: status, until: deadline, sentClose: false, peerClosed: true)
         case .draining(let own, let until, let sentClose, _):
-            // Ours came first unless the peer had something worse to say.
+            // This side's status stays, unless the peer's status reports a failure.
             let worse = status == .completed ? own : status
             self.closing = .draining(status: worse, until: until, sentClose: sentClose, peerClosed: true)
         case .closed:
@@ -164,20 +165,20 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     struct Lost {
         var status: CloseStatus
-        /// Calls whose request may have reached the peer: their outcome is unknown.
+        /// Calls whose request may have reached the peer. Their outcome is unknown.
         var sent: [Call]
-        /// Calls that never left.
+        /// Calls that were never sent.
         var unsent: [Call]
-        /// Handlers whose answer nobody can receive any more.
+        /// Handlers whose response can no longer be delivered.
         var running: [UInt64]
     }
 
-    /// The channel is gone. Everything that was under way is handed back exactly once.
+    /// Reports that the channel is gone. Returns all outstanding work, exactly once.
     mutating func lost(_ status: CloseStatus) -> Lost {
         let final: CloseStatus
         switch self.closing {
         case .closed(let closed): final = closed
-        // The peer had said that it was done, and how; "completed" it is only if nothing was left to do.
+        // The status of the peer's close applies. It is `completed` only if no work was outstanding.
         case .draining(let agreed, _, _, peerClosed: true) where agreed != .completed || self.isIdle: final = agreed
         case .draining, .open: final = status
         }
@@ -192,23 +193,23 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         self.keepAlive.heard(now: now)
     }
 
-    /// Asks the peer at once whether it is still there: ``tick(now:)`` is due.
+    /// Probes the peer at once: ``tick(now:)`` is due.
     mutating func probe(within time: TimeAmount, now: NIODeadline) {
         self.keepAlive.probe(within: time, now: now)
     }
 
-    /// Changes after how much silence the peer counts as gone: ``tick(now:)`` may be due.
+    /// Changes the timeout of a silent peer. ``tick(now:)`` may be due afterwards.
     mutating func update(deadPeerTime: TimeAmount, now: NIODeadline) {
         self.keepAlive.update(deadPeerTime: deadPeerTime, now: now)
     }
 
-    /// After how much silence the peer counts as gone.
+    /// The timeout after which a silent peer counts as lost.
     var deadPeerTime: TimeAmount { self.keepAlive.deadPeerTime }
 
     struct OnTick {
-        /// Calls past their deadline, and whether the peer must be told to stop working on them.
+        /// Calls past their deadline. A call that was sent must be cancelled at the peer.
         var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []
-        /// Handlers whose caller has stopped waiting.
+        /// Handlers of requests past their deadline.
         var overdue: [UInt64] = []
         var ping: UInt64?
         var isPeerDead = false

@@ -7,18 +7,18 @@ package import NIOCore
 package import RemoteSystemsIdentity
 package import ValueSets
 
-/// A request from the peer, as its handler gets it.
+/// A request from the peer, as its handler receives it.
 package struct IncomingRequest: Sendable {
     package var message: ValueSet
-    /// When the caller stops waiting for the answer.
+    /// When the caller stops waiting for the response.
     package var deadline: NIODeadline
-    /// By which the caller names what it wants done, so that it is done once however often it is asked for.
+    /// The idempotency key: requests with the same key are performed once.
     package var key: [UInt8]?
-    /// What the caller says about the request beside its message; it keeps ``MetadataRules``.
+    /// The request's metadata, which satisfies ``MetadataRules``.
     package var metadata: ValueSet
 }
 
-/// What a handler answers.
+/// A handler's response.
 package struct Response: Sendable {
     package var status: ResponseStatus
     package var message: ValueSet
@@ -31,21 +31,21 @@ package struct Response: Sendable {
     }
 }
 
-/// Answers one request. Runs on the connection's event loop until it first waits for something, so that an answer that
-/// is known at once leaves at once; after that it runs where all tasks do.
+/// Handles one request. It runs on the connection's event loop until it first suspends, so that an immediate response
+/// is sent without delay. After that it runs on the default executor.
 package typealias RequestHandler = @Sendable (IncomingRequest, Connection) async -> Response
 
-/// Answers one request at once, on the connection's event loop, without a task; `nil` if it takes a ``RequestHandler``. A task for each
-/// request would cost a fifth of what the host does for a small one.
+/// Handles one request synchronously on the connection's event loop. Returns `nil` if the request needs a
+/// ``RequestHandler``. A task for each request would cost a fifth of the host's work for a small one.
 package typealias ImmediateHandler = @Sendable (IncomingRequest, Connection) -> Response?
 
-/// An open, authenticated connection: requests and answers both ways, from whatever task.
+/// An open, authenticated connection that carries requests and responses in both directions. Usable from any task.
 ///
-/// What is to be done is done by its ``ConnectionDriver`` on the channel's event loop: at once for a caller that is there already,
-/// which costs no thread switch (`Docs/decisions/0007-no-thread-switch.md`).
+/// The ``ConnectionDriver`` does the work on the channel's event loop. For a caller on the event loop it does so at
+/// once, without a thread switch (`Docs/decisions/0007-no-thread-switch.md`).
 package final class Connection: AuthenticatedConnection {
     package let peer: PeerIdentity
-    /// What the other side said of itself when the connection was opened.
+    /// The peer's parameters from the handshake.
     package let remote: Acceptance
     package let channel: any Channel
     package let limits: ConnectionLimits
@@ -57,7 +57,7 @@ package final class Connection: AuthenticatedConnection {
     private let immediateHandler: ImmediateHandler?
     private let handler: RequestHandler
 
-    /// On the channel's event loop.
+    /// Called on the channel's event loop.
     init(
         channel: any Channel,
         peer: PeerIdentity,
@@ -93,24 +93,26 @@ package final class Connection: AuthenticatedConnection {
         driver.connection = self
     }
 
-    /// The features that both sides have.
+    /// The features that both sides offer.
     package var features: Set<String> { self.remote.features.intersection(ProtocolFeature.known) }
 
-    /// A moment of the event loop's time, as clocks tell it.
+    /// Converts a deadline of the event loop to an instant of the clock.
     package func instant(of deadline: NIODeadline) -> ContinuousClock.Instant {
         self.eventLoopEnvironment.instant + Duration(deadline - self.eventLoopEnvironment.now)
     }
 
     // MARK: Calls
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     ///
-    /// A caller on another thread is resumed where it was, without coming by the event loop again.
+    /// A caller on another thread is resumed on its own executor directly, without another turn of the event loop.
     ///
     /// - Parameters:
-    ///   - key: 1 to 64 bytes (``Frame/maxKeyBytes``).
-    ///   - metadata: must keep ``MetadataRules``.
-    /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no answer can come.
+    ///   - timeout: how long to wait for the response. The peer receives it with the request.
+    ///   - key: the idempotency key, of 1 to 64 bytes (``Frame/maxKeyBytes``).
+    ///   - metadata: must satisfy ``MetadataRules``.
+    /// - Throws: `CancellationError` when the calling task is cancelled, ``TransportError`` when no response can
+    ///   arrive.
     package func send(
         _ message: ValueSet,
         timeout: TimeAmount,
@@ -139,14 +141,14 @@ package final class Connection: AuthenticatedConnection {
         }
     }
 
-    /// Sends a frame as it is, whatever it is: for a host that checks how its callers take what they do not know.
+    /// Sends a frame without any check, for a host that tests how its callers handle unknown frames.
     ///
-    /// - Parameter frame: without its length field; at most ``ConnectionLimits/minMessageBytes``.
+    /// - Parameter frame: the frame without its length field; at most ``ConnectionLimits/minMessageBytes``.
     package func send(unchecked frame: [UInt8]) {
         self.onEventLoop { $0.write(unchecked: frame) }
     }
 
-    /// At once if this is the connection's event loop, else as soon as it gets to it.
+    /// Runs the closure on the connection's event loop: at once if called there, otherwise as soon as possible.
     func onEventLoop(_ body: @escaping @Sendable (ConnectionDriver) -> Void) {
         if self.eventLoop.inEventLoop {
             body(self.driver.value)
@@ -155,20 +157,21 @@ package final class Connection: AuthenticatedConnection {
         }
     }
 
-    /// Offers the publisher's topics to the peer. To be called when the connection opens, on its event loop: a
-    /// subscription that came before is answered as if there were no topics.
+    /// Offers the publisher's topics to the peer. Call it on the event loop when the connection opens: earlier
+    /// subscriptions are answered as if there were no topics.
     package func publish(_ publisher: StatePublisher) {
         self.onEventLoop { $0.publish(publisher) }
     }
 
-    // MARK: Requests of the peer
+    // MARK: Incoming requests
 
-    /// The answer to a request that needs no task.
+    /// Returns the response to a request that needs no task.
     func respondImmediately(_ request: IncomingRequest) -> Response? {
         self.immediateHandler?(request, self)
     }
 
-    /// Starts the request's handler at once, on the event loop; a handler that needs nothing else answers before this returns.
+    /// Starts the request's handler at once, on the event loop. A handler that never suspends has responded when this
+    /// returns.
     func handle(_ request: IncomingRequest, id: UInt64) -> Task<Void, Never> {
         Task.immediate(executorPreference: self.eventLoopEnvironment.taskExecutor) {
             let response = await self.handler(request, self)
@@ -182,34 +185,38 @@ package final class Connection: AuthenticatedConnection {
 
     // MARK: Ending
 
-    /// Closes gracefully: what is under way is finished first, bounded by the drain time. Returns once it is closed.
+    /// Closes gracefully: outstanding work is finished first, within the drain time. Returns after the connection has
+    /// closed.
     package func close(_ status: CloseStatus = .completed) async {
         self.onEventLoop { $0.close(status) }
         _ = await self.waitUntilClosed()
     }
 
-    /// Closes at once, before this returns if this is the event loop, else soon. The peer is told; what is under way fails on both sides.
+    /// Closes at once: before this returns if called on the event loop, otherwise as soon as possible. The peer
+    /// receives the reason. Outstanding work fails on both sides.
     package func abort(_ status: CloseStatus = .cancelled, reason: TransportError? = nil) {
         self.onEventLoop { $0.abort(status, reason: reason) }
     }
 
-    /// Closes gracefully, but does not wait for the peer: requests of it that are being handled are responded to,
-    /// within the drain time, then the connection ends. Does not wait for that either.
+    /// Closes gracefully without waiting for the peer's `close`. Requests of the peer that are being handled get their
+    /// responses, within the drain time. Returns at once.
     package func leave() {
         self.onEventLoop { $0.leave() }
     }
 
-    /// Ends the connection unless the peer says something within this time. For when something else tells that it may be gone.
+    /// Ends the connection unless the peer sends something within this time. For use when another source indicates that
+    /// the peer may be gone.
     package func probe(within time: TimeAmount) {
         self.onEventLoop { $0.probe(within: time) }
     }
 
-    /// Changes after how much silence the connection counts as lost.
+    /// Changes the timeout after which a silent peer counts as lost.
     package func update(deadPeerTime: TimeAmount) {
         self.onEventLoop { $0.update(deadPeerTime: deadPeerTime) }
     }
 
-    /// Calls back once, on the event loop, when the connection has ended. If it has, at once if this is the event loop, else soon.
+    /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, the listener
+    /// is called at once on the event loop, and scheduled from elsewhere.
     package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
         self.onEventLoop { $0.onClose(listener) }
     }

@@ -5,19 +5,19 @@ internal import Logging
 internal import NIOCore
 internal import ValueSets
 
-/// What comes from the network. Called by ``WireHandler``, on the event loop.
+/// Input from the channel. ``WireHandler`` calls these methods on the event loop.
 extension ConnectionDriver {
     func received(_ bytes: ByteBuffer) {
         self.decoder.append(bytes)
         self.handleFrames()
     }
 
-    /// Handles every whole frame there is; what that writes, and what those write who are answered, leaves together in
-    /// ``readCompleted()``.
+    /// Handles all complete frames. Everything that is written meanwhile, also by resumed callers, is flushed together
+    /// in ``readCompleted()``.
     func handleFrames() {
         self.isReading = true
         self.taskExecutor.holdJobs()
-        // What was read at once arrived at once.
+        // All bytes of one read count as received at the same time.
         let now = self.eventLoopEnvironment.now
         self.machine.heardFromPeer(now: now)
         do throws(TransportError) {
@@ -43,7 +43,7 @@ extension ConnectionDriver {
     private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
-            // A failure explains a status other than success; with success it means nothing.
+            // A failure explains a status other than success. With success it is ignored.
             let failure = status == .success ? nil : failure
             try self.answered(id)?.succeed(Response(status: status, message: message, failure: failure))
         case .malformed(.response, let id, let error):
@@ -53,8 +53,8 @@ extension ConnectionDriver {
             let request = IncomingRequest(message: message, deadline: deadline, key: key, metadata: metadata)
             try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
         case .malformed(_, let id, let error):
-            // The sender learns what is wrong with its message. It takes its turn like any other request, or whoever
-            // sends such messages and does not read could make us hold any number of answers.
+            // The sender receives the reason. The response takes its turn like any other; otherwise a peer that sends
+            // malformed messages and does not read could make this side hold any number of responses.
             let response = Response(
                 status: .failure,
                 failure: WireFailure("The message cannot be read: \(error)", code: .messageMalformed)
@@ -75,16 +75,16 @@ extension ConnectionDriver {
         case .close(let status, let failure):
             self.receivedClose(status, failure)
         case .hello, .accept, .refuse:
-            throw .violation("a frame of the opening came on an open connection", .frameUnexpected)
+            throw .violation("a handshake frame came on an open connection", .frameUnexpected)
         case .data, .fin, .abort:
             throw .violation("a frame of a stream came on a connection for messages", .frameUnexpected)
         }
     }
 
-    /// A day; nobody waits longer, and it keeps the arithmetic in range whatever the peer says.
+    /// One day, in milliseconds. The bound keeps the arithmetic in range for any value from the peer.
     private static var maxTimeout: UInt64 { 86_400_000 }
 
-    /// Whoever waits for the answer to this request, if somebody still does.
+    /// Returns the call that waits for this response; `nil` if it no longer waits.
     private func answered(_ id: UInt64) throws(TransportError) -> OutgoingCall? {
         switch self.machine.receivedResponse(id: id) {
         case .complete(let call): return call
@@ -110,7 +110,7 @@ extension ConnectionDriver {
         }
     }
 
-    /// The peer ends the connection at once, and so does this side; the same status is its last word.
+    /// The peer aborted the connection. This side responds with the same status and ends the connection, too.
     private func abortedByPeer(_ status: CloseStatus, _ failure: WireFailure?) {
         if let failure {
             self.logger.notice("The other system closes the connection", metadata: ["reason": "\(failure.text)"])
@@ -130,7 +130,7 @@ extension ConnectionDriver {
     func writabilityChanged() {
         self.machine.writabilityChanged(self.channel.isWritable)
         guard self.channel.isWritable else { return }
-        // What is written in the middle of a flush would be cleared away with what the flush has handed over.
+        // A frame written during a flush would be lost, because the flush clears the buffer afterwards.
         guard !self.isFlushing else {
             self.isResumeDue = true
             return
@@ -143,14 +143,15 @@ extension ConnectionDriver {
     func channelInactive() {
         let wentAway = TransportError(
             .connectionLost,
-            "The other system closed the connection without saying why, or went away.",
+            "The other system closed the connection without a reason, or became unreachable.",
             side: .network,
             canRetry: true
         )
         self.end(.unknown, cause: self.peerReason ?? wentAway)
     }
 
-    /// - Parameter mode: after the peer's TCP has ended without its TLS, only the output is left to close.
+    /// - Parameter mode: `output` after the peer's TCP ended without `close_notify`, because only the output is left to
+    ///   close.
     func channelFailed(_ error: any Error, closing mode: CloseMode = .all) {
         if !self.hasEnded { self.observer?.report(.failed(error)) }
         let failed = TransportError(
@@ -165,7 +166,7 @@ extension ConnectionDriver {
 
     // MARK: Handling requests
 
-    /// Starts the request's handler at once, here; a handler that needs nothing else answers before this returns.
+    /// Starts the request's handler at once. A handler that never suspends has responded when this returns.
     func dispatch(_ call: IncomingCall) {
         switch call.work {
         case .handle(let request):
@@ -173,7 +174,7 @@ extension ConnectionDriver {
             if let response = connection.respondImmediately(request) { return self.finish(id: call.id, response) }
             let task = connection.handle(request, id: call.id)
             if self.hasEnded {
-                // By the handler itself.
+                // The handler itself ended the connection.
                 task.cancel()
             } else if self.lastFinished != call.id {
                 self.handlerTasks[call.id] = task
@@ -186,7 +187,7 @@ extension ConnectionDriver {
     func handled(id: UInt64, _ response: Response) {
         if !self.handlerTasks.isEmpty { self.handlerTasks[id] = nil }
         self.finish(id: id, response)
-        // Last: the handlers of further requests may have come to their ends meanwhile.
+        // Set last, because `finish` may start and finish the handlers of further requests.
         self.lastFinished = id
     }
 
@@ -203,13 +204,13 @@ extension ConnectionDriver {
             try self.writeResponse(id: id, response)
             self.observer?.report(.responded(id: id, status: response.status))
         } catch {
-            // The caller must get an answer whatever the handler made of it.
-            self.logger.warning("An answer could not be sent", metadata: ["reason": "\(error)"])
+            // Every request gets a response, also if the handler's response cannot be sent.
+            self.logger.warning("A response could not be sent", metadata: ["reason": "\(error)"])
             let isTooLarge = error.code == .messageTooLarge
             let failure =
                 isTooLarge
                 ? WireFailure(
-                    "The response takes more than the \(self.remote.messageBytes) bytes that the caller takes.",
+                    "The response is longer than the \(self.remote.messageBytes) bytes that the caller accepts.",
                     code: .responseTooLarge
                 )
                 : WireFailure("The response could not be sent.", code: .responseNotAllowed)
@@ -223,7 +224,7 @@ extension ConnectionDriver {
 struct IncomingCall {
     enum Work {
         case handle(IncomingRequest)
-        /// No handler is needed to know the answer.
+        /// The response is known without a handler.
         case response(Response)
     }
 
@@ -237,16 +238,16 @@ extension Response {
         failure: WireFailure("The request was cancelled before it started.", code: .cancelled, canRetry: true)
     )
 
-    /// From a side that offers nothing.
+    /// The response of a side that has no request handler.
     package static let requestsNotTaken = Response(
         status: .failure,
         failure: WireFailure(
-            "The other side takes no requests on this connection: it opened it without a handler for requests.",
+            "The other side accepts no requests on this connection: it opened it without a request handler.",
             code: .requestsNotTaken
         )
     )
 
-    /// From a service that does not know the request's `Type`.
+    /// The response of a service that does not know the request's `Type`.
     package static let requestUnknown = Response(
         status: .failure,
         failure: WireFailure("This request is not known here.", code: .requestUnknown)

@@ -5,14 +5,14 @@ internal import Logging
 internal import NIOCore
 internal import ValueSets
 
-/// Drives an open connection: does what ``ConnectionStateMachine`` says, and decides nothing itself.
+/// Drives an open connection: performs the actions of ``ConnectionStateMachine``, and decides nothing itself.
 ///
-/// It lives on its channel's event loop, where what comes from the network is handled as it arrives; ``Connection`` is what everybody
-/// else holds. No actor, though it could be one on the event loop's executor: proving to Swift at each message that
-/// this is where we are cost a tenth of the message (`Docs/decisions/0007-no-thread-switch.md`). Incoming frames are in
+/// It is confined to its channel's event loop, where incoming frames are handled as they arrive. Other code holds the
+/// ``Connection``. The driver is not an actor on the event loop's executor, because the isolation check for each
+/// message cost a tenth of the time of the message (`Docs/decisions/0007-no-thread-switch.md`). Incoming frames are in
 /// `ConnectionDriver+Receiving.swift`.
 final class ConnectionDriver {
-    /// Whom requests are handled for. It holds itself while it is open.
+    /// The connection whose requests are handled. The reference keeps the connection alive while it is open.
     var connection: Connection?
     let channel: any Channel
     let taskExecutor: EventLoopTaskExecutor
@@ -24,21 +24,21 @@ final class ConnectionDriver {
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
     var decoder: FrameDecoder
-    /// True while bytes from the network are being handled; what is written meanwhile leaves in one go at the end.
+    /// `true` while received bytes are handled. Everything that is written meanwhile is flushed together at the end.
     var isReading = false
-    /// Handlers that have not come to their end, by request number.
+    /// The tasks of running handlers, by request id.
     var handlerTasks: [UInt64: Task<Void, Never>] = [:]
-    /// The request whose handler has come to its end last: one that answered at once has no task to be remembered.
+    /// The request whose handler finished last. A handler that responds immediately has no task to store.
     var lastFinished: UInt64 = 0
-    /// The newest ping that could not be answered yet because the peer does not read.
+    /// The token of the newest ping that could not be answered yet, because the peer does not read.
     var owedPong: UInt64?
-    /// Published state, both ways.
+    /// Published state, in both directions.
     var state = ConnectionState()
-    /// Why the peer closes the connection, if it said so.
+    /// The reason with which the peer closes the connection, if it sent one.
     var peerReason: TransportError?
-    /// True while ``flush()`` hands over what is to leave.
+    /// `true` while ``flush()`` writes to the channel.
     private(set) var isFlushing = false
-    /// The channel became writable again in the middle of a flush.
+    /// Whether the channel became writable during a flush.
     var isResumeDue = false
 
     private let loop: NIOIsolatedEventLoop
@@ -49,16 +49,16 @@ final class ConnectionDriver {
     private var timer: Scheduled<Void>?
     /// When ``timer`` is due.
     private var timerDeadline = NIODeadline.distantFuture
-    /// Set while ``leave()`` waits for responses.
+    /// The timeout of ``leave()``, while that waits for responses.
     private var leaving: Scheduled<Void>?
     private var ending: (status: CloseStatus, cause: TransportError?)?
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
 
-    /// What is to leave is handed on at the latest when it is this much, so that a peer that does not read is noticed
-    /// by the channel's writability before more is written for it.
+    /// The number of bytes that triggers a flush. The flush updates the channel's writability, so that a peer that does
+    /// not read is detected before more is written for it.
     private static var maxUnflushedBytes: Int { 1 << 16 }
 
-    /// - Parameter trusted: how much longer the peer's certificate holds.
+    /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,
         eventLoopEnvironment: EventLoopEnvironment,
@@ -104,7 +104,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Encodes a call's frame behind what already waits to leave.
+    /// Appends a call's frame to the output buffer.
     private func transmit(id: UInt64, _ call: OutgoingCall, timeLeft: TimeAmount) {
         let start = self.outbound.writerIndex
         do throws(TransportError) {
@@ -124,7 +124,7 @@ final class ConnectionDriver {
             return
         }
         if start == self.outbound.readerIndex {
-            // Nothing waits before it: the whole buffer is the frame's.
+            // The buffer contains nothing else, so it becomes the held frame without a copy.
             self.held = (id, self.outbound)
             self.outbound = self.channel.allocator.buffer(capacity: 1024)
         } else if let frame = self.outbound.getSlice(at: start, length: self.outbound.writerIndex - start) {
@@ -151,10 +151,11 @@ final class ConnectionDriver {
         if self.held?.id == id { self.held = nil }
     }
 
-    // MARK: Doing what the machine says
+    // MARK: Performing the next steps
 
     func doNextSteps() {
-        // A handler that answers at once comes back here in the middle of a step; the loop below goes on with it.
+        // A handler that responds immediately calls this method again during a step; the loop below continues with its
+        // steps.
         guard !self.isStepping else { return }
         self.isStepping = true
         defer { self.isStepping = false }
@@ -168,7 +169,7 @@ final class ConnectionDriver {
                 self.scheduleFlush()
             case .writeHeld:
                 if var frame = self.held.take()?.frame {
-                    // It is large, as a rule, so it is not copied behind what waits already if that can leave.
+                    // A held frame is usually large. Flushing first lets it become the output buffer without a copy.
                     self.flush()
                     if self.outbound.readableBytes == 0 {
                         self.outbound = frame
@@ -191,7 +192,7 @@ final class ConnectionDriver {
 
     // MARK: Writing
 
-    /// Writes a frame other than a request. It cannot be too large for the wire: only messages can.
+    /// Writes a frame other than a request. Only messages can exceed the maximum length.
     func write(_ frame: Frame) {
         do throws(TransportError) {
             try self.outbound.writeFrame(frame, limit: ConnectionLimits.maxMessageBytes)
@@ -208,7 +209,7 @@ final class ConnectionDriver {
         self.scheduleFlush()
     }
 
-    /// Writes a frame that is encoded already, with its length. The caller flushes.
+    /// Appends a frame that is encoded already, with its length field. The caller flushes.
     func append(_ frame: ByteBuffer) {
         self.outbound.writeImmutableBuffer(frame)
         if self.outbound.readableBytes >= Self.maxUnflushedBytes { self.flush() }
@@ -223,7 +224,7 @@ final class ConnectionDriver {
         self.scheduleFlush()
     }
 
-    /// Several frames that are written in one turn of the event loop leave as one TLS record and one system call.
+    /// Flushes at the end of the event loop's turn, so that several frames leave as one TLS record and one system call.
     func scheduleFlush() {
         guard self.outbound.readableBytes < Self.maxUnflushedBytes else { return self.flush() }
         guard !self.isReading, !self.isFlushScheduled else { return }
@@ -238,7 +239,8 @@ final class ConnectionDriver {
         guard self.outbound.readableBytes > 0, !self.isFlushing else { return }
         self.isFlushing = true
         self.channel.writeAndFlush(self.outbound, promise: nil)
-        // TLS has copied the bytes out by now, so the storage is ours alone again, as a rule; a large one is let go.
+        // TLS has copied the bytes by now, so the storage is usually unique again and is reused. Large storage is
+        // released.
         if self.outbound.capacity > 1 << 17 {
             self.outbound = self.channel.allocator.buffer(capacity: 1024)
         } else {
@@ -288,7 +290,7 @@ final class ConnectionDriver {
         for id in due.overdue {
             self.handlerTasks[id]?.cancel()
         }
-        // What is cancelled may give the connection up.
+        // A cancelled handler may have ended the connection.
         guard self.ending == nil else { return }
         if due.isPeerDead {
             let seconds = Double(self.machine.deadPeerTime.nanoseconds) / 1e9
@@ -302,7 +304,7 @@ final class ConnectionDriver {
         } else if due.isTrustOver {
             let expired = TransportError(
                 .peerNotTrusted,
-                "The other system's certificate has expired. It has to renew it; connect again after that.",
+                "The other system's certificate has expired. That system must renew it; connect again afterwards.",
                 side: .remote,
                 canRetry: true,
                 failureCode: FailureCode.certificateExpired.rawValue,
@@ -317,7 +319,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Rounded up, so that a caller never waits longer than its peer works.
+    /// Rounded up, so that the peer does not stop before the caller does.
     private static func milliseconds(_ left: TimeAmount) -> UInt64 {
         left.nanoseconds > 0 ? UInt64((left.nanoseconds - 1) / 1_000_000 + 1) : 0
     }
@@ -338,15 +340,15 @@ final class ConnectionDriver {
         self.end(status, cause: reason)
     }
 
-    /// Says goodbye, and ends the connection without waiting for the peer's own goodbye. Requests that have come are
-    /// responded to first, within the drain time.
+    /// Sends `close` and ends the connection without waiting for the peer's `close`. Requests that have arrived get
+    /// their responses first, within the drain time.
     func leave() {
         guard self.ending == nil, self.leaving == nil else { return }
         guard !self.machine.incoming.isEmpty else { return self.abort(.completed, reason: nil) }
         self.leaving = self.loop.scheduleTask(in: self.limits.drainTime) { self.abort(.completed, reason: nil) }
     }
 
-    /// The last request that ``leave()`` waits for may have been responded to.
+    /// Ends the connection if ``leave()`` was waiting for the last response.
     func leaveIfResponded() {
         if self.leaving != nil, self.machine.incoming.isEmpty { self.abort(.completed, reason: nil) }
     }
@@ -359,7 +361,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Ends the connection, whoever asked for it; what is still under way is failed exactly once.
+    /// Ends the connection. Every outstanding call fails exactly once.
     func end(_ status: CloseStatus, cause: TransportError?, closing mode: CloseMode = .all) {
         guard self.ending == nil else { return }
         let lost = self.machine.lost(status)
@@ -368,7 +370,8 @@ final class ConnectionDriver {
         self.stopTimer()
         self.leaving?.cancel()
         self.held = nil
-        // Before anybody learns of it: a program that ends then must have said close_notify.
+        // Done before callers and listeners are notified: a program may exit then, and `close_notify` must be sent
+        // before.
         self.channel.outlivesPeersHalf(false)
         self.channel.close(mode: mode, promise: nil)
         for call in lost.sent {

@@ -6,13 +6,13 @@ internal import Synchronization
 
 /// Runs tasks on an event loop.
 ///
-/// A task that prefers it stays on the connection's thread when it awaits an answer. Being isolated to an actor on the
-/// event loop is not enough for that: with Swift 6.3 a continuation resumes such a task on the shared pool first, which
+/// A task that prefers this executor stays on the connection's thread when it awaits a response. Isolation to an actor
+/// on the event loop is not enough: with Swift 6.3 a continuation resumes such a task on the shared pool first, which
 /// costs two thread switches (`Docs/decisions/0007-no-thread-switch.md`).
 package final class EventLoopTaskExecutor: TaskExecutor {
     private struct Jobs {
         var waiting: [UnownedJob] = []
-        /// Somebody is going to run them: they need not be seen to.
+        /// Whether a call of `runJobs()` is pending. ``enqueue(_:)`` schedules one otherwise.
         var isTurnDue = false
     }
 
@@ -33,13 +33,15 @@ package final class EventLoopTaskExecutor: TaskExecutor {
         if needsTurn { self.eventLoop.execute { self.runJobs() } }
     }
 
-    /// What is enqueued from now on waits for ``runJobs()``, which the caller promises to call soon. Whoever handles many answers at
-    /// once has their callers go on together, without a turn of the event loop for each.
+    /// Holds the jobs that are enqueued from now on until ``runJobs()``, which the caller must call soon. When many
+    /// responses are handled at once, their callers then continue together instead of in one turn of the event loop
+    /// each.
     func holdJobs() {
         self.jobs.withLock { $0.isTurnDue = true }
     }
 
-    /// Runs what has been enqueued, on the event loop. What is enqueued by that gets a turn of its own, so that I/O comes in between.
+    /// Runs the enqueued jobs, on the event loop. Jobs that these enqueue run in a later turn, so that I/O is handled
+    /// in between.
     func runJobs() {
         var taken = self.jobs.withLock { jobs in
             jobs.isTurnDue = false
@@ -49,10 +51,11 @@ package final class EventLoopTaskExecutor: TaskExecutor {
         }
         guard !taken.isEmpty else { return }
         for job in taken {
-            // Isolated to no actor: most of what runs here is not either, and would be enqueued again to get away from one.
+            // Run without isolation to an actor. Most jobs are not isolated, and would be enqueued again to leave an
+            // actor.
             unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
         }
-        // The next ones need not ask for memory.
+        // Reuse the array's storage for the next jobs.
         taken.removeAll(keepingCapacity: taken.count <= Self.maxKept)
         self.jobs.withLock { if $0.waiting.isEmpty { swap(&taken, &$0.waiting) } }
     }

@@ -7,21 +7,21 @@ enum OnRequest<Request> {
     case dispatch(Request)
     case queued
     case violation(String, FailureCode)
-    /// More than was agreed on.
+    /// The peer exceeded an agreed limit.
     case excess(String, FailureCode)
 }
 
 enum OnPeerCancel<Request> {
-    /// Its handler is at work: cancel it. It still answers, which frees the caller's place in the window.
+    /// The handler is running: cancel it. It still responds, which frees the request's place in the window.
     case cancelHandler
-    /// It had not been started: answer that it was cancelled.
+    /// The request was not started: respond that it was cancelled.
     case responseCancelled(Request)
-    /// It has been answered already; the two crossed on the way.
+    /// The request has its response already; the two frames crossed.
     case nothing
 }
 
-/// The requests that the peer makes: started in the order they came, no more at once than agreed, and none while what
-/// we already answered cannot be written.
+/// The requests of the peer. They start in the order of arrival, up to the agreed number at once. None starts while the
+/// responses of earlier ones cannot be written.
 struct IncomingRequests<Request> {
     private struct Running {
         var bytes: Int
@@ -42,7 +42,7 @@ struct IncomingRequests<Request> {
     private var queued = CircularBuffer<Queued>()
     private var bytes = 0
     var isWritable = true
-    /// Never later than the earliest deadline there is; may be earlier, since finished requests do not move it.
+    /// Never later than the earliest deadline. It may be earlier, because finished requests do not change it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 
     init(window: Int, windowBytes: Int, concurrency: Int) {
@@ -78,7 +78,8 @@ struct IncomingRequests<Request> {
 
     mutating func receivedCancel(id: UInt64) -> OnPeerCancel<Request> {
         if self.running[id] != nil { return .cancelHandler }
-        // While the peer does not read it gets no answers either, so that asking and cancelling costs it its window.
+        // While the peer does not read, a cancelled request keeps its place in the window. Otherwise a peer could
+        // create any number of responses with requests and cancels.
         guard self.isWritable, let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
         let removed = self.queued.remove(at: index)
         self.bytes -= removed.running.bytes
@@ -94,12 +95,12 @@ struct IncomingRequests<Request> {
     mutating func nextRequest() -> (UInt64, Request)? {
         guard !self.queued.isEmpty, self.mayStart, let next = self.queued.popFirst() else { return nil }
         self.running[next.id] = next.running
-        // Its deadline may have passed in the queue, where nobody looks at it.
+        // The deadline may have passed in the queue; ``expire(now:)`` reports running requests only.
         self.earliestDeadline = min(self.earliestDeadline, next.running.deadline)
         return (next.id, next.request)
     }
 
-    /// Running requests past their deadline: nobody waits for their answers any more. Each is named once.
+    /// Returns the running requests past their deadline, each of them once.
     mutating func expire(now: NIODeadline) -> [UInt64] {
         guard self.earliestDeadline <= now else { return [] }
         var expired: [UInt64] = []

@@ -3,18 +3,20 @@
 
 internal import NIOCore
 
-/// Notices that a peer has fallen silent. TCP alone would take many minutes.
+/// Detects a silent peer. TCP alone would take many minutes.
 ///
-/// After a third of the dead-peer time without a byte from the peer a ping goes out, and again after two thirds;
-/// silence for the whole of it means that the peer is gone.
+/// A ping is sent after a third of the timeout without a byte from the peer, and again after two thirds. The peer
+/// counts as lost when the timeout elapses.
 struct KeepAlive {
     private(set) var deadPeerTime: TimeAmount
     private var interval: TimeAmount
     private var lastHeard: NIODeadline
     private var lastPing: NIODeadline
-    /// This late, the process itself has stood still, and the peer has as long again: less while it is in doubt.
+    /// If a tick is this late, our own process was suspended, and the peer gets this much time again. Shorter while a
+    /// probe is pending.
     private var grace: TimeAmount
-    /// Once in each silence: ticks that are late again and again must not keep a dead peer alive.
+    /// Whether the grace was used since the peer last sent something. It is used once, so that repeatedly late ticks
+    /// cannot keep the connection to a lost peer open.
     private var hasBeenLate = false
     private var token: UInt64 = 0
 
@@ -32,8 +34,8 @@ struct KeepAlive {
         self.hasBeenLate = false
     }
 
-    /// Changes how long silence may last. A peer that has been silent for most of a shorter time is asked at once, and
-    /// has two thirds of that time to answer.
+    /// Changes the timeout. A peer that has been silent for a third of the new timeout or longer is pinged at once, and
+    /// has two thirds of the timeout to respond.
     mutating func update(deadPeerTime: TimeAmount, now: NIODeadline) {
         self.deadPeerTime = deadPeerTime
         self.interval = .nanoseconds(deadPeerTime.nanoseconds / 3)
@@ -41,7 +43,8 @@ struct KeepAlive {
         self.lastHeard = max(self.lastHeard, now - self.interval)
     }
 
-    /// The peer may be gone: it is asked at once, and has no more than this to answer.
+    /// Pings the peer at once. The peer counts as lost if it sends nothing within `time`, or within two thirds of the
+    /// timeout if that is shorter.
     mutating func probe(within time: TimeAmount, now: NIODeadline) {
         let left = min(time, self.deadPeerTime - self.interval)
         self.lastHeard = min(self.lastHeard, now + left - self.deadPeerTime)
@@ -56,7 +59,7 @@ struct KeepAlive {
     }
 
     mutating func tick(now: NIODeadline) -> OnTick {
-        // What the peer said meanwhile is not read yet: ask again.
+        // Bytes that arrived while the process was suspended are not read yet, so the peer is pinged again.
         if self.nextWakeUp + self.grace <= now, !self.hasBeenLate {
             self.hasBeenLate = true
             self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.grace)

@@ -5,9 +5,11 @@ internal import NIOCore
 internal import Synchronization
 internal import ValueSets
 
-/// A call that somebody makes and waits for. Ties it to its cancellation, whichever of the two reaches the event loop first.
+/// A call of this side that waits for its response. It connects the call to its cancellation, whichever reaches the
+/// event loop first.
 ///
-/// An object, since it goes from hand to hand for each message; with a lock, since it comes to the event loop from elsewhere.
+/// It is a class because it is passed on several times for each message. It has a lock because calls start and are
+/// cancelled on other threads.
 final class OutgoingCall: Sendable {
     private struct State {
         var id: UInt64?
@@ -18,7 +20,7 @@ final class OutgoingCall: Sendable {
     let message: ValueSet
     let key: [UInt8]?
     let metadata: ValueSet
-    /// From when it was asked for until ``deadline``.
+    /// The time from the call's creation until ``deadline``.
     let timeout: TimeAmount
     let deadline: NIODeadline
     private let state = Mutex(State())
@@ -31,7 +33,8 @@ final class OutgoingCall: Sendable {
         self.deadline = deadline
     }
 
-    /// The call has this number and is waited for. Returns whether it is still wanted; if not, the waiting has ended.
+    /// Assigns the id and the continuation. Returns `false` if the call was cancelled already; its continuation is then
+    /// resumed.
     func start(id: UInt64, _ continuation: CheckedContinuation<Response, any Error>) -> Bool {
         let isWanted = self.state.withLock { state in
             guard !state.isCancelled else { return false }
@@ -43,7 +46,7 @@ final class OutgoingCall: Sendable {
         return isWanted
     }
 
-    /// The call is not wanted any more. Returns its number if it has been started.
+    /// Marks the call as cancelled. Returns its id if it has started.
     func cancel() -> UInt64? {
         self.state.withLock { state in
             state.isCancelled = true

@@ -4,40 +4,40 @@
 internal import NIOCore
 
 enum OnSubmit<Call> {
-    /// There is room: encode it, then tell how many bytes it has.
+    /// The window has room: encode the call, then report its length.
     case encode(Call)
-    /// The peer's window is full: the next step will say when it is this call's turn.
+    /// The peer's window is full. The call waits for a later ``OutgoingCalls/nextStep()``.
     case wait
-    /// The connection takes no more calls. Nothing was sent.
+    /// The connection accepts no more calls. Nothing was sent.
     case reject(Call, CloseStatus)
-    /// As many calls wait already as may.
+    /// The maximum number of calls wait already.
     case overflow(Call)
 }
 
 enum OnResponse<Call> {
     case complete(Call)
-    /// The call was cancelled or had expired; its place in the window is free again.
+    /// The call was cancelled or has expired. Its place in the window is free again.
     case ignore
     case violation(String)
 }
 
 enum OnCancel<Call> {
-    /// The request is with the peer: finish the call and tell the peer to stop.
+    /// The request was sent: fail the call and send the peer a `cancel`.
     case sendCancel(Call)
-    /// The request had not been sent; if its frame is held, that goes too.
+    /// The request was not sent. Its frame is dropped if it is held.
     case drop(Call)
     case nothing
 }
 
-/// The calls that this side makes: numbered in the order of submission, sent in that order, never more of them with
-/// the peer than its window takes.
+/// The calls of this side. They are numbered and sent in the order of submission, within the peer's window.
 struct OutgoingCalls<Call> {
-    /// How many calls may wait for room in the peer's window. The peer decides how soon there is room, so without a bound it
-    /// would decide, too, how much of our memory waits.
+    /// The maximum number of calls that wait for the peer's window. The peer decides how fast they are sent, so without
+    /// a maximum it would also decide how much memory they use.
     static var maxWaiting: Int { 65_536 }
 
     private struct Pending {
-        /// `nil` once nobody waits for the answer; the peer still owes it, so its place stays taken.
+        /// `nil` if the call no longer waits for its response. Its place in the window stays taken until the response
+        /// arrives.
         var call: Call?
         var deadline: NIODeadline
         var bytes: Int
@@ -51,17 +51,17 @@ struct OutgoingCalls<Call> {
 
     private let window: PeerLimits
     private var lastID: UInt64 = 0
-    /// Entries are put in once and taken out once, without `pending[id]?.…` on the way of each message: that costs Swift 6.3
-    /// half a dozen allocations.
+    /// Entries are added once and removed once, without `pending[id]?.…` in the path of each message, which costs half
+    /// a dozen allocations with Swift 6.3.
     private var pending: [UInt64: Pending] = [:]
     private var pendingBytes = 0
     /// The call that is being encoded.
     private var encoding: (id: UInt64, entry: Pending)?
-    /// A call whose frame is ready and waits for room in the peer's byte window. At most one: those behind it are not
-    /// encoded before it has left.
+    /// A call whose encoded frame waits for the peer's byte window. At most one: later calls are not encoded before it
+    /// is sent.
     private var heldID: UInt64?
     private var waiting = CircularBuffer<Waiting>()
-    /// Never later than the earliest deadline there is; may be earlier, since answered calls do not move it.
+    /// Never later than the earliest deadline. It may be earlier, because completed calls do not change it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 
     init(window: PeerLimits) {
@@ -74,7 +74,8 @@ struct OutgoingCalls<Call> {
         self.heldID == nil && self.encoding == nil && self.pending.count < self.window.window
     }
 
-    /// A number for the next call. Given out before the call exists, so that its cancellation can name it.
+    /// Reserves the id of the next call. It is assigned before the call is submitted, so that a cancellation can refer
+    /// to it.
     mutating func reserveID() -> UInt64 {
         self.lastID += 1
         return self.lastID
@@ -95,7 +96,7 @@ struct OutgoingCalls<Call> {
         guard var entry = self.encoding.take()?.entry else { return false }
         entry.bytes = bytes
         self.pending.updateValue(entry, forKey: id)
-        // A single message always fits: the window is never announced smaller than the message limit.
+        // A single message always fits, because a window is never smaller than the message limit.
         if self.pendingBytes > 0, self.pendingBytes + bytes > self.window.windowBytes {
             self.heldID = id
             return false
@@ -110,7 +111,7 @@ struct OutgoingCalls<Call> {
 
     mutating func receivedResponse(id: UInt64) -> OnResponse<Call> {
         guard id != self.heldID, let answered = self.pending.removeValue(forKey: id) else {
-            return .violation("an answer came for request \(id), which is not outstanding")
+            return .violation("a response came for request \(id), which is not outstanding")
         }
         self.pendingBytes -= answered.bytes
         return answered.call.map { .complete($0) } ?? .ignore

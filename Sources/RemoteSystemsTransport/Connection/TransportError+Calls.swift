@@ -3,7 +3,7 @@
 
 internal import ValueSets
 
-/// How calls end that get no answer.
+/// The errors of calls without a response.
 extension TransportError {
     static func closed(_ status: CloseStatus, cause: TransportError?) -> TransportError {
         TransportError(
@@ -19,7 +19,7 @@ extension TransportError {
     static func lost(_ status: CloseStatus, cause: TransportError?) -> TransportError {
         TransportError(
             .connectionLost,
-            "The connection was lost while the answer was awaited: whether the request was carried out is unknown.",
+            "The connection was lost before the response arrived: whether the request was carried out is unknown.",
             side: cause?.side ?? .network,
             canRetry: true,
             closeStatus: status,
@@ -31,8 +31,8 @@ extension TransportError {
     static func overflow() -> TransportError {
         TransportError(
             .localResources,
-            "\(OutgoingCalls<OutgoingCall>.maxWaiting) requests wait already for room at the other system; this one was not "
-                + "sent. Wait for answers before sending more.",
+            "\(OutgoingCalls<OutgoingCall>.maxWaiting) requests wait already for the other system's request window; this "
+                + "one was not sent. Wait for responses before sending more.",
             side: .local,
             canRetry: true
         )
@@ -42,8 +42,8 @@ extension TransportError {
         TransportError(
             .deadlineExceeded,
             wasSent
-                ? "No answer came by the deadline: whether the request was carried out is unknown."
-                : "The other system had no room for the request before its deadline; nothing was sent.",
+                ? "No response arrived by the deadline: whether the request was carried out is unknown."
+                : "The other system's request window was full until the deadline; nothing was sent.",
             side: .remote,
             canRetry: true,
             wasSent: wasSent
@@ -53,7 +53,7 @@ extension TransportError {
     static func unreadableResponse(_ error: ValueSetError) -> TransportError {
         TransportError(
             .protocolViolation,
-            "The answer cannot be read: \(error)",
+            "The response cannot be read: \(error)",
             side: .remote,
             wasSent: true,
             cause: error

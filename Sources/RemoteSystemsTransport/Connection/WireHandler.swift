@@ -4,7 +4,7 @@
 internal import NIOCore
 internal import NIOSSL
 
-/// Tells a ``ConnectionDriver`` what happens to its channel. Decides nothing.
+/// Reports the events of a channel to its ``ConnectionDriver``. Decides nothing.
 final class WireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -35,7 +35,7 @@ final class WireHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The peer has ended its half of the connection; there is no other half to go on with.
+        // The peer closed its half of the connection. The protocol does not use half-closed connections.
         if case .inputClosed? = event as? ChannelEvent { self.driver.channelInactive() }
         context.fireUserInboundEventTriggered(event)
     }

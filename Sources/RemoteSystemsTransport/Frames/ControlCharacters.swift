@@ -1,11 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// What comes from a peer ends up in logs and on terminals: nothing in it may steer those, or change the order of what is read.
+// Text from a peer is written to logs and terminals. Control characters in it could send escape sequences to a terminal
+// or change the order in which text is displayed.
 
 extension Unicode.Scalar {
-    /// Control characters (escape sequences begin with one), those that break lines, and invisible ones that say how what
-    /// surrounds them is shown, such as in which direction.
+    /// Whether the scalar is a control character (escape sequences begin with one), a line or paragraph separator, or
+    /// an invisible format character, such as one that changes the direction of text.
     package var isControlCharacter: Bool {
         switch self.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -17,7 +18,7 @@ extension Unicode.Scalar {
 extension String {
     package var hasControlCharacters: Bool { self.unicodeScalars.contains(where: \.isControlCharacter) }
 
-    /// The text with a space in place of each of them.
+    /// The text with a space in place of each control character.
     package var withoutControlCharacters: String {
         guard self.hasControlCharacters else { return self }
         return String(String.UnicodeScalarView(self.unicodeScalars.map { $0.isControlCharacter ? " " : $0 }))

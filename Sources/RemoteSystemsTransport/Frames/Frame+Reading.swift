@@ -7,15 +7,15 @@ internal import ValueSets
 extension Frame {
     /// Reads a frame, without its length field.
     ///
-    /// Elements beyond those that this version knows are passed over, so that a newer minor version can add some.
+    /// Elements beyond those that this version knows are ignored, so that a newer minor version can add some.
     package init(_ bytes: ByteBuffer) throws(TransportError) {
-        // What is wrong if reading fails; only the maps of the opening have rules of their own.
+        // The code to report if reading fails. Only the maps of the hello and the accept have a code of their own.
         var code = FailureCode.frameMalformed
         do throws(ValueSetError) {
             self = try CBORReader.read(bytes) { reader throws(ValueSetError) in
                 var elements = try reader.readArrayHead()
                 let frame = try Frame(from: &reader, &elements, &code)
-                // Behind a message that cannot be read nothing can be; the next frame can.
+                // The end of a malformed message is unknown, so the rest of its frame is not checked.
                 if case .malformed = frame { return frame }
                 for _ in 0..<elements { try reader.skipItem() }
                 try reader.finish()
@@ -53,7 +53,7 @@ extension Frame {
             case let other:
                 throw ValueSetError(
                     .typeMismatch,
-                    "A request's key is of another form.",
+                    "A request's key is malformed.",
                     found: other.type.rawValue,
                     allowed: "data of 1 to \(Self.maxKeyBytes) bytes, or null"
                 )
@@ -71,7 +71,7 @@ extension Frame {
             case let other:
                 throw ValueSetError(
                     .typeMismatch,
-                    "A request's metadata has another form.",
+                    "A request's metadata is malformed.",
                     found: other.type.rawValue,
                     allowed: "a dictionary of strings, or null"
                 )
@@ -85,7 +85,7 @@ extension Frame {
             case let other:
                 throw ValueSetError(
                     .typeMismatch,
-                    "A stream's bytes have another form.",
+                    "A stream's bytes are malformed.",
                     found: other.type.rawValue,
                     allowed: "data of 1 to \(Self.maxDataBytes) bytes"
                 )

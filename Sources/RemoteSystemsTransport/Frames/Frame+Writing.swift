@@ -4,7 +4,8 @@
 internal import NIOCore
 internal import ValueSets
 
-/// Frames are encoded straight into the buffer that goes to TLS. When one cannot be written the buffer is as it was.
+/// Frames are encoded directly into the buffer that is passed to TLS. If a frame cannot be written, the buffer is
+/// unchanged.
 extension ByteBuffer {
     mutating func writeRequest(
         id: UInt64,
@@ -84,7 +85,7 @@ extension ByteBuffer {
                 limit: limit
             )
         case .malformed, .unknown:
-            // Names for what was received; nothing is ever sent as such.
+            // These cases represent received frames only; neither is ever sent.
             break
         }
     }
@@ -99,7 +100,7 @@ extension ByteBuffer {
         guard size <= limit else {
             throw TransportError(
                 .messageTooLarge,
-                "The message takes \(size) bytes; the other side takes at most \(limit). Send less, or in parts.",
+                "The message is \(size) bytes long; the peer accepts at most \(limit). Send less, or send it in parts.",
                 side: .local
             )
         }

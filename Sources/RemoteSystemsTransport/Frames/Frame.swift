@@ -4,8 +4,8 @@
 package import NIOCore
 package import ValueSets
 
-/// Everything that can be said on a connection (`Docs/wire-protocol.md`, section 4). On the wire each is a CBOR array
-/// whose first element is the ``Kind``.
+/// A frame of the wire protocol (`Docs/wire-protocol.md`, section 4). On the wire each frame is a CBOR array whose
+/// first element is the ``Kind``.
 package enum Frame: Sendable, Hashable {
     case hello(Hello)
     case accept(Acceptance)
@@ -26,17 +26,17 @@ package enum Frame: Sendable, Hashable {
     case data(ByteBuffer)
     /// The sender of a stream sends no more bytes.
     case fin
-    /// The sender gives a stream up, both ways.
+    /// The sender aborts a stream in both directions.
     case abort(WireFailure)
     case state(StateMessage)
-    /// A request or an answer whose frame is sound and whose message is not; the connection can go on.
+    /// A request or response whose frame is well-formed but whose message is not. The connection stays open.
     case malformed(Kind, id: UInt64, ValueSetError)
-    /// A kind that this version does not know; passed over.
+    /// A kind that this version does not know. Ignored.
     case unknown(kind: UInt64)
 
-    /// The longest key of a request, in bytes.
+    /// The maximum length of a request's idempotency key, in bytes.
     package static let maxKeyBytes = 64
-    /// The most bytes of a stream in one frame.
+    /// The maximum number of bytes of a stream in one frame.
     package static let maxDataBytes = 64 << 10
 
     package enum Kind: UInt64, Sendable {

@@ -3,14 +3,14 @@
 
 internal import NIOCore
 
-/// Cuts the byte stream into frames: a length of four bytes, most significant first, then that many bytes.
+/// Splits the byte stream into frames: a big-endian length of four bytes, then that many bytes.
 ///
-/// The length is checked before anything is allocated for it. A frame that arrives whole is handed on as a slice of the
-/// buffer it came in.
+/// The length is checked before memory is allocated for it. A frame that arrives complete is returned as a slice of the
+/// received buffer.
 struct FrameDecoder {
-    /// The longest frame taken, without its length field.
+    /// The maximum length of a frame, without its length field, in bytes.
     var limit: Int
-    /// Bytes that have come and were not taken.
+    /// Received bytes that are not consumed yet.
     var buffer: ByteBuffer?
 
     static let lengthBytes = 4
@@ -26,7 +26,7 @@ struct FrameDecoder {
         }
         var incoming = incoming
         if buffer.readerIndex > 0 {
-            // The end of what frames were read from, who may share its memory: it is theirs to keep.
+            // The buffer's storage may be shared with slices of earlier frames, so the remaining bytes are copied.
             var rest = ByteBuffer()
             rest.reserveCapacity(buffer.readableBytes + incoming.readableBytes)
             rest.writeBuffer(&buffer)
@@ -36,7 +36,7 @@ struct FrameDecoder {
         self.buffer = buffer
     }
 
-    /// The next whole frame, if there is one.
+    /// Returns the next complete frame, or `nil` if more bytes are needed.
     mutating func next() throws(TransportError) -> ByteBuffer? {
         guard var buffer = self.buffer.take() else { return nil }
         guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else {
@@ -68,6 +68,6 @@ struct FrameDecoder {
         return frame
     }
 
-    /// Bytes that have come and are not yet a whole frame.
+    /// The number of received bytes that do not form a complete frame yet.
     var pendingBytes: Int { self.buffer?.readableBytes ?? 0 }
 }

@@ -3,7 +3,7 @@
 
 package import ValueSets
 
-/// A version of the wire protocol. A different major version cannot be talked to; of two minor versions the lower holds.
+/// A version of the wire protocol. Different major versions are incompatible; of two minor versions the lower applies.
 package struct ProtocolVersion: Sendable, Hashable, CustomStringConvertible {
     package var major: UInt64
     package var minor: UInt64
@@ -20,21 +20,22 @@ package struct ProtocolVersion: Sendable, Hashable, CustomStringConvertible {
     package var description: String { "\(self.major).\(self.minor)" }
 }
 
-/// The first frame on a connection: what the caller wants and what it takes.
+/// The first frame on a connection: which service the caller requests, and the limits of what it accepts.
 package struct Hello: Sendable, Hashable {
     package var version: ProtocolVersion
     /// The app service's name.
     package var service: String
-    /// The application that offers it, when the caller means one in particular.
+    /// The application that offers the service, if the caller addresses one in particular.
     package var targetApplication: String?
-    /// The application that calls, as it says itself; only the system is verified.
+    /// The calling application's name, as the caller states it. Only the system is verified.
     package var application: String
     package var limits: PeerLimits
-    /// The features that the caller has, by name.
+    /// The names of the features that the caller offers.
     package var features: Set<String>
-    /// The features without which the caller cannot use the connection. One that is no name counts as the empty one.
+    /// The names of the features without which the caller cannot use the connection. An entry that is not a feature
+    /// name is read as the empty string.
     package var requires: Set<String>
-    /// Which stream the connection is to be, where ``service`` is ``StreamClaim/service``.
+    /// The stream that the connection carries, if ``service`` is ``StreamClaim/service``.
     package var stream: StreamClaim?
 
     package init(
@@ -58,17 +59,17 @@ package struct Hello: Sendable, Hashable {
     }
 }
 
-/// The host's answer when it takes the connection.
+/// The host's response when it accepts the connection.
 package struct Acceptance: Sendable, Hashable {
     package var version: ProtocolVersion
-    /// The application that answers.
+    /// The name of the application that accepts.
     package var application: String
     package var limits: PeerLimits
-    /// What the service publishes of its messages.
+    /// The schemas of the service's messages.
     package var schemas: PublishedSchemas
-    /// The features that the host has, by name.
+    /// The names of the features that the host offers.
     package var features: Set<String>
-    /// Keys that this version does not know, for a host that checks that its callers pass over them; empty when read.
+    /// Keys that this version does not know, sent by a host that tests whether callers ignore them. Empty when read.
     package var unknownKeys: ValueSet = [:]
 
     package init(
@@ -86,15 +87,15 @@ package struct Acceptance: Sendable, Hashable {
     }
 }
 
-/// What a service publishes of its messages, each schema as a value set; `nil` where it does not say.
+/// The schemas of a service's messages, each as a value set; `nil` if the service publishes none.
 package struct PublishedSchemas: Sendable, Hashable {
-    /// What the caller's requests must look like.
+    /// The schema for the caller's requests.
     package var request: ValueSet?
-    /// What the service's responses look like.
+    /// The schema for the service's responses.
     package var response: ValueSet?
-    /// What the service's own requests to the caller look like.
+    /// The schema for the service's own requests to the caller.
     package var pushRequest: ValueSet?
-    /// What the caller's responses to those must look like.
+    /// The schema for the caller's responses to those requests.
     package var pushResponse: ValueSet?
 
     package init(
@@ -113,13 +114,13 @@ package struct PublishedSchemas: Sendable, Hashable {
         [\.request, \.response, \.pushRequest, \.pushResponse]
     }
 
-    /// A schema that allows every message, in place of one that does not fit: without any, receivers would hold
-    /// messages to a narrower rule.
+    /// A schema that allows every message. It replaces a schema that does not fit, because receivers apply a narrower
+    /// rule where no schema is published.
     package static let unrestricted: ValueSet = ["base": "full", "furtherKeys": true]
 
-    /// Makes room where all of them do not fit.
+    /// Replaces the largest schema, when all schemas together do not fit into the frame.
     ///
-    /// - Returns: whether there was a schema to replace.
+    /// - Returns: `true` if there was a schema to replace.
     mutating func replaceLargest() -> Bool {
         let sizes = Self.all.compactMap { path in
             self[keyPath: path].flatMap { schema in
@@ -132,25 +133,26 @@ package struct PublishedSchemas: Sendable, Hashable {
     }
 }
 
-/// What goes with a status other than success: a sentence for a person, and whether trying again can help.
+/// Explains a status other than success: a sentence for a person, a code for programs, and whether a retry may succeed.
 package struct WireFailure: Sendable, Hashable {
     package var text: String
-    /// Why, for programs: one of ``FailureCode``, or one that this version does not know; `nil` if there is none.
+    /// The reason, for programs: a ``FailureCode`` or a code that this version does not know; `nil` if there is none.
     package var code: String?
     package var canRetry: Bool
-    /// Goes with a refusal: the port at which the same system takes this connection instead.
+    /// In a refusal: the port at which the same system accepts this connection instead.
     package var port: Int?
 
-    /// Longer texts are cut: an answer that holds nothing but a failure fits into the smallest limit a peer can have.
+    /// The maximum length of ``text``, in bytes of UTF-8. Longer texts are cut, so that a response with nothing but a
+    /// failure fits into the smallest limit that a peer can have.
     package static let maxTextBytes = 512
-    /// Longer codes are passed over.
+    /// The maximum length of ``code``, in bytes. Longer codes are ignored.
     package static let maxCodeBytes = 64
 
     package init(_ text: String, code: FailureCode? = nil, canRetry: Bool = false, port: Int? = nil) {
         self.init(text, codeText: code?.rawValue, canRetry: canRetry, port: port)
     }
 
-    /// - Parameter code: one for which ``isCode(_:)`` holds.
+    /// - Parameter code: a text for which ``isCode(_:)`` is `true`.
     package init(_ text: String, codeText code: String?, canRetry: Bool, port: Int? = nil) {
         let printable = text.withoutControlCharacters
         self.text = printable.utf8.count <= Self.maxTextBytes ? printable : Self.cut(printable)
@@ -159,7 +161,7 @@ package struct WireFailure: Sendable, Hashable {
         self.port = port
     }
 
-    /// Counts bytes and not characters, of which one alone can be of any length.
+    /// Cuts by bytes, not by characters, because a single character can be of any length.
     private static func cut(_ text: String) -> String {
         let ellipsis = "…"
         var end = text.utf8.index(text.startIndex, offsetBy: Self.maxTextBytes - ellipsis.utf8.count)
@@ -168,7 +170,7 @@ package struct WireFailure: Sendable, Hashable {
     }
 }
 
-// MARK: - As maps on the wire (Docs/wire-protocol.md, section 5). Keys that are not known are passed over.
+// MARK: - As maps on the wire (Docs/wire-protocol.md, section 5). Unknown keys are ignored.
 
 extension Hello {
     package var valueSet: ValueSet {
@@ -187,7 +189,7 @@ extension Hello {
 
     package init(_ map: ValueSet) throws(ValueSetError) {
         let version = try ProtocolVersion(map["version"])
-        // What another major version means by the rest is not ours to judge: it is refused for its version.
+        // The other keys may differ in another major version. Such a hello is refused for its version alone.
         guard version.major == ProtocolVersion.current.major else {
             self.init(
                 version: version,
@@ -261,7 +263,7 @@ extension ValueSet {
     fileprivate func schema(_ key: String) throws(ValueSetError) -> ValueSet? {
         guard let value = self[key] else { return nil }
         guard let schema = value.dictionary else {
-            throw ValueSetError(.typeMismatch, "'\(key)' in the answer is no dictionary")
+            throw ValueSetError(.typeMismatch, "'\(key)' in the accept is not a dictionary")
         }
         return schema
     }
@@ -279,8 +281,8 @@ extension ValueSet {
         return StreamClaim(ticket: ticket, purpose: purpose)
     }
 
-    /// The name of a service or an application; `nil` if there is none under the key. Names are compared, so one that is no
-    /// name is refused and not mended: what is mended could be another's.
+    /// Reads the name of a service or an application; `nil` if the key is missing. Names are compared, so an invalid
+    /// name is refused instead of corrected: the corrected name could be that of another service.
     fileprivate func name(_ key: String) throws(ValueSetError) -> String? {
         guard let value = self[key] else { return nil }
         guard let name = value.string, name.utf8.count <= 256, !name.hasControlCharacters else {
@@ -311,7 +313,8 @@ extension WireFailure {
         )
     }
 
-    /// Lower-case letters, digits, hyphens and dots of ASCII. It is compared and printed as it is.
+    /// Whether the text is 1 to ``maxCodeBytes`` lower-case ASCII letters, digits, hyphens and dots. Codes are compared
+    /// and printed unchanged.
     package static func isCode(_ text: String) -> Bool {
         (1...Self.maxCodeBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy {
@@ -338,7 +341,7 @@ extension ProtocolVersion {
 }
 
 extension PeerLimits {
-    /// What every peer takes at least.
+    /// The limits that every peer supports.
     static let least = PeerLimits(
         messageBytes: ConnectionLimits.minMessageBytes,
         window: 1,
@@ -363,7 +366,7 @@ extension PeerLimits {
                 "the limits make no sense: limit \(limit), window \(window), window-bytes \(windowBytes)"
             )
         }
-        // What a peer takes beyond our own most we never use.
+        // This side never uses more than its own maximum, so larger values of the peer are clamped.
         self.init(
             messageBytes: Int(min(limit, UInt64(ConnectionLimits.maxMessageBytes))),
             window: Int(min(window, UInt64(ConnectionLimits.maxWindow))),

@@ -3,8 +3,8 @@
 
 package import ValueSets
 
-/// What a request's metadata may contain (`Docs/wire-protocol.md`, section 6). Both sides check it: the sender so that the
-/// mistake is reported where it was made, the receiver because it must not trust the sender.
+/// The bounds of a request's metadata (`Docs/wire-protocol.md`, section 6). Both sides check them: the sender to report
+/// the mistake where it was made, the receiver because it must not trust the sender.
 package enum MetadataRules {
     /// The maximum number of keys.
     package static let maxKeys = 64
@@ -13,7 +13,7 @@ package enum MetadataRules {
     /// The maximum length of all keys and values together, in bytes of UTF-8.
     package static let maxBytes = 8192
 
-    /// - Throws: ``ValueSetError``; it holds no values.
+    /// - Throws: ``ValueSetError``; the error contains no values of the metadata.
     package static func check(_ metadata: ValueSet) throws(ValueSetError) {
         guard metadata.count <= Self.maxKeys else {
             throw ValueSetError(
@@ -28,7 +28,7 @@ package enum MetadataRules {
             guard Self.isKey(key) else {
                 throw ValueSetError(
                     .unexpectedKey,
-                    "A key of the request's metadata has another form.",
+                    "A key of the request's metadata is malformed.",
                     found: "\"\(String(decoding: key.utf8.prefix(64), as: UTF8.self).withoutControlCharacters)\"",
                     allowed: "1 to \(Self.maxKeyBytes) of a-z, 0-9, '-', '_' and '.'"
                 )
@@ -36,7 +36,7 @@ package enum MetadataRules {
             guard case .string(let text) = value, Self.isValue(text) else {
                 throw ValueSetError(
                     .typeMismatch,
-                    "A value of the request's metadata has another form.",
+                    "A value of the request's metadata is malformed.",
                     keyPath: key,
                     allowed: "a string without control, invisible and line-breaking characters"
                 )
@@ -53,7 +53,7 @@ package enum MetadataRules {
         }
     }
 
-    /// Whether a text may be a key.
+    /// Whether a text is valid as a key.
     package static func isKey(_ text: String) -> Bool {
         guard (1...Self.maxKeyBytes).contains(text.utf8.count) else { return false }
         return text.utf8.allSatisfy { byte in
@@ -67,9 +67,9 @@ package enum MetadataRules {
         }
     }
 
-    /// Whether a text may be a value.
+    /// Whether a text is valid as a value.
     package static func isValue(_ text: String) -> Bool {
-        // Printable ASCII, as most values are, needs no look at Unicode's tables.
+        // Most values are printable ASCII, which needs no lookup in Unicode's tables.
         text.utf8.allSatisfy { (0x20...0x7e).contains($0) } || !text.hasControlCharacters
     }
 }

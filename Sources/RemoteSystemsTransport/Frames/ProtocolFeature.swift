@@ -3,11 +3,12 @@
 
 internal import ValueSets
 
-/// Named additions to the protocol, which each side says that it has (`Docs/wire-protocol.md`, section 10).
+/// Named additions to the protocol, which each side offers in its hello or accept (`Docs/wire-protocol.md`, section
+/// 10).
 ///
-/// One is used on a connection if both sides have it, and after the connection is open only.
+/// A feature is used on a connection only if both sides offer it, and only after the connection is open.
 package enum ProtocolFeature {
-    /// The features that this version has.
+    /// The features that this version offers.
     package static let known: Set<String> = []
 
     /// Whether a text has the form of a feature's name: 1 to 64 of `a`–`z`, `0`–`9`, `-` and `.`.
@@ -15,13 +16,13 @@ package enum ProtocolFeature {
 }
 
 extension ValueSet {
-    /// A list of features; empty if there is none under the key.
+    /// Reads a list of features; empty if the key is missing.
     ///
-    /// - Parameter placeholder: stands for entries of another form; `nil` passes over them.
+    /// - Parameter placeholder: replaces entries that are not feature names; `nil` ignores such entries.
     func features(_ key: String, orElse placeholder: String? = nil) throws(ValueSetError) -> Set<String> {
         guard let value = self[key] else { return [] }
         guard let entries = value.array else {
-            throw ValueSetError(.typeMismatch, "'\(key)' is no array")
+            throw ValueSetError(.typeMismatch, "'\(key)' is not an array")
         }
         return Set(
             entries.compactMap { entry in
@@ -30,7 +31,7 @@ extension ValueSet {
         )
     }
 
-    /// Writes a list of features; none if it is empty, so that those before features read what they know.
+    /// Writes a list of features. An empty list is left out, because versions without features do not know the key.
     mutating func write(features: Set<String>, under key: String) {
         if !features.isEmpty { self[key] = .array(features.sorted().map { .string($0) }) }
     }

@@ -5,10 +5,12 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 
 extension Connector {
-    /// The connector as an endpoint asks for it, and the system that must answer there; `nil` for any of our account.
+    /// Returns the connector with the endpoint's options, and the system that is expected there; `nil` for any system
+    /// with an accepted standing.
     ///
-    /// - Parameter system: the system that must answer wherever it is connected to.
-    /// - Throws: ``TransportError`` with ``TransportError/Code/peerNotTrusted`` when the endpoint is another system's.
+    /// - Parameter system: the system that is expected at every endpoint.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/peerNotTrusted`` if the endpoint belongs to another
+    ///   system.
     func adapted(
         to endpoint: Endpoint,
         expecting system: SystemID?
@@ -25,7 +27,8 @@ extension Connector {
             guard system == nil || system == required else {
                 throw TransportError(
                     .peerNotTrusted,
-                    "The endpoint \(endpoint) belongs to another system than the one that is meant. Find that one anew.",
+                    "The endpoint \(endpoint) belongs to another system than the expected one. Find the expected system "
+                        + "again.",
                     side: .local
                 )
             }

@@ -6,25 +6,26 @@ package import NIOCore
 internal import NIOSSL
 package import RemoteSystemsIdentity
 
-/// Opens connections.
+/// Opens connections and streams to other systems.
 package struct Connector: Sendable {
     package var security: TransportSecurity
     package var limits: ConnectionLimits
-    /// For each endpoint that does not say otherwise: connecting, TLS and the host's response together.
+    /// The timeout for connecting, TLS and the host's response together, for endpoints without a timeout of their own.
     package var timeout: TimeAmount
-    /// No endpoint gets longer than this, whatever it says; `nil` for no such limit.
+    /// The maximum timeout of any endpoint; `nil` for no maximum. Defaults to `nil`.
     package var timeoutLimit: TimeAmount?
-    /// How much longer the host may take to answer once it has proved who it is: it may have to start an application first.
+    /// How much longer the host may take to respond after it was authenticated, because it may have to start an
+    /// application. Defaults to 0.
     package var responseTimeout = TimeAmount.zero
     package var logger: Logger
-    /// The standings of the systems that may answer. Defaults to this system's own account. A caller that accepts
-    /// others checks the standing of the system that answered.
+    /// The standings that the host may have. Defaults to this system's own account. A caller that accepts other
+    /// standings checks the standing of the system that it reached.
     package var accepted: Set<Standing.Kind> = [.sameAccount]
-    /// Told of each connection the moment it is open.
+    /// Called with each connection and stream at the moment when it opens.
     package var opened: @Sendable (any AuthenticatedConnection) -> Void = { _ in }
     package var network: TransportNetwork
 
-    /// The next address is tried when one has failed, or has taken this long (RFC 8305, section 8).
+    /// The delay after which the next address is tried, unless the previous one fails earlier (RFC 8305, section 8).
     static let stagger = Duration.milliseconds(250)
 
     package init(
@@ -41,12 +42,13 @@ package struct Connector: Sendable {
         self.network = network
     }
 
-    /// Connects to whichever endpoint answers first. Endpoints of transports that the network does not have are skipped.
+    /// Connects to the endpoint that responds first. Endpoints of transports that the network does not have are
+    /// skipped.
     ///
     /// - Parameters:
-    ///   - system: the system that must answer; `nil` for any of our account.
-    ///   - eventLoop: where the connection runs, one of the transport's; `nil` for any of them.
-    /// - Throws: ``TransportError``; when every endpoint fails, the most telling failure.
+    ///   - system: the expected system; `nil` for any system with an accepted standing.
+    ///   - eventLoop: the connection's event loop, one of the transport's; `nil` for any.
+    /// - Throws: ``TransportError``. If every endpoint fails, the most specific failure.
     package func connect(
         to endpoints: [Endpoint],
         expecting system: SystemID?,
@@ -72,12 +74,12 @@ package struct Connector: Sendable {
         }
     }
 
-    /// Opens the stream that a ticket is for, at whichever endpoint answers first.
+    /// Opens the stream that a ticket is for, at the endpoint that responds first.
     ///
     /// - Parameters:
-    ///   - system: the system that offered it.
-    ///   - application: the one that opens it, as it says itself.
-    ///   - target: the application that offered it, if several may answer at the endpoints.
+    ///   - system: the system that offered the stream.
+    ///   - application: the name of the application that opens the stream; it is not verified.
+    ///   - target: the application that offered the stream, if several may be reachable at the endpoints.
     /// - Throws: ``TransportError``; with ``TransportError/Code/refused`` when the ticket is not valid there.
     package func openStream(
         to endpoints: [Endpoint],
@@ -112,7 +114,7 @@ package struct Connector: Sendable {
         }
     }
 
-    /// What becomes of a connection that is open, and reports it to the promise.
+    /// Returns how an open connection is used, and completes the promise when it is open.
     private typealias Establish<Opened: OpenedConnection> = @Sendable (EventLoopPromise<Opened>) -> EstablishedChannel
 
     private func connect<Opened: OpenedConnection>(
@@ -130,7 +132,7 @@ package struct Connector: Sendable {
         return try await withThrowingTaskGroup(of: Result<Opened, any Error>?.self) { group in
             var remaining = endpoints[...]
             var running = 0
-            var failure: any Error = TransportError(.unreachable, "No address is known for it.", side: .local)
+            var failure: any Error = TransportError(.unreachable, "No address of the system is known.", side: .local)
             func startNext() {
                 guard let endpoint = remaining.popFirst() else { return }
                 running += 1
@@ -161,7 +163,7 @@ package struct Connector: Sendable {
                 switch outcome {
                 case .success(let connection):
                     group.cancelAll()
-                    // One that made it at the same moment is not needed.
+                    // Another attempt may have succeeded at the same moment. Its connection is not needed.
                     for try await case .success(let spare)? in group { discard(spare) }
                     return connection
                 case .failure(let error):
@@ -177,13 +179,13 @@ package struct Connector: Sendable {
         }
     }
 
-    /// A host that answered and refused says more than an address where nobody was.
+    /// Returns the more specific failure. A refusal by a host is more specific than an unreachable address.
     private static func moreTelling(_ one: any Error, _ other: any Error) -> any Error {
         (one as? TransportError)?.code == .unreachable || one is CancellationError ? other : one
     }
 
-    /// Connects; a host that names another port of its system is performed once. If that system is this one, whoever has the port may
-    /// listen on loopback alone.
+    /// Connects, and follows a redirect to another port of the same system, once. If that system is this one, loopback
+    /// is tried, too: the program at the other port may listen on loopback only.
     private func reach<Opened: OpenedConnection>(
         _ endpoint: Endpoint,
         expecting system: SystemID?,
@@ -257,10 +259,10 @@ package struct Connector: Sendable {
         return try await withTaskCancellationHandler {
             try await opened.futureResult.get()
         } onCancel: {
-            // In this order: closing fails what is still open with another error.
+            // In this order: closing the channel fails an unfinished promise with another error.
             opened.fail(CancellationError())
             opened.futureResult.whenComplete { outcome in
-                // One that is open already may have requests of the host to respond to.
+                // A connection that is open already may have requests of the host to respond to.
                 if case .success(let connection) = outcome { return connection.leave() }
                 connecting.whenSuccess { $0.close(promise: nil) }
             }

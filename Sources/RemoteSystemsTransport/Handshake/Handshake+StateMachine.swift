@@ -3,7 +3,7 @@
 
 internal import RemoteSystemsIdentity
 
-/// The caller's way from a TLS handshake to an open connection.
+/// The caller's part of the handshake, from TLS to an open connection.
 struct CallerHandshake {
     private let hello: Hello
     private let expected: SystemID?
@@ -16,7 +16,7 @@ struct CallerHandshake {
 
     enum OnSecured {
         case send(Hello)
-        /// Tell the host, and give up.
+        /// Send the refusal to the host, and fail.
         case refuse(Refusal, TransportError)
     }
 
@@ -30,8 +30,8 @@ struct CallerHandshake {
         case .success(let peer):
             if let expected = self.expected, expected != peer.systemID {
                 let text =
-                    "Another system answered than the one that was meant: \(peer.systemID.short) instead of "
-                    + "\(expected.short). Its address may have been given to another machine; look it up again."
+                    "Another system was reached: \(peer.systemID.short) instead of \(expected.short). The address may have "
+                    + "been assigned to another machine; look it up again."
                 let error = TransportError(.peerNotTrusted, text, side: .network, canRetry: true)
                 let refusal = Refusal(
                     .remoteSystemUnavailable,
@@ -58,7 +58,7 @@ struct CallerHandshake {
         switch frame {
         case .accept(let acceptance):
             guard let peer = self.peer else {
-                return .fail(.violation("an answer came before the hello", .frameUnexpected))
+                return .fail(.violation("a response came before the hello", .frameUnexpected))
             }
             guard acceptance.version.major == ProtocolVersion.current.major else {
                 return .fail(.incompatible(what: "version \(acceptance.version)"))
@@ -72,7 +72,7 @@ struct CallerHandshake {
                     text,
                     side: .remote,
                     canRetry: failure.canRetry,
-                    // Success is nothing to refuse with.
+                    // Success is no valid status of a refusal.
                     openStatus: status == .success ? .unknown : status,
                     redirect: failure.port,
                     peer: self.peer?.systemID,
@@ -80,12 +80,12 @@ struct CallerHandshake {
                 )
             )
         default:
-            return .fail(.violation("something other than an answer to the hello came", .frameUnexpected))
+            return .fail(.violation("something other than a response to the hello came", .frameUnexpected))
         }
     }
 }
 
-/// The host's way from a TLS handshake to an open connection.
+/// The host's part of the handshake, from TLS to an open connection.
 struct HostHandshake {
     private enum State {
         case securing
@@ -97,7 +97,7 @@ struct HostHandshake {
     private var state = State.securing
     private let features: Set<String>
 
-    /// - Parameter features: those that this side has.
+    /// - Parameter features: the features that this side offers.
     init(features: Set<String> = ProtocolFeature.known) {
         self.features = features
     }
@@ -128,7 +128,7 @@ struct HostHandshake {
     enum OnFrame {
         case decide(PeerIdentity, Hello)
         case refuse(Refusal)
-        /// The caller does not want us: nothing to answer.
+        /// The caller refused the connection. Nothing is sent.
         case fail(TransportError)
     }
 
@@ -160,7 +160,8 @@ struct HostHandshake {
         return .decide(peer, hello)
     }
 
-    /// The application took the connection. Returns the caller it is open to, `nil` if it has gone meanwhile.
+    /// Records that the application accepts. Returns the caller and its hello; `nil` if the handshake has ended
+    /// meanwhile.
     mutating func accepted() -> (PeerIdentity, Hello)? {
         guard case .deciding(let peer, let hello) = self.state else { return nil }
         self.state = .done
@@ -168,7 +169,7 @@ struct HostHandshake {
     }
 }
 
-/// Why a host does not take a connection.
+/// A host's refusal of a connection.
 package struct Refusal: Error, Sendable, Hashable {
     package var status: OpenStatus
     package var failure: WireFailure
@@ -184,7 +185,7 @@ package struct Refusal: Error, Sendable, Hashable {
         self.failure = WireFailure(text, code: code, canRetry: canRetry, port: port)
     }
 
-    /// With the code that the error has for the peer.
+    /// Creates a refusal with the failure code that the error has for the peer.
     init(_ status: OpenStatus, _ text: String, codeOf error: TransportError) {
         self.init(status, text)
         self.failure.code = error.failureCode
@@ -196,13 +197,13 @@ package struct Refusal: Error, Sendable, Hashable {
         "The protocol was broken: one hello, and nothing else, comes first."
     )
 
-    /// The caller cannot do without features that this side does not have.
+    /// The caller requires features that this side does not have.
     static func lacking(_ features: Set<String>) -> Refusal {
         Refusal(
             .unknown,
             code: .featureUnknown,
-            "The caller needs what this side does not have: \(features.sorted().joined(separator: ", ")). Bring both to the "
-                + "same version of RemoteSystems."
+            "The caller requires features that this side does not have: \(features.sorted().joined(separator: ", ")). "
+                + "Use the same version of RemoteSystems on both."
         )
     }
 
@@ -213,13 +214,13 @@ package struct Refusal: Error, Sendable, Hashable {
 }
 
 extension TransportError {
-    /// The handshake gave another application protocol (ALPN) than ours, or none.
+    /// TLS negotiated another application protocol (ALPN) than this side's, or none.
     static func noCommonProtocol(chosen alpn: String?) -> TransportError {
         TransportError(
             .incompatibleVersion,
-            "This side offered the protocol \(ProtocolVersion.alpn), and the TLS handshake came to "
-                + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Bring both to the same "
-                + "major version of RemoteSystems.",
+            "This side offered the protocol \(ProtocolVersion.alpn), but the TLS handshake negotiated "
+                + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Use the same major "
+                + "version of RemoteSystems on both.",
             side: .remote,
             failureCode: FailureCode.protocolNotNegotiated.rawValue
         )
@@ -228,8 +229,8 @@ extension TransportError {
     static func incompatible(what: String) -> TransportError {
         TransportError(
             .incompatibleVersion,
-            "The other side speaks \(what); this one speaks version \(ProtocolVersion.current) "
-                + "(\(ProtocolVersion.alpn)). Bring both to the same major version of RemoteSystems.",
+            "The other side supports \(what); this side supports version \(ProtocolVersion.current) "
+                + "(\(ProtocolVersion.alpn)). Use the same major version of RemoteSystems on both.",
             side: .remote,
             failureCode: FailureCode.versionUnsupported.rawValue
         )

@@ -3,10 +3,10 @@
 
 internal import NIOCore
 
-/// When an opening must be over.
+/// The deadline of a handshake.
 ///
-/// A timer that goes off late tells that this process stood still, or had too much else to do: what the peer sent meanwhile lies
-/// unread, and is no reason to turn it away. It gets the time that was lost, once, and no more than it had.
+/// A timer that fires late shows that this process was suspended or overloaded. The peer's bytes may have arrived in
+/// time without being read. The peer therefore gets the lost time again, once, and at most as much as it had initially.
 struct HandshakeDeadline {
     private(set) var time: NIODeadline
     private let allowed: TimeAmount
@@ -17,14 +17,14 @@ struct HandshakeDeadline {
         self.allowed = time - now
     }
 
-    /// The peer has proved who it is, and may take longer.
+    /// Extends the deadline, after the peer was authenticated.
     mutating func extend(by time: TimeAmount) {
         self.time = self.time + time
     }
 
     enum OnTimer: Equatable {
         case giveUp
-        /// Until the time that it is now.
+        /// Wait until ``HandshakeDeadline/time``.
         case wait
     }
 

@@ -7,21 +7,21 @@ internal import NIOSSL
 internal import NIOTLS
 package import RemoteSystemsIdentity
 
-/// What a host does with a hello.
+/// A host's decision about a hello.
 package enum Admission: Sendable {
     case accept(EstablishedConnection)
     case acceptStream(EstablishedStream)
     case refuse(Refusal)
 }
 
-/// How a host answers a hello that it takes.
+/// The parameters of an accepted connection.
 package struct EstablishedConnection: Sendable {
     package var acceptance: Acceptance
     package var limits: ConnectionLimits
-    /// Answers what can be answered without a task; asked first.
+    /// Handles requests that need no task. Called before ``handler``.
     package var immediateHandler: ImmediateHandler?
     package var handler: RequestHandler
-    /// Called once, when the connection is open.
+    /// Called once, when the connection opens.
     package var opened: @Sendable (Connection) -> Void
 
     package init(
@@ -41,10 +41,11 @@ package struct EstablishedConnection: Sendable {
 
 package typealias Admit = @Sendable (Hello, PeerIdentity) async -> Admission
 
-/// Takes a channel from TLS to an open connection, for either side, then makes room for ``WireHandler``.
+/// Brings a channel from TLS to an open connection, for either side, and is then replaced by
+/// ``WireHandler`` or ``StreamHandler``.
 ///
-/// This is the one place where a peer is authorised: after every handshake, resumed or not, before a single byte of
-/// what the peer says is looked at. (TLS's own verification does not run on resumption.)
+/// Peers are authorised here only: after every TLS handshake, including a resumed one, and before any of the peer's
+/// bytes are read. (TLS's own verification callback does not run on resumption.)
 final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -65,7 +66,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var isDone = false
     private var hasLeft = false
     private var isSecured = false
-    /// Ends the wait for a peer that does not close after a refusal, where somebody observes that.
+    /// The timeout for a peer that does not close the connection after a refusal. Set only if there is an observer.
     private var lingering: Scheduled<Void>?
 
     init(
@@ -111,8 +112,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.fail(
             TransportError(
                 .unreachable,
-                "The other side did not finish opening the connection in time. Is that a RemoteSystems host, and does it run? Try again; "
-                    + "restart it if that does not help.",
+                "The other side did not complete the handshake in time. Check that a RemoteSystems host runs there, and "
+                    + "try again. Restart it if that does not help.",
                 side: .network,
                 canRetry: true,
                 cause: ChannelError.connectTimeout(.zero)
@@ -127,7 +128,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.startTimer(context: context)
     }
 
-    /// The host has proved who it is; what it does now may take longer.
+    /// Gives the host, which is authenticated now, the time for its response.
     private func extendTimer(context: ChannelHandlerContext) {
         guard self.responseTimeout > .zero else { return }
         self.deadline.extend(by: self.responseTimeout)
@@ -160,7 +161,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                     try self.write(.hello(hello), context: context)
                     self.extendTimer(context: context)
                 case .refuse(let refusal, let error):
-                    // The host learns what is wrong with it.
+                    // The host receives the reason.
                     try self.write(.refuse(refusal.status, refusal.failure), context: context)
                     throw error
                 }
@@ -210,7 +211,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
         self.decoder.append(self.unwrapInboundIn(data))
         do throws(TransportError) {
-            // One frame each way and no more: whatever follows the answer belongs to the open connection.
+            // One frame in each direction. Later bytes belong to the open connection.
             if let bytes = try self.decoder.next() {
                 let frame = try Frame(bytes)
                 self.observer?.report(.received(frame, bytes: bytes.readableBytes))
@@ -239,7 +240,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.role = .host(handshake, admit, leave: leave)
             switch action {
             case .decide(let peer, let hello):
-                // The peer has done its part in time; how long the application takes to decide is not its fault.
+                // The peer has completed its hello in time. The application's decision does not count towards the
+                // timeout.
                 self.timeout?.cancel()
                 self.leave()
                 self.decide(hello, peer, admit, context: context)
@@ -280,7 +282,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         guard case .host(var handshake, let admit, let leave) = self.role else { return }
         guard self.decoder.pendingBytes == 0 else {
             self.observer?.report(
-                .violation(.violation("something came before the hello was answered", .frameUnexpected))
+                .violation(.violation("something came before the response to the hello", .frameUnexpected))
             )
             return self.refuse(.outOfTurn, context: context)
         }
@@ -296,12 +298,12 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             try self.write(accepted.acceptance, context: context)
         } catch {
             self.refuse(
-                Refusal(.appUnavailable, code: .acceptTooLong, "The service says too much of itself."),
+                Refusal(.appUnavailable, code: .acceptTooLong, "The service's response to the hello is too long."),
                 context: context
             )
             return
         }
-        // The channel may have failed in the writing.
+        // The write may have failed the channel.
         guard !self.isDone else { return }
         self.open(peer: peer, remote: remote, accepted, context: context)
     }
@@ -340,13 +342,13 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.observer?.report(.opened)
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(stream)
-            // What came along with the handshake's last frame belongs to the stream.
+            // Bytes that arrived with the handshake's last frame belong to the stream.
             driver.received(ByteBuffer())
             driver.flush()
         } catch {
             driver.connectionEnded(cause: error)
             self.fail(
-                TransportError(.unreachable, "The connection broke.", side: .network, cause: error),
+                TransportError(.unreachable, "The connection failed.", side: .network, cause: error),
                 context: context
             )
         }
@@ -376,13 +378,13 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.observer?.report(.opened)
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             accepted.opened(connection)
-            // What came along with the opening's last frame belongs to the open connection.
+            // Bytes that arrived with the handshake's last frame belong to the open connection.
             driver.handleFrames()
             driver.readCompleted()
         } catch {
             driver.end(.unknown, cause: nil)
             self.fail(
-                TransportError(.unreachable, "The connection broke.", side: .network, cause: error),
+                TransportError(.unreachable, "The connection failed.", side: .network, cause: error),
                 context: context
             )
         }
@@ -390,17 +392,17 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
-        // Whoever can reach the port can cause this, so it must not be able to fill a log.
+        // Logged at debug level, because any machine that can reach the port could otherwise fill the log.
         self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
         self.finish()
         self.observer?.report(.refused(refusal))
-        // It always fits: its text is short.
+        // The frame always fits, because the failure's text is limited.
         try? self.write(.refuse(refusal.status, refusal.failure), context: context)
         self.end(closing: .all, isRefused: true, context: context)
     }
 
-    /// Closes the connection. One that was refused stays until the peer has closed it, if somebody observes whether it
-    /// does.
+    /// Closes the connection. If there is an observer, a refused connection stays open until the peer closes it, so
+    /// that the observer can report whether the peer does.
     private func end(closing mode: CloseMode, isRefused: Bool, context: ChannelHandlerContext) {
         context.channel.outlivesPeersHalf(false)
         guard isRefused, let observer = self.observer else {
@@ -417,20 +419,20 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.close(mode: .output, promise: nil)
     }
 
-    /// As long as TLS waits for a peer's close_notify.
+    /// Equal to the time for which TLS waits for a peer's `close_notify`.
     private static let lingerTime = TimeAmount.seconds(5)
 
     private func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
         self.finish()
-        // Before anybody learns of it: a program that ends then must have said close_notify.
+        // Done before the caller is notified: a program may exit then, and `close_notify` must be sent before.
         self.end(closing: mode, isRefused: error.code == .refused, context: context)
         switch self.role {
         case .caller(_, _, let fail): fail(error)
         case .host:
-            // Anybody can connect and go away; a system that does not want us is worth a look.
+            // Any machine can cause the other errors, so only a caller's refusal is logged as a notice.
             let level: Logger.Level = error.code == .refused ? .notice : .debug
-            self.logger.log(level: level, "A connection did not come about", metadata: ["reason": "\(error)"])
+            self.logger.log(level: level, "A connection attempt failed", metadata: ["reason": "\(error)"])
         }
     }
 
@@ -443,15 +445,15 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.leave()
     }
 
-    /// The caller is known now or the channel closed; either way it is no more one of those that nobody knows.
+    /// Leaves the admission gate: the caller's hello has arrived, or the channel has closed.
     private func leave() {
         guard case .host(_, _, let leave) = self.role, !self.hasLeft else { return }
         self.hasLeft = true
         leave()
     }
 
-    /// Schemas that are too large for the handshake are replaced: they are advice, and the host's description has them
-    /// too.
+    /// Writes the acceptance. Schemas that are too large for the frame are replaced: they are advisory, and the host's
+    /// description contains them, too.
     private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
         do throws(TransportError) {
             try self.write(.accept(acceptance), context: context)
@@ -478,7 +480,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Of a host that has proved who it is, and whose process ends, TLS hears no goodbye.
+        // When the process of an authenticated host ends, TLS receives no `close_notify`. That counts as a closed
+        // connection.
         if !self.isDone { self.observer?.report(.failed(error)) }
         var isUnclean = false
         if case .uncleanShutdown? = error as? NIOSSLError { isUnclean = true }
@@ -495,7 +498,7 @@ extension TransportError {
     fileprivate static func closedDuringHandshake(_ error: (any Error)? = nil) -> TransportError {
         TransportError(
             .unreachable,
-            "The other side closed the connection, or ended, before the connection was open.",
+            "The other side closed the connection, or its process ended, before the connection was open.",
             side: .network,
             canRetry: true,
             cause: error
@@ -505,8 +508,8 @@ extension TransportError {
     static func tlsHandshakeFailed(_ error: any Error) -> TransportError {
         TransportError(
             .unreachable,
-            "The connection could not be secured. Either what answers there is no RemoteSystems host, or the "
-                + "network interfered.",
+            "The TLS handshake failed. Either the program at that address is not a RemoteSystems host, or the network "
+                + "interfered.",
             side: .network,
             canRetry: true,
             cause: error

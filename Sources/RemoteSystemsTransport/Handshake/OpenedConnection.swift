@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an attempt to connect makes: a connection for messages, or a stream.
+/// The result of an attempt to connect: a connection for messages, or a stream.
 protocol OpenedConnection: Sendable {
-    /// Gives it up, since nobody waits for it any more.
+    /// Ends the connection, because its caller no longer waits for it.
     func leave()
 }
 

@@ -11,7 +11,8 @@ internal import NIOPosix
 #endif
 
 extension TransportError {
-    /// No TCP connection could be made: says what kept it from being made, as far as the operating system does.
+    /// The error for a TCP connection that could not be established, with the operating system's reason if there is
+    /// one.
     static func unreachable(_ endpoint: Endpoint, _ error: any Error) -> TransportError {
         if let error = error as? TransportError { return error }
         return TransportError(
@@ -23,14 +24,14 @@ extension TransportError {
         )
     }
 
-    /// The end of the sentence, and what to do.
+    /// The end of the sentence, with advice.
     private static func reason(_ error: any Error, _ host: String) -> String {
         switch error {
         case let error as NIOConnectionError:
             let isUnknown = error.dnsAError != nil || error.dnsAAAAError != nil
             guard let last = error.connectionErrors.last else {
                 return isUnknown
-                    ? ": the name \(host) is not known. Check its spelling, or use an address." : Self.unknownReason
+                    ? ": the name \(host) is unknown. Check its spelling, or use an address." : Self.unknownReason
             }
             return Self.reason(last.error, host)
         case let error as IOError:
@@ -42,7 +43,7 @@ extension TransportError {
             default: return Self.unknownReason
             }
         case ChannelError.connectTimeout:
-            return ": there was no answer in time. Is the machine on, and does a firewall let the port through?"
+            return ": there was no response in time. Is the machine on, and does a firewall allow the port?"
         default: return Self.unknownReason
         }
     }

@@ -7,22 +7,23 @@ internal import NIOCore
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The joining side: calls the system that made the invitation.
+/// The joining side: connects to the system that made the invitation.
 package enum JoinCall {
-    /// How long connecting to one address may take.
+    /// The timeout for connecting to one address.
     private static let connectTime = TimeAmount.seconds(5)
 
-    /// Tries the invitation's addresses one after the other, until the inviter has answered.
+    /// Tries the invitation's addresses one after the other, until the inviter has responded.
     ///
-    /// - Returns: the identity in the account, for ``AccountStore/adopt(_:evenIfShared:now:)``. Nothing has been stored.
-    /// - Throws: ``IdentityError`` when the inviter refused, or is not who it must be; ``TransportError`` when it cannot be
-    ///   reached; `CancellationError`.
+    /// - Returns: the identity in the account, for ``AccountStore/adopt(_:evenIfShared:now:)``. Nothing has been
+    ///   stored.
+    /// - Throws: ``IdentityError`` when the inviter refused or is not the expected system;
+    ///   ``TransportError`` when it cannot be reached; `CancellationError`.
     package static func join(
         _ invitation: Invitation,
         logger: Logger,
         network: TransportNetwork = .sockets
     ) async throws -> SystemIdentity {
-        var failure: any Error = TransportError(.unreachable, "The invitation names no address.", side: .local)
+        var failure: any Error = TransportError(.unreachable, "The invitation contains no address.", side: .local)
         for (number, address) in invitation.addresses.enumerated() {
             try Task.checkCancellation()
             do {
@@ -33,15 +34,15 @@ package enum JoinCall {
                 throw CancellationError()
             } catch {
                 try Task.checkCancellation()
-                logger.debug("An address did not lead to the inviter", metadata: ["reason": "\(error)"])
-                // Somebody who answers and is the wrong one tells more than an address where nobody is.
+                logger.debug("The inviter was not reached at an address", metadata: ["reason": "\(error)"])
+                // The identity error of a machine that responded is more specific than an unreachable address.
                 if number == 0 || error is IdentityError || !(failure is IdentityError) { failure = error }
             }
         }
         throw failure
     }
 
-    /// An error after which no other address is worth trying: the inviter has spoken, or may have.
+    /// An error after which no other address is tried, because the inviter has responded, or may have.
     private struct Final: Error {
         var cause: any Error
     }
@@ -90,7 +91,8 @@ package enum JoinCall {
         }
     }
 
-    /// A host may have several addresses; of the channels made ready, the one that gets through counts.
+    /// The conversations of the prepared channels. A host name may have several addresses; the transport returns the
+    /// channel that connected.
     private final class Prepared: Sendable {
         let conversations = Mutex<[ObjectIdentifier: JoinConversation]>([:])
     }
@@ -121,7 +123,7 @@ package enum JoinCall {
             throw TransportError(
                 .unreachable,
                 "No connection to \(endpoint.host) port \(endpoint.port). An invitation works once, and only while the "
-                    + "machine that made it waits; and the network must let it through.",
+                    + "machine that made it waits. Check that it still waits, and that the network allows the connection.",
                 side: .network,
                 canRetry: true,
                 cause: error
@@ -141,8 +143,8 @@ extension TransportError {
     fileprivate static func outcomeUnknown(_ cause: any Error) -> TransportError {
         TransportError(
             .connectionLost,
-            "The connection broke before the inviting machine had answered, so nothing was changed here. The invitation "
-                + "may be used up: make a new one.",
+            "The connection failed before the inviting machine had responded, so nothing was changed here. The "
+                + "invitation may be used up: make a new one.",
             side: .network,
             canRetry: false,
             wasSent: true,

@@ -3,7 +3,7 @@
 
 internal import NIOCore
 
-/// One connection of joining, for either side.
+/// A connection for joining, for either side.
 struct JoinConversation: Sendable {
     typealias Messages = AsyncThrowingStream<JoinMessage, any Error>.AsyncIterator
 
@@ -11,13 +11,13 @@ struct JoinConversation: Sendable {
     private let peerCertificate: EventLoopFuture<[UInt8]>
     private let messages: AsyncThrowingStream<JoinMessage, any Error>
 
-    /// What a whole conversation may take, from the TCP connection on: five messages, on a slow line and with slow
-    /// machines. It ends then, whether anybody attends to it or not.
+    /// The timeout of a conversation, from the TCP connection on. It is enough for five messages between slow machines
+    /// on a slow network. When it elapses the connection is closed, even if the conversation was not started yet.
     static let time = TimeAmount.seconds(15)
-    /// How many messages may wait to be read. Each side speaks in turn, so whoever sends more breaks the protocol.
+    /// The maximum number of unread messages. The sides send in turn, so a peer that sends more breaks the protocol.
     private static let maxWaiting = 2
 
-    /// Makes a channel ready for joining; to be called on its event loop.
+    /// Prepares a channel for joining. Called on its event loop.
     init(_ channel: any Channel, tls: some ChannelHandler, time: TimeAmount = Self.time) throws {
         let secured = channel.eventLoop.makePromise(of: [UInt8].self)
         let (messages, feed) = AsyncThrowingStream<JoinMessage, any Error>.makeStream(
@@ -35,14 +35,14 @@ struct JoinConversation: Sendable {
         self.messages = messages
     }
 
-    /// Says something.
+    /// Sends a message.
     func send(_ message: JoinMessage) async throws {
         try await self.channel.writeAndFlush(message)
     }
 
-    /// Runs `body` once the connection is secure, and closes the connection when all that was sent has left.
+    /// Runs `body` when the connection is secure, and closes the connection after all messages were sent.
     ///
-    /// - Parameter body: gets the certificate that the peer showed, in DER, and what it says.
+    /// - Parameter body: receives the peer's certificate, in DER, and its messages.
     func run<Result: Sendable>(
         _ body: ([UInt8], inout Messages) async throws -> Result
     ) async throws -> Result {

@@ -5,7 +5,7 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Turns a TLS channel into messages of joining, and ends it when its time is up.
+/// Converts between the bytes of a TLS channel and joining messages, and closes the channel when its timeout elapses.
 final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = JoinMessage
@@ -19,9 +19,9 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     private var timeout: Scheduled<Void>?
 
     /// - Parameters:
-    ///   - deadline: when the whole conversation must be over.
-    ///   - secured: gets the peer's certificate, in DER, when the handshake is over.
-    ///   - feed: gets what the peer says.
+    ///   - deadline: when the conversation must be complete.
+    ///   - secured: receives the peer's certificate, in DER, when the TLS handshake is complete.
+    ///   - feed: receives the peer's messages.
     init(deadline: NIODeadline, secured: EventLoopPromise<[UInt8]>, feed: Feed) {
         self.deadline = deadline
         self.secured = secured
@@ -101,7 +101,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
         context.close(promise: nil)
     }
 
-    /// Of several ends the first counts.
+    /// Only the first call has an effect on the promise and the feed.
     private func end(_ error: TransportError) {
         self.timeout?.cancel()
         self.secured.fail(error)
@@ -112,14 +112,14 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
 extension TransportError {
     static let brokenOff = TransportError(
         .connectionLost,
-        "The connection was closed before the other side had answered.",
+        "The connection was closed before the other side had responded.",
         side: .network,
         canRetry: true
     )
 
     fileprivate static let tooSlow = TransportError(
         .deadlineExceeded,
-        "The other side took too long. See whether 'remotesystems account invite' still runs there, and try again.",
+        "The other side took too long. Check that 'remotesystems account invite' still runs there, and try again.",
         side: .network,
         canRetry: true
     )

@@ -7,18 +7,19 @@ internal import NIOCore
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The inviting side: a port of its own, open for one invitation.
+/// The inviting side: listens on a port for one invitation.
 package final class JoinListener: Sendable {
     private let bound: BoundPort
     private let conversations: AsyncStream<JoinConversation>
     private let identity: SystemIdentity
     private let logger: Logger
-    /// The port that the invitation has to name.
+    /// The port for the invitation.
     package var port: Int { self.bound.port }
 
-    /// Beyond this many connections at once the newest is closed: one system joins, the rest are strangers.
+    /// The maximum number of simultaneous connections. Further ones are closed.
     static let maxConnections = 8
-    /// The same for peers with one key, so that no single machine keeps out the one that was invited.
+    /// The maximum number of simultaneous connections of peers with the same key, so that a single machine cannot
+    /// exclude the invited one.
     static let maxConnectionsPerPeer = 4
 
     private init(
@@ -33,11 +34,11 @@ package final class JoinListener: Sendable {
         self.logger = logger
     }
 
-    /// Starts listening. Nobody is answered before ``run(_:authority:record:)``, which must follow.
+    /// Starts listening. ``run(_:authority:record:)`` must follow; connections get no response before.
     ///
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses within the network's reach, IPv6 and IPv4.
-    ///   - port: 0 lets the system choose.
+    ///   - port: the port; 0 for any free one.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
         host: String?,
@@ -56,7 +57,7 @@ package final class JoinListener: Sendable {
         )
     }
 
-    /// - Parameter time: what a conversation may take.
+    /// - Parameter time: the timeout of a conversation.
     static func start(
         host: String?,
         port: Int,
@@ -88,14 +89,16 @@ package final class JoinListener: Sendable {
         }
     }
 
-    /// Answers until a system has joined, the invitation is spent or over, or the task is cancelled; then listens no more.
+    /// Serves the invitation until a system has joined, the invitation is used up or has expired, or the task is
+    /// cancelled. Then stops listening.
     ///
     /// - Parameters:
-    ///   - record: notes the new system before it is told that it has joined.
+    ///   - record: records the new system. Called before the system receives the acceptance.
     /// - Returns: the system that joined.
-    /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the time is over,
-    ///   ``IdentityError/Code/invitationUsed`` after three wrong secrets, or with whatever kept this system from making or
-    ///   noting a certificate; ``TransportError`` when the answer did not reach the system; `CancellationError`.
+    /// - Throws:
+    ///   ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, with ``IdentityError/Code/invitationUsed``
+    ///   after three wrong secrets, or with the error of creating or recording the certificate; ``TransportError`` when
+    ///   the acceptance may not have been delivered; `CancellationError`.
     package func run(
         _ invitation: Invitation,
         authority: AccountAuthority,
@@ -120,7 +123,7 @@ package final class JoinListener: Sendable {
             defer { group.cancelAll() }
             group.addTask { await self.serve(desk, outcome) }
             group.addTask {
-                // An invitation ends at a date, and dates are those of the real world.
+                // An invitation expires at a wall-clock time, so this wait does not use the network's time source.
                 let time = max(0, invitation.expiry.timeIntervalSinceNow)
                 guard (try? await Task.sleep(for: .seconds(time))) != nil else { return }
                 outcome.finish(throwing: IdentityError.expiredHere)
@@ -134,7 +137,7 @@ package final class JoinListener: Sendable {
         }
     }
 
-    /// Gives the port up without having run.
+    /// Stops listening without having run.
     package func stop() async {
         await self.bound.close()
     }
@@ -155,8 +158,9 @@ package final class JoinListener: Sendable {
                     } catch let failure as InvitationServer.Failure {
                         outcome.finish(throwing: failure.cause)
                     } catch {
-                        // Strangers, scanners and broken lines are no reason to stop waiting for the one who is meant.
-                        self.logger.debug("A connection to join came to nothing", metadata: ["reason": "\(error)"])
+                        // Other machines, port scanners and failed connections do not end the wait for the invited
+                        // system.
+                        self.logger.debug("A joining attempt failed", metadata: ["reason": "\(error)"])
                     }
                 }
             }
@@ -164,7 +168,7 @@ package final class JoinListener: Sendable {
     }
 }
 
-/// Where connections come that want to use one invitation.
+/// Serves the connections that use one invitation.
 private final class InvitationServer: Sendable {
     enum Outcome {
         case joined(SystemID)
@@ -173,7 +177,7 @@ private final class InvitationServer: Sendable {
         case nothing
     }
 
-    /// What goes wrong on this side.
+    /// A failure on this side.
     struct Failure: Error {
         var cause: any Error
     }
@@ -202,14 +206,14 @@ private final class InvitationServer: Sendable {
                 try await self.converse(conversation, certificate, &messages) { accepted = $0 }
             }
         } catch {
-            // It is noted as joined and the invitation is used up; whether it knows is not known here.
+            // The system is recorded and the invitation is used up, but the acceptance may not have been delivered.
             guard accepted != nil, !(error is Failure) else { throw error }
             throw Failure(cause: TransportError.responseLost(error))
         }
     }
 
-    // Not inlined, as what follows: the optimiser would make one frame of all, and one that is too small for it
-    // (Docs/decisions/0008-async-frames.md).
+    // Not inlined, like the methods below: the optimiser would merge their asynchronous frames into one, and allocate
+    // too little memory for it (Docs/decisions/0008-async-frames.md).
     @inline(never)
     private func converse(
         _ conversation: JoinConversation,
@@ -242,7 +246,7 @@ private final class InvitationServer: Sendable {
         }
     }
 
-    /// Judges a proof, and notes the system that gave the right one.
+    /// Verifies a proof, and records the system if the proof is correct.
     @inline(never)
     private func decide(
         _ proof: JoinProof,
@@ -268,7 +272,7 @@ private final class InvitationServer: Sendable {
     }
 }
 
-/// A gate that the channels of a listener share, whatever event loop they run on.
+/// Shares one admission gate between the channels of a listener, which run on different event loops.
 private final class SharedGate: Sendable {
     private let gate: Mutex<AdmissionGate>
 
@@ -281,14 +285,14 @@ private final class SharedGate: Sendable {
 extension IdentityError {
     fileprivate static let expiredHere = IdentityError(
         .invitationExpired,
-        "Nobody has used the invitation within its ten minutes, so it ended. Make a new one."
+        "The invitation was not used within its ten minutes and has expired. Make a new one."
     )
 
     fileprivate static let spentHere = IdentityError(
         .invitationUsed,
         """
-        The invitation was withdrawn: somebody who can reach this machine tried it \(OpenInvitation.maxWrongProofs) \
-        times with a wrong secret. Nobody has joined. Make a new one, and copy the whole line.
+        The invitation was withdrawn after \(OpenInvitation.maxWrongProofs) attempts with a wrong secret. No system has \
+        joined. Make a new one, and copy the whole line.
         """
     )
 }
@@ -297,8 +301,8 @@ extension TransportError {
     fileprivate static func responseLost(_ cause: any Error) -> TransportError {
         TransportError(
             .connectionLost,
-            "A system has joined, and the connection broke before it can have heard of it. If it does not know, make a "
-                + "new invitation for it.",
+            "A system has joined, but the connection failed before that system can have received the confirmation. If it "
+                + "did not receive it, make a new invitation for it.",
             side: .network,
             canRetry: true,
             wasSent: true,

@@ -6,8 +6,8 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import ValueSets
 
-/// What is said while a system joins an account (`Docs/wire/joining.md`). On the wire each is a frame with a
-/// CBOR array `[kind, map]`.
+/// A message between the two sides while a system joins an account (`Docs/wire/joining.md`). On the wire each message
+/// is a frame with the CBOR array `[kind, map]`.
 enum JoinMessage: Sendable, Hashable {
     case hello(JoinHello)
     case challenge(JoinChallenge)
@@ -15,7 +15,7 @@ enum JoinMessage: Sendable, Hashable {
     case accepted(JoinAccepted)
     case refused(JoinRefusal)
 
-    /// The longest frame, without its length field.
+    /// The maximum length of a frame, without its length field, in bytes.
     static let maxBytes = 8 << 10
 
     private enum Kind: UInt64 {
@@ -32,7 +32,7 @@ enum JoinMessage: Sendable, Hashable {
         static let reason = "reason"
     }
 
-    /// How long each part may be; checked before anything looks into it.
+    /// The allowed lengths of the values, in bytes. They are checked before the values are parsed.
     private enum Size {
         static let nonce = 32...32
         static let code = 32...32
@@ -80,7 +80,7 @@ enum JoinMessage: Sendable, Hashable {
 
     // MARK: Reading
 
-    /// Reads a frame, without its length field. Elements and keys that are not known here are passed over.
+    /// Reads a frame, without its length field. Unknown elements and keys are ignored.
     init(_ frame: ByteBuffer) throws(TransportError) {
         let kind: UInt64
         let map: ValueSet
@@ -136,7 +136,7 @@ enum JoinMessage: Sendable, Hashable {
                 )
             )
         case .refused:
-            // A reason of a later version is one that this version cannot put into words.
+            // An unknown reason, for example of a later version, is read as `failed`.
             self = .refused(map[Key.reason]?.string.flatMap { JoinRefusal(rawValue: $0) } ?? .failed)
         case nil:
             throw .violation("a frame of the unknown kind \(kind) came", .frameUnexpected)

@@ -4,8 +4,7 @@
 internal import NIOCore
 internal import NIOSSL
 
-/// TLS 1.3 for joining: each side shows a certificate, and neither judges the other's. What it is worth is decided by
-/// what is said inside.
+/// TLS 1.3 for joining. Each side presents a certificate, which TLS does not verify. The joining messages prove it.
 struct JoinTLS: Sendable {
     /// The protocol's name in TLS's application-layer protocol negotiation (RFC 7301).
     static let alpn = "remote-systems-join/1"

@@ -3,13 +3,14 @@
 
 internal import Synchronization
 
-/// Bounds how many connections may be at the stage at which their peer is not authenticated.
+/// Limits the number of connections whose peer is not authenticated yet.
 ///
-/// Without it, any machine that can reach the port could hold any number of half-open connections (CVE-2020-26164 and the
-/// like). Connections beyond the bound are closed at once; those that are open already are not touched. A connection is at
-/// that stage from TCP's accept until it is open, or until its hello's time is over (1 s unless set): at the defaults 128 of
-/// them in all and 32 of one peer key, so a single peer cannot keep others out, and what waits there holds a few hundred
-/// KiB at most. `Docs/wire-protocol.md`, section 3, tells callers; `Docs/security-model.md` lists it among the limits.
+/// Without the limit, any machine that can reach the port could hold any number of half-open connections (compare
+/// CVE-2020-26164). Connections beyond the limit are closed at once; earlier ones are not affected. A connection counts
+/// from TCP's accept until it is open, or until the timeout of its hello elapses
+/// (``ConnectionLimits/handshakeTimeout``). By default, 128 connections are admitted in all and 32 for one peer key. A
+/// single peer therefore cannot exclude others, and the waiting connections use a few hundred KiB at most.
+/// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limit.
 struct AdmissionGate {
     private let total: Int
     private let perPeer: Int
@@ -17,8 +18,8 @@ struct AdmissionGate {
     private var byPeer: [PeerKey: Int] = [:]
 
     /// - Parameters:
-    ///   - total: how many connections of all peers together; a listener has one gate.
-    ///   - perPeer: how many of peers with one key.
+    ///   - total: the maximum number of connections of all peers together. Defaults to 128. Each listener has one gate.
+    ///   - perPeer: the maximum number of connections of peers with the same key. Defaults to 32.
     init(total: Int = 128, perPeer: Int = 32) {
         self.total = total
         self.perPeer = perPeer

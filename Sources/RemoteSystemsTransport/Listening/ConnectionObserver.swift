@@ -1,35 +1,35 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens on a connection that a listener took, as a ``ConnectionObserver`` learns of it.
+/// An event on an accepted connection, as a ``ConnectionObserver`` reports it.
 package enum ConnectionEvent: Sendable {
-    /// The TLS handshake is complete. `error` says why the peer is not trusted; `nil` if it is.
+    /// The TLS handshake is complete. `error` is the reason why the peer is not trusted; `nil` if it is trusted.
     case secured(alpn: String?, error: TransportError?)
-    /// A whole frame came and could be read. `bytes` is its length without the length field.
+    /// A complete, readable frame arrived. `bytes` is its length without the length field.
     case received(Frame, bytes: Int)
     /// The connection is open: the host accepted the hello.
     case opened
-    /// The host refuses the hello.
+    /// The host refused the hello.
     case refused(Refusal)
-    /// The peer went on after a refusal, the host's or its own. The text says how.
+    /// The peer sent more data after a refusal by the host or by itself. The text describes what it sent.
     case refusalIgnored(String)
-    /// A request of the peer was answered with this status.
+    /// A request of the peer got a response with this status.
     case responded(id: UInt64, status: ResponseStatus)
-    /// The peer broke a rule, and the connection ends for it. The error has the code.
+    /// The peer broke a rule, and the connection ends because of it. The error has the failure code.
     case violation(TransportError)
-    /// The peer did not complete its hello in time.
+    /// The peer did not complete its hello before the timeout.
     case helloTimedOut
-    /// The channel failed: TLS or TCP broke.
+    /// The channel failed with an error of TLS or TCP.
     case failed(any Error)
     /// The connection ended. `status` is `nil` if it was not open.
     case ended(CloseStatus?)
 }
 
-/// Reports what happens on the connections of a listener, for a host that checks its callers. Decides nothing.
+/// Reports events on the connections of a listener, for a host that tests its callers. It decides nothing.
 ///
-/// Called on the connections' event loops: the closure returns at once.
+/// The closure is called on the connections' event loops and must return at once.
 package struct ConnectionObserver: Sendable {
-    /// Numbers the connections of a process, from 1 on, in the order in which they were taken.
+    /// Numbers the connections of a process from 1, in the order in which they were accepted.
     package typealias ConnectionNumber = UInt64
 
     private let report: @Sendable (ConnectionNumber, ConnectionEvent) -> Void

@@ -9,7 +9,7 @@ internal import NIOSSL
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// A port on which connections are taken.
+/// Accepts connections on a port.
 package final class Listener: Sendable {
     private let bound: BoundPort
 
@@ -17,18 +17,17 @@ package final class Listener: Sendable {
         self.bound = bound
     }
 
-    /// The port that the system gave us, or the one that was asked for.
+    /// The port that the listener is bound to.
     package var port: Int { self.bound.port }
 
     /// Starts listening.
     ///
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses within the network's reach, IPv6 and IPv4.
-    ///   - port: 0 lets the system choose.
-    ///   - accepted: the standings of the callers whose hello is read; `admit` decides about each. Anonymous callers are
-    ///     accepted from proximal addresses only.
-    ///   - inherited: a socket to listen on instead, bound by whoever started this process. It is closed with the listener.
-    ///   - observer: is told of everything that happens on the listener's connections.
+    ///   - port: the port; 0 for any free one.
+    ///   - accepted: the standings of the callers whose hello is read; `admit` decides about each. Anonymous callers
+    ///     are accepted from proximal addresses only.
+    ///   - observer: receives the events on the listener's connections.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func start(
@@ -50,7 +49,7 @@ package final class Listener: Sendable {
                     let peer = channel.transportPeer
                     let key = peer.key
                     guard shared.enter(key) else {
-                        logger.debug("Too many connections wait to be authenticated; closing the newest")
+                        logger.debug("Too many connections are not authenticated yet; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
@@ -80,7 +79,7 @@ package final class Listener: Sendable {
         }
     }
 
-    /// Binds to `host`; for nil to every address, of IPv4 alone on a machine without IPv6.
+    /// Binds to `host`. `nil` binds to every address: IPv6 and IPv4, or IPv4 only on a machine without IPv6.
     static func bind<Bound>(to host: String?, _ bind: (String) async throws -> Bound) async throws -> Bound {
         if let host { return try await bind(host) }
         do {
@@ -91,7 +90,7 @@ package final class Listener: Sendable {
         }
     }
 
-    /// Where IPv6 is switched off the C library does not even understand the address.
+    /// Whether the error shows that IPv6 is disabled. In that case the C library may fail to parse the address at all.
     private static func meansNoIPv6(_ error: any Error) -> Bool {
         switch error {
         case let error as IOError: error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL
@@ -114,14 +113,14 @@ package final class Listener: Sendable {
         return TransportError(.cannotListen, "Cannot listen on \(place): \(advice)", side: .local, cause: error)
     }
 
-    /// Sockets take the lower 16 bits of any number.
+    /// The socket API would use the lower 16 bits of any number.
     private static func check(_ port: Int) throws(TransportError) {
         guard !(0...65_535).contains(port) else { return }
         let text = "There is no port \(port). Ports are 1 to 65535, 0 is any free one."
         throw TransportError(.cannotListen, text, side: .local)
     }
 
-    /// Finds out whether the port could be listened on now, for a diagnosis.
+    /// Checks whether the port can be listened on now, for diagnosis.
     ///
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
     package static func check(
@@ -140,14 +139,14 @@ package final class Listener: Sendable {
         }
     }
 
-    /// Takes no more connections. Open ones go on.
+    /// Stops accepting connections. Open connections stay open.
     package func stop() async {
         await self.bound.close()
     }
 }
 
 extension Admission {
-    /// The same, with the connection's peer being watched from the moment it opens.
+    /// The same admission; when the connection opens, its peer's trust is monitored from then on.
     fileprivate func watched(by security: TransportSecurity) -> Admission {
         switch self {
         case .accept(var accepted):
@@ -168,7 +167,7 @@ extension Admission {
     }
 }
 
-/// Shares one gate between the channels of a listener, whatever event loop they run on.
+/// Shares one admission gate between the channels of a listener, which run on different event loops.
 private final class GateBox: Sendable {
     private let gate = Mutex(AdmissionGate())
     private let number = Atomic<UInt64>(0)

@@ -5,16 +5,17 @@ internal import Glibc
 internal import Logging
 internal import NIOCore
 
-/// What a listening socket does when the machine has no room for another connection: it waits a little, and says so.
+/// Pauses accepting on a listening socket when the machine lacks resources for another connection, and logs it.
 ///
-/// A connection that cannot be taken stays in the kernel's queue. Without a pause the event loop would ask for it again
-/// at once, for ever, and everybody else on that loop would wait. SwiftNIO's own handler for this withholds a read, which
-/// does not help: after an accept that failed, the socket stays registered for reading (seen with 2.101).
+/// A connection that cannot be accepted stays in the kernel's queue. Without a pause the event loop would retry the
+/// accept at once and without end, which starves the other channels on that loop. SwiftNIO's own `AcceptBackoffHandler`
+/// withholds a read, which does not help: after a failed accept the socket stays registered for reading (seen with
+/// 2.101).
 final class AcceptBackoff: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
     private static let time = TimeAmount.milliseconds(100)
-    /// How often it is told while it lasts.
+    /// The minimum interval between two log messages.
     private static let telling = TimeAmount.minutes(1)
 
     private let logger: Logger
@@ -25,7 +26,7 @@ final class AcceptBackoff: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Others are about one connection, which its caller has given up.
+        // Other errors concern a single connection that its caller has aborted.
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
             return context.fireErrorCaught(error)
         }
@@ -42,7 +43,10 @@ final class AcceptBackoff: ChannelInboundHandler {
         guard self.lastReported.map({ now - $0 >= Self.telling }) ?? true else { return }
         self.lastReported = now
         self.logger.error(
-            "No further connection can be taken for now. If it is files that lack, raise the limit (ulimit -n, LimitNOFILE=)",
+            """
+            No further connection can be taken for now. If the limit on open files is the cause, raise it \
+            (ulimit -n, LimitNOFILE=)
+            """,
             metadata: ["reason": "\(error)"]
         )
     }

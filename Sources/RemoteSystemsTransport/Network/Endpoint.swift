@@ -4,40 +4,40 @@
 package import NIOCore
 package import RemoteSystemsIdentity
 
-/// Where a system may be reached: the transport that leads there, the place, and what connecting there takes.
+/// An address at which a system may be reachable: the transport, the host and port, and options for connecting.
 ///
-/// Two endpoints are equal if they are the same place. What else an endpoint carries says how to connect to it, and may
-/// differ between the sources that report the same place.
+/// Two endpoints are equal if transport, host and port are equal. The options may differ between the sources that
+/// report the same endpoint.
 package struct Endpoint: Sendable {
-    /// How a system counts as found that answers there.
+    /// How a system that is found at the endpoint is classified.
     package enum DiscoveryType: Sendable, Hashable {
         /// On the same network.
         case proximal
-        /// Beyond it, or not known.
+        /// On another network, or unknown.
         case cloud
     }
 
-    /// Which systems may answer there. It narrows what the connector accepts, and never widens it.
+    /// Which systems the endpoint may lead to. It can only narrow what the connector accepts.
     package enum Trust: Sendable, Hashable {
-        /// Any that the connector accepts.
+        /// Any system that the connector accepts.
         case unrestricted
-        /// Those of this system's account.
+        /// Systems of this system's account.
         case account
-        /// This one.
+        /// Only this system.
         case system(SystemID)
     }
 
-    /// The transport that leads there.
+    /// The kind of the transport to connect with.
     package var transport: TransportKind
-    /// The machine, in a form that only the transport reads. For IP it is an address, with a zone if it is link-local
-    /// IPv6 (`fe80::1%eth0`), or a host name.
+    /// The machine, in a form that only the transport interprets. For IP it is a host name or an address, with a zone
+    /// if the address is link-local IPv6 (`fe80::1%eth0`).
     package var host: String
-    /// The program on that machine: what a host names when it redirects a caller (decision 0013). 0 if the transport
+    /// The program on that machine; a host may redirect a caller to another port (decision 0013). 0 if the transport
     /// does not distinguish programs.
     package var port: Int
     package var discoveryType = DiscoveryType.cloud
     package var trust = Trust.unrestricted
-    /// How long connecting may take there; `nil` for the connector's default.
+    /// The timeout for connecting; `nil` for the connector's default.
     package var connectTimeout: TimeAmount?
 
     package init(transport: TransportKind, host: String, port: Int) {
@@ -65,7 +65,8 @@ extension Endpoint: Hashable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// `10.0.0.5:47474`, `[fe80::1%eth0]:47474`; of another transport `relay:HOST` or `relay:HOST:PORT`.
+    /// The endpoint as text: `10.0.0.5:47474`, `[fe80::1%eth0]:47474`; for other transports `relay:HOST` or
+    /// `relay:HOST:PORT`.
     package var description: String {
         guard self.transport != .ip else {
             return self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"

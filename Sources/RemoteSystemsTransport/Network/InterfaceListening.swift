@@ -6,13 +6,13 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
-/// A listening socket for loopback and for each of some interfaces, all at one port. What comes in by another interface
-/// reaches none of them, whatever address it is for.
+/// Listens on loopback and on each of the given interfaces, with one socket for each and all at one port. Traffic that
+/// arrives on another interface reaches none of the sockets, whatever its destination address.
 ///
-/// An address that changes changes nothing. An interface that is not there yet, or comes back (as another one, for the
-/// kernel), is taken in within a second or so.
+/// The sockets are bound to interfaces, so changes of addresses have no effect. The interfaces are checked every
+/// second: a new one gets a socket, and so does one that returns with another index.
 actor InterfaceListening {
-    /// Binds a socket to the interface with a number, at a port.
+    /// Binds a socket to the interface with an index, at a port.
     typealias Bind = @Sendable (_ interface: CInt, _ port: Int) async throws -> any Channel
 
     private struct Place {
@@ -21,7 +21,8 @@ actor InterfaceListening {
     }
 
     private static let interval = TimeAmount.seconds(1)
-    /// A port that is free on loopback may be taken elsewhere.
+    /// The maximum number of attempts to find a port. A port that is free on loopback may be in use on another
+    /// interface.
     private static let attempts = 8
 
     private let names: [String]
@@ -29,7 +30,7 @@ actor InterfaceListening {
     private let bind: Bind
     private var port: Int
     private var places: [String: Place] = [:]
-    /// The interfaces on which it is known not to work.
+    /// The interfaces on which listening failed.
     private var failing: Set<String> = []
     private var looking: RepeatedTask?
     private var hasEnded = false
@@ -58,7 +59,7 @@ actor InterfaceListening {
     }
 
     private func start() async throws -> Int {
-        // Always there, so it is where the port is chosen.
+        // Loopback always exists, so its socket chooses the port.
         for name in [NetworkReach.loopback] + self.names {
             guard let index = InterfaceIndex.of(name) else { continue }
             try await self.open(name, index)
@@ -82,7 +83,7 @@ actor InterfaceListening {
         self.places[name] = Place(interface: interface, channel: channel)
     }
 
-    /// Follows interfaces that have come and gone.
+    /// Opens and closes sockets for interfaces that have appeared and disappeared.
     private func look() async {
         for name in self.names where !self.hasEnded {
             let index = InterfaceIndex.of(name)
@@ -94,12 +95,12 @@ actor InterfaceListening {
             do {
                 try await self.open(name, index)
                 self.failing.remove(name)
-                self.logger.debug("Listening on an interface that has come", metadata: ["interface": "\(name)"])
+                self.logger.debug("Listening on a new interface", metadata: ["interface": "\(name)"])
             } catch {
-                // Tried again in a second, and told once.
+                // Retried in a second, and logged once.
                 guard self.failing.insert(name).inserted else { continue }
                 self.logger.warning(
-                    "Cannot listen on an interface that has come",
+                    "Cannot listen on a new interface",
                     metadata: ["interface": "\(name)", "port": "\(self.port)", "reason": "\(error)"]
                 )
             }

@@ -5,42 +5,43 @@ internal import Glibc
 internal import NIOCore
 internal import NIOPosix
 
-/// The part of the machine's network on which connections are made and taken.
+/// The part of the machine's network on which connections are opened and accepted.
 package enum NetworkReach: Sendable, Hashable {
     /// Every interface.
     case all
-    /// This machine alone: nothing is sent to the network.
+    /// This machine only. Nothing is sent to the network.
     case machine
-    /// The interfaces with these names, and loopback. One that comes later, or comes back, is used from then on.
+    /// The interfaces with these names, and loopback. An interface that appears later is used from then on.
     case interfaces([String])
 
     /// The loopback interface's name on Linux.
     static let loopback = "lo"
 
-    /// Looks whether a connection to a host may be tried, before anybody is asked for its address.
+    /// Checks whether a connection to a host may be attempted, before its name is resolved.
     ///
     /// - Parameter host: an address or a name.
-    /// - Throws: ``TransportError`` with ``TransportError/Code/outOfReach`` when it is not this machine and must be.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/outOfReach`` if only this machine may be reached and
+    ///   `host` is another one.
     package func check(host: String) throws(TransportError) {
         guard case .machine = self, host != "localhost" else { return }
-        // Names are asked for on the network, so none but this one is.
+        // Resolving a name uses the network, so `localhost` is the only name that is allowed.
         let literal = String(host.prefix { $0 != "%" })
         guard let address = try? SocketAddress(ipAddress: literal, port: 0), OwnAddresses.contains(address) else {
             throw TransportError(
                 .outOfReach,
-                "\(host) is not an address of this machine, and only this machine is to be talked to.",
+                "\(host) is not an address of this machine, and only connections to this machine are allowed.",
                 side: .local
             )
         }
     }
 
-    /// What stands for a host in connecting, so that no name is asked for on the network.
+    /// The host to connect to, in a form that needs no name resolution over the network.
     func literal(for host: String) -> String {
         self == .machine && host == "localhost" ? "127.0.0.1" : host
     }
 }
 
-/// The addresses by which this machine reaches itself.
+/// The addresses with which this machine reaches itself.
 enum OwnAddresses {
     static func contains(_ address: SocketAddress) -> Bool {
         guard let text = address.ipAddress else { return false }
@@ -50,7 +51,7 @@ enum OwnAddresses {
             }
     }
 
-    /// 127.0.0.0/8 also when written as IPv6.
+    /// Whether the address is in 127.0.0.0/8, also when mapped to IPv6, or is `::1`.
     static func isLoopback(_ address: SocketAddress) -> Bool {
         switch address {
         case .v4, .v6:
@@ -61,10 +62,10 @@ enum OwnAddresses {
     }
 }
 
-/// Keeps a connection on the interfaces that may be used: binds its socket to one of them as soon as the address is known.
+/// Restricts a connection to the allowed interfaces: binds its socket to one of them as soon as the address is known.
 ///
-/// That takes no rights since Linux 5.7. Which of several it is follows the machine's routes; where they lead through none
-/// of them, it is the first that is there.
+/// This requires no privileges since Linux 5.7. If several interfaces are allowed, the machine's routes decide; if they
+/// lead through none of them, the first existing interface is used.
 final class InterfaceBinding: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = Never
 
@@ -87,7 +88,7 @@ final class InterfaceBinding: ChannelOutboundHandler, RemovableChannelHandler {
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
     }
 
-    /// The interface to use; nil for what stays on this machine.
+    /// The interface to bind to; `nil` for addresses of this machine.
     private func interface(towards address: SocketAddress) throws -> CInt? {
         guard !OwnAddresses.contains(address) else { return nil }
         let usable = self.names.compactMap(InterfaceIndex.of)
@@ -95,7 +96,7 @@ final class InterfaceBinding: ChannelOutboundHandler, RemovableChannelHandler {
             let names = self.names.joined(separator: ", ")
             throw TransportError(
                 .unreachable,
-                "This machine has no interface \(names) now, and no other is to be used.",
+                "This machine has no interface \(names) now, and no other may be used.",
                 side: .local,
                 canRetry: true
             )
@@ -105,14 +106,15 @@ final class InterfaceBinding: ChannelOutboundHandler, RemovableChannelHandler {
     }
 }
 
-/// Interfaces by their number, which is another one after an interface was taken away and came back.
+/// Interfaces by their index. An interface that is removed and added again gets another index.
 enum InterfaceIndex {
     static func of(_ name: String) -> CInt? {
         let index = unsafe if_nametoindex(name)
         return index == 0 ? nil : CInt(bitPattern: index)
     }
 
-    /// The interface by which the machine's routes lead to an address. Nothing is sent: a datagram socket is connected and let go of.
+    /// The interface to which the machine's routes lead for an address. Nothing is sent: a datagram socket is connected
+    /// and closed.
     static func routed(to address: SocketAddress) -> CInt? {
         if let zone = Self.zone(of: address) { return zone }
         let family = if case .v6 = address { AF_INET6 } else { AF_INET }
@@ -126,11 +128,11 @@ enum InterfaceIndex {
             .map { CInt($0.interfaceIndex) }
     }
 
-    /// The interface that a link-local IPv6 address is on.
+    /// The interface in the zone of a link-local IPv6 address.
     private static func zone(of address: SocketAddress) -> CInt? {
         guard case .v6 = address else { return nil }
         return unsafe address.withSockAddr { pointer, size in
-            // `sin6_scope_id`, which ends the structure.
+            // `sin6_scope_id` is the last field of the structure.
             let offset = MemoryLayout<sockaddr_in6>.size - MemoryLayout<UInt32>.size
             guard size >= offset + MemoryLayout<UInt32>.size else { return nil }
             let zone = unsafe UnsafeRawPointer(pointer).loadUnaligned(fromByteOffset: offset, as: UInt32.self)
@@ -138,13 +140,13 @@ enum InterfaceIndex {
         }
     }
 
-    /// Whether nothing but this machine reaches a socket.
+    /// Whether a socket is reachable from this machine only.
     static func isOnLoopback(_ descriptor: CInt) -> Bool {
         Self.localAddress(of: descriptor).map(OwnAddresses.isLoopback) ?? false
             || Self.bound(descriptor) == Self.of(NetworkReach.loopback)
     }
 
-    /// The interface that a socket is bound to; nil for none.
+    /// The index of the interface that a socket is bound to; `nil` if it is bound to none.
     static func bound(_ descriptor: CInt) -> CInt? {
         var index: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)
@@ -177,13 +179,14 @@ enum InterfaceIndex {
 }
 
 extension NIOBSDSocket.Option {
-    /// SO_BINDTOIFINDEX: the number of the one interface over which a socket sends and receives.
+    /// SO_BINDTOIFINDEX: the index of the only interface on which a socket sends and receives.
     static let bindsToInterface = NIOBSDSocket.Option(rawValue: 62)
 }
 
-/// A listening socket that somebody else has made.
+/// A listening socket that another process created.
 enum ListeningSocket {
-    /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen`` when it takes connections from beyond the reach.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen`` if the socket accepts connections from
+    ///   outside the reach.
     static func check(_ descriptor: CInt, within reach: NetworkReach) throws(TransportError) {
         let setting: String
         switch reach {
@@ -200,7 +203,7 @@ enum ListeningSocket {
         }
         throw TransportError(
             .cannotListen,
-            "The socket that was handed over takes connections from more of the network than is to be used. Write "
+            "The socket that was handed over accepts connections from more of the network than is allowed. Write "
                 + "\(setting) into its socket unit, or allow the whole network here.",
             side: .local
         )

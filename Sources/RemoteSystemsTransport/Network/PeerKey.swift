@@ -3,24 +3,27 @@
 
 internal import NIOCore
 
-/// What limits count a peer by that is not authenticated yet.
+/// Identifies a peer in limits while it is not authenticated.
 ///
-/// Peers with the same key share a limit. Nothing can be read from it.
+/// Peers with the same key share a limit. The key is opaque.
 package struct PeerKey: Sendable, Hashable {
     private let transport: TransportKind
     private let bytes: [UInt8]
 
-    /// A key of a transport's own.
+    /// Creates a key for a transport other than sockets.
     ///
-    /// - Parameter bytes: what distinguishes the transport's peers, and a peer cannot choose freely: a relay's session.
+    /// - Parameter bytes: identify a peer of the transport; the peer must not be able to choose them freely. An example
+    ///   is the session of a relay.
     package init(transport: TransportKind, _ bytes: some Sequence<UInt8>) {
         self.transport = transport
         self.bytes = Array(bytes)
     }
 
-    /// The key of a socket's peer: an IPv4 address, also if it is written as IPv6, or the /64 of an IPv6 address, since
-    /// one machine may have any number of the addresses in it. A link-local address counts whole, with its interface: the
-    /// /64 of those is the same for all machines of a link. Sockets whose other end is not known share a key.
+    /// Creates the key of a socket's peer.
+    ///
+    /// It is an IPv4 address, also if mapped to IPv6, or the /64 of an IPv6 address, because one machine may have any
+    /// number of the addresses in it. For a link-local address it is the whole address and the interface, because all
+    /// machines of a link share the /64. Sockets with an unknown peer share one key.
     init(_ address: SocketAddress?) {
         switch address {
         case .v4: self.init(transport: .ip, Self.bytes(of: address).dropFirst(4).prefix(4))
@@ -29,14 +32,14 @@ package struct PeerKey: Sendable, Hashable {
         }
     }
 
-    /// The `sockaddr_in` or `sockaddr_in6` as it is in memory.
+    /// The bytes of the `sockaddr_in` or `sockaddr_in6` in memory.
     private static func bytes(of address: SocketAddress?) -> [UInt8] {
         unsafe address?.withSockAddr { unsafe Array(UnsafeRawBufferPointer(start: $0, count: $1)) } ?? []
     }
 
     private static let mappedPrefix: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
 
-    /// What counts of a `sockaddr_in6`, which has the address at byte 8 and the interface at byte 24.
+    /// The part of a `sockaddr_in6` that identifies the peer. The address is at byte 8, the interface at byte 24.
     private static func significant(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
         let address = bytes.dropFirst(8).prefix(16)
         if address.starts(with: self.mappedPrefix) { return address.dropFirst(12) }

@@ -3,18 +3,18 @@
 
 package import NIOCore
 
-/// An event loop of a test: its time is moved by hand, and it knows when all that it was given to do is done.
+/// An event loop for tests. Its time is advanced manually, and it knows when all scheduled work is done.
 package protocol SimulatedEventLoop: EventLoop {
-    /// The same time, as clocks tell it.
+    /// The event loop's time.
     var time: TimeSource { get }
-    /// Runs tasks on the event loop, so that they count as something to do.
+    /// Runs tasks on the event loop, so that they count as scheduled work.
     var taskExecutor: any TaskExecutor { get }
 }
 
-/// What a connection has from its event loop besides I/O.
+/// What a connection uses of its event loop besides I/O.
 ///
-/// Found out once for each connection: asking the event loop for the time of every message would cost calls that only
-/// tests need.
+/// The kind of event loop is determined once for each connection. To look up the time through the event loop for every
+/// message would cost calls that only tests need.
 struct EventLoopEnvironment: Sendable {
     private let simulated: (any SimulatedEventLoop)?
 
@@ -32,6 +32,6 @@ struct EventLoopEnvironment: Sendable {
         return simulated.time.now
     }
 
-    /// Where tasks run that the connection starts; `nil` for where all tasks do.
+    /// The executor of tasks that the connection starts; `nil` for the default executor.
     var taskExecutor: (any TaskExecutor)? { self.simulated?.taskExecutor }
 }

@@ -4,8 +4,7 @@
 extension SocketTransport {
     package func isProximal(_ endpoint: Endpoint) -> Bool { Self.isProximal(host: endpoint.host) }
 
-    /// Whether the host is an address that only neighbours have: loopback, link-local or private (RFC 1918, RFC 4193).
-    /// A name is none.
+    /// Whether the host is a loopback, link-local or private address (RFC 1918, RFC 4193). `false` for a name.
     static func isProximal(host: String) -> Bool {
         var text = host.lowercased()
         if text.hasPrefix("::ffff:") { text.removeFirst(7) }

@@ -12,9 +12,9 @@ package struct SocketTransport: Transport {
     private var reach: NetworkReach
 
     /// - Parameters:
-    ///   - listeningSocket: a socket that listens already, given to this process when it was started; it is used
-    ///     whatever host and port are asked for, and belongs to the transport from then on.
-    ///   - reach: the part of the machine's network that is used.
+    ///   - listeningSocket: a listening socket that this process inherited. It is used regardless of the requested host
+    ///     and port. The transport owns it from then on.
+    ///   - reach: the part of the machine's network to use. Defaults to all of it.
     package init(listeningSocket: CInt? = nil, reach: NetworkReach = .all) {
         self.listeningSocket = listeningSocket
         self.reach = reach
@@ -38,7 +38,7 @@ package struct SocketTransport: Transport {
         initializer: @escaping ChannelInitializer
     ) -> EventLoopFuture<any Channel> {
         do {
-            // Sockets take the lower 16 bits of any number.
+            // The socket API would use the lower 16 bits of any number.
             guard (1...65_535).contains(endpoint.port) else {
                 let text = "There is no port \(endpoint.port). Ports are 1 to 65535."
                 throw TransportError(.unreachable, text, side: .local)
@@ -50,14 +50,14 @@ package struct SocketTransport: Transport {
         let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
             .channelInitializer(self.binding(initializer))
         let host = self.reach.literal(for: endpoint.host)
-        // Only the resolver knows zones; for a literal address it answers without asking anybody.
+        // Only the resolver can parse zones. It resolves a literal address without a network request.
         if host.contains("%"), let address = try? SocketAddress.makeAddressResolvingHost(host, port: endpoint.port) {
             return bootstrap.connect(to: address)
         }
         return bootstrap.connect(host: host, port: endpoint.port)
     }
 
-    /// The same, for connections that keep to some interfaces.
+    /// The same initializer, preceded by a binding to the allowed interfaces, if there are any.
     private func binding(_ initializer: @escaping ChannelInitializer) -> ChannelInitializer {
         guard case .interfaces(let names) = self.reach else { return initializer }
         return { channel in
@@ -106,7 +106,8 @@ package struct SocketTransport: Transport {
             .childChannelInitializer(initializer)
     }
 
-    /// Whoever has made the socket need not have made it so, and an event loop that waits for one caller serves none.
+    /// Makes the socket non-blocking. The process that created it may not have done so, and a blocking accept would
+    /// block the event loop.
     private static func nonBlocking(_ descriptor: Int32) throws -> Int32 {
         let flags = fcntl(descriptor, F_GETFL)
         guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0 else {

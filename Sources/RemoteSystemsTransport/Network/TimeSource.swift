@@ -3,21 +3,21 @@
 
 package import NIOCore
 
-/// Where time comes from: the machine's clock, or one that a test moves by hand.
+/// The source of time: the machine's clock, or a clock that a test advances.
 package struct TimeSource: Sendable {
     /// The machine's clock.
     package static let system = TimeSource(manual: nil)
 
     private let manual: (any ManualTime)?
 
-    /// - Parameter manual: the clock that a test moves; `nil` for the machine's own.
+    /// - Parameter manual: a clock that a test advances; `nil` for the machine's clock.
     package init(manual: (any ManualTime)?) {
         self.manual = manual
     }
 
     package var now: ContinuousClock.Instant { self.manual?.now ?? .now }
 
-    /// Now, as event loops count time.
+    /// The current time as an event loop's deadline.
     package var deadline: NIODeadline { self.manual?.deadline ?? .now() }
 
     /// - Throws: `CancellationError`.
@@ -32,10 +32,10 @@ package struct TimeSource: Sendable {
     }
 }
 
-/// A clock that a test moves by hand.
+/// A clock that a test advances manually.
 package protocol ManualTime: Sendable {
     var now: ContinuousClock.Instant { get }
-    /// The same moment, as event loops count time.
+    /// The same instant as an event loop's deadline.
     var deadline: NIODeadline { get }
     func sleep(until instant: ContinuousClock.Instant) async throws
 }

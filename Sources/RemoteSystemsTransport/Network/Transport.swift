@@ -4,34 +4,34 @@
 package import Logging
 package import NIOCore
 
-/// One way to reach other systems and to be reached by them: TCP, a relay, or memory in a test.
+/// A means to connect to other systems and to accept their connections: TCP, a relay, or memory in a test.
 ///
-/// A transport carries ordered bytes both ways. TLS, authorisation and frames run over its channels, the same on each, so
-/// a transport is trusted with nothing but delivery.
+/// A transport carries ordered bytes in both directions. TLS, authorisation and frames run over its channels and are
+/// the same for each transport, so a transport is trusted with delivery only.
 package protocol Transport: Sendable {
-    /// The name by which endpoints choose it.
+    /// The name with which endpoints select the transport.
     var kind: TransportKind { get }
 
-    /// The host by which this machine reaches programs of its own that listen for it alone; `nil` if there is none.
+    /// The host with which this machine reaches its own programs that listen on loopback only; `nil` if there is none.
     var loopbackHost: String? { get }
 
-    /// The same transport, of which no more is used than that; `nil` if that leaves nothing of it.
+    /// The same transport, restricted to a part of the network; `nil` if the transport cannot be used there.
     func limited(to reach: NetworkReach) -> (any Transport)?
 
-    /// Whether only neighbours have the endpoint's address. False where that is not known from the address alone.
+    /// Whether only machines nearby can have the endpoint's address. `false` if the address alone does not show it.
     func isProximal(_ endpoint: Endpoint) -> Bool
 
-    /// An event loop for a connection.
+    /// Returns an event loop for a connection.
     func anyEventLoop() -> any EventLoop
 
-    /// Connects a channel, prepared by `initializer` before it is active.
+    /// Connects a channel. `initializer` prepares it before it is active.
     ///
     /// A channel that is not a socket's conforms to ``TransportChannel``.
     ///
     /// - Parameters:
-    ///   - endpoint: one of this kind.
-    ///   - eventLoop: one of ``anyEventLoop()``.
-    ///   - timeout: how long it may take, without what follows on the channel.
+    ///   - endpoint: an endpoint of this kind.
+    ///   - eventLoop: an event loop from ``anyEventLoop()``.
+    ///   - timeout: the timeout for connecting the channel, without any handshake on it.
     func connect(
         to endpoint: Endpoint,
         on eventLoop: any EventLoop,
@@ -39,14 +39,14 @@ package protocol Transport: Sendable {
         initializer: @escaping ChannelInitializer
     ) -> EventLoopFuture<any Channel>
 
-    /// Takes connections; each channel is prepared by `initializer`, and closed when that fails.
+    /// Accepts connections. `initializer` prepares each channel; if it fails, the channel is closed.
     ///
-    /// A transport that depends on something else (a relay) deals with its passing failures inside.
+    /// A transport that depends on something else, such as a relay, handles temporary failures internally.
     ///
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all within reach.
-    ///   - port: 0 lets the transport choose.
-    ///   - logger: is told when the machine has no room for further connections.
+    ///   - port: the port; 0 for any free one.
+    ///   - logger: logs when the machine lacks resources for further connections.
     func listen(
         host: String?,
         port: Int,
@@ -57,10 +57,10 @@ package protocol Transport: Sendable {
 
 package typealias ChannelInitializer = @Sendable (any Channel) -> EventLoopFuture<Void>
 
-/// A port on which connections are taken.
+/// A port on which connections are accepted.
 package struct BoundPort: Sendable {
     package var port: Int
-    /// Takes no more connections. Open ones go on.
+    /// Stops accepting connections. Open connections stay open.
     package var close: @Sendable () async -> Void
 
     package init(port: Int, close: @escaping @Sendable () async -> Void) {

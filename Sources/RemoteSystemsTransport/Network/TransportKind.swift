@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name under which a transport is registered, and by which an endpoint names it.
+/// The name under which a transport is registered, and with which an endpoint refers to it.
 ///
-/// Part of connection tokens, so a kind keeps its name for ever. Lower case, without colons.
+/// Connection tokens contain it, so the name of a kind never changes. It is lower-case and has no colon.
 package struct TransportKind: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     package var rawValue: String
 

@@ -3,15 +3,15 @@
 
 package import Logging
 
-/// The network of a process: its transports by kind, and the time that their connections go by.
+/// The network of a process: its transports by kind, and the time source of their connections.
 ///
-/// Sockets and the machine's clock, unless a test puts others in their place. A target that has a transport of its own
-/// registers it here.
+/// By default sockets and the machine's clock; a test may replace both. A target with a transport of its own registers
+/// it here.
 package struct TransportNetwork: Sendable {
     package let time: TimeSource
-    /// Where tasks run that belong to the network's connections; `nil` for where all tasks do.
+    /// The executor of tasks that belong to the network's connections; `nil` for the default executor.
     package let taskExecutor: (any TaskExecutor)?
-    /// One of each kind. What people type leads by the first.
+    /// At most one transport of each kind. Endpoints that a user types use the first.
     private var transports: [any Transport]
 
     package init(
@@ -28,10 +28,10 @@ package struct TransportNetwork: Sendable {
     /// The machine's own network: TCP.
     package static var sockets: TransportNetwork { TransportNetwork([SocketTransport()]) }
 
-    /// Whether sockets are all there is.
+    /// Whether sockets are the only transport.
     package var isOfSockets: Bool { self.transports.count == 1 && self.transports.first is SocketTransport }
 
-    /// Adds a transport, in the place of one of the same kind.
+    /// Adds a transport. Replaces a transport of the same kind.
     package mutating func register(_ transport: any Transport) {
         if let index = self.transports.firstIndex(where: { $0.kind == transport.kind }) {
             self.transports[index] = transport
@@ -40,7 +40,7 @@ package struct TransportNetwork: Sendable {
         }
     }
 
-    /// The same network, of which no more is used than that.
+    /// The same network, restricted to a part of the machine's network.
     package func limited(to reach: NetworkReach) -> TransportNetwork {
         TransportNetwork(
             self.transports.compactMap { $0.limited(to: reach) },
@@ -51,12 +51,12 @@ package struct TransportNetwork: Sendable {
 
     // MARK: Endpoints
 
-    /// The endpoint that is meant by a host and a port as people type them.
+    /// The endpoint for a host and a port as a user types them.
     package func endpoint(host: String, port: Int) -> Endpoint {
         Endpoint(transport: self.transports.first?.kind ?? .ip, host: host, port: port)
     }
 
-    /// Whether only neighbours have the endpoint's address. False where that is not known from the address alone.
+    /// Whether only machines nearby can have the endpoint's address. `false` if the address alone does not show it.
     package func isProximal(_ endpoint: Endpoint) -> Bool {
         self.transport(endpoint.transport)?.isProximal(endpoint) ?? false
     }
@@ -65,17 +65,18 @@ package struct TransportNetwork: Sendable {
         self.transports.first { $0.kind == kind }
     }
 
-    /// The transport that leads to an endpoint.
+    /// Returns the transport for an endpoint.
     ///
-    /// - Throws: ``TransportError`` with ``TransportError/Code/unreachable`` when this network has none of that kind.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/unreachable`` if this network has none of that kind.
     package func transport(for endpoint: Endpoint) throws(TransportError) -> any Transport {
         if let transport = self.transport(endpoint.transport) { return transport }
         throw TransportError.noTransport([endpoint.transport])
     }
 
-    /// The endpoints to which a transport of this network leads.
+    /// Returns the endpoints for which this network has a transport.
     ///
-    /// - Throws: ``TransportError`` with ``TransportError/Code/unreachable`` when there are endpoints and none is left.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/unreachable`` if there are endpoints, but a transport
+    ///   for none.
     func connectable(_ endpoints: [Endpoint]) throws(TransportError) -> [Endpoint] {
         let connectable = endpoints.filter { self.transport($0.transport) != nil }
         guard connectable.isEmpty, !endpoints.isEmpty else { return connectable }
@@ -84,13 +85,13 @@ package struct TransportNetwork: Sendable {
 
     // MARK: Listening
 
-    /// Takes connections by every transport, at one port: a redirect names a port and no transport.
+    /// Accepts connections on every transport, at one port, because a redirect names a port and no transport.
     ///
     /// - Parameters:
     ///   - host: the address to listen on, for the first transport; `nil` for all within the network's reach.
-    ///   - port: 0 lets the first transport choose.
-    ///   - logger: is told when the machine has no room for further connections.
-    /// - Throws: what any of the transports throws; then none of them listens.
+    ///   - port: the port; 0 for any that is free on the first transport.
+    ///   - logger: logs when the machine lacks resources for further connections.
+    /// - Throws: the error of the first transport that fails; then none of them listens.
     package func listen(
         host: String?,
         port: Int,
@@ -135,8 +136,8 @@ extension TransportError {
         let names = Set(kinds).map { "'\($0)'" }.sorted().joined(separator: " or ")
         return TransportError(
             .unreachable,
-            "The other system can be reached only by \(names), which this program does not support. Update this program, "
-                + "or bring both machines to one network.",
+            "The other system can be reached only by \(names), which this program does not support. Update this "
+                + "program, or connect both machines to one network.",
             side: .local
         )
     }

@@ -4,7 +4,7 @@
 internal import Glibc
 package import NIOCore
 
-/// What a transport knows of the other end of a channel. None of it is authenticated.
+/// What a transport knows about the other end of a channel. None of it is authenticated.
 package struct TransportPeer: Sendable {
     private enum Place: Sendable {
         case socket(SocketAddress?)
@@ -13,23 +13,24 @@ package struct TransportPeer: Sendable {
 
     private let place: Place
 
-    /// The other end of a channel that is not a socket's.
+    /// Creates the peer of a channel that is not a socket's.
     ///
     /// - Parameters:
-    ///   - endpoint: where the peer can be connected to by the same transport.
-    ///   - isProximal: whether only neighbours have that address.
-    ///   - key: what limits count the peer by; `nil` for its host.
+    ///   - endpoint: the endpoint at which the same transport can connect to the peer.
+    ///   - isProximal: whether only machines nearby can have that address.
+    ///   - key: identifies the peer in limits; `nil` for a key made from its host.
     package init(_ endpoint: Endpoint, isProximal: Bool, key: PeerKey? = nil) {
         let key = key ?? PeerKey(transport: endpoint.transport, endpoint.host.utf8)
         self.place = .other(endpoint, isProximal: isProximal, key: key)
     }
 
-    /// The other end of a socket; `nil` for that of a closed one.
+    /// Creates the peer of a socket; `nil` if the socket is closed.
     package init(_ address: SocketAddress?) {
         self.place = .socket(address)
     }
 
-    /// Where the peer can be connected to: its host, at the port that this connection has there. `nil` if that is not known.
+    /// The endpoint at which the peer can be connected to: its host, with this connection's remote port. `nil` if it is
+    /// unknown.
     package var endpoint: Endpoint? {
         switch self.place {
         case .socket(let address): address.flatMap { Endpoint($0) }
@@ -37,7 +38,7 @@ package struct TransportPeer: Sendable {
         }
     }
 
-    /// The address as text for people, without a port; `?` if it is not known.
+    /// The address for display, without a port; `?` if it is unknown.
     package var address: String {
         switch self.place {
         case .socket(let address): address?.ipAddress ?? "?"
@@ -45,7 +46,7 @@ package struct TransportPeer: Sendable {
         }
     }
 
-    /// Whether the peer's address is one that only neighbours have.
+    /// Whether only machines nearby can have the peer's address.
     package var isProximal: Bool {
         switch self.place {
         case .socket(let address): address?.ipAddress.map { SocketTransport.isProximal(host: $0) } ?? false
@@ -53,7 +54,7 @@ package struct TransportPeer: Sendable {
         }
     }
 
-    /// What limits count the peer by while it is not authenticated.
+    /// Identifies the peer in limits while it is not authenticated.
     package var key: PeerKey {
         switch self.place {
         case .socket(let address): PeerKey(address)
@@ -62,23 +63,23 @@ package struct TransportPeer: Sendable {
     }
 }
 
-/// A channel of a transport other than sockets, which says itself where its other end is.
+/// A channel of a transport other than sockets, which provides its peer itself.
 package protocol TransportChannel: Channel {
     var transportPeer: TransportPeer { get }
 }
 
 extension Channel {
-    /// What is known of the other end. A closed socket's is not known.
+    /// The peer of this channel. Unknown once a socket is closed.
     package var transportPeer: TransportPeer {
         (self as? any TransportChannel)?.transportPeer ?? TransportPeer(self.remoteAddress)
     }
 
-    /// Whether the peer's address is one that only neighbours have.
+    /// Whether only machines nearby can have the peer's address.
     package var isProximal: Bool { self.transportPeer.isProximal }
 }
 
 extension Endpoint {
-    /// The address as it can be connected to: IPv4 as such, link-local IPv6 with its zone.
+    /// Creates an endpoint from a socket's address: IPv4 without a mapping to IPv6, link-local IPv6 with its zone.
     fileprivate init?(_ address: SocketAddress) {
         let host = unsafe address.withSockAddr { address, size -> String? in
             unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in

@@ -4,21 +4,21 @@
 internal import NIOCore
 internal import RemoteSystemsIdentity
 
-/// What a connection has to do with published state.
+/// The published state of a connection, in both directions.
 struct ConnectionState {
-    /// What this side publishes; made when the peer asks for something and nothing was set.
+    /// The publisher of this side. Created on the peer's first subscription if none was set.
     var publisher: StatePublisher?
-    /// Known to the publisher under this number since the peer subscribed first.
+    /// The publisher's id of this connection, from the peer's first subscription on.
     var link: StatePublisher.LinkID?
-    /// What this side subscribed to, by topic.
+    /// The current subscriptions of this side, by topic.
     var subscribers: [String: StateSubscriber] = [:]
-    /// Subscriptions to a topic that is subscribed to already; they begin when that one has ended.
+    /// Subscriptions to a topic that already has one on this connection. Each begins when the current one has ended.
     var waiting: [StateSubscriber] = []
 }
 
 /// State frames of a connection, in both directions. Called on the event loop.
 extension ConnectionDriver {
-    /// A connection that has much to send leaves the event loop to the others after this many bytes.
+    /// The maximum number of bytes that a connection sends in one turn of the event loop, before others get their turn.
     private static var maxStateBytesPerTurn: Int { 256 << 10 }
 
     func received(_ message: StateMessage, bytes: Int) throws(TransportError) {
@@ -40,7 +40,7 @@ extension ConnectionDriver {
 
     private func subscriber(of topic: String) throws(TransportError) -> StateSubscriber {
         guard let subscriber = self.state.subscribers[topic] else {
-            throw .violation("state came of a topic that is not subscribed to", .stateUnexpected)
+            throw .violation("state came for a topic without a subscription", .stateUnexpected)
         }
         return subscriber
     }
@@ -67,7 +67,7 @@ extension ConnectionDriver {
         self.state.publisher = publisher
     }
 
-    /// Writes what subscribers are due, as long as the channel takes it.
+    /// Writes the pending frames to subscribers while the channel is writable.
     func serveState() {
         guard let publisher = self.state.publisher, let link = self.state.link else { return }
         var left = Self.maxStateBytesPerTurn
@@ -84,7 +84,7 @@ extension ConnectionDriver {
             left -= frame.readableBytes
             self.append(frame)
         }
-        // What is written while bytes are being read leaves at the end of that.
+        // Frames that are written during a read are flushed at its end.
         if !self.isReading { self.flush() }
     }
 

@@ -3,38 +3,38 @@
 
 internal import ValueSets
 
-/// The records of one topic, and in which order they last changed.
+/// The records of one topic, and the order in which they last changed.
 ///
-/// There is no log of deltas: for each key only its newest change is kept, and for a dropped key a tombstone. Whatever
-/// changed after a version is found from there, so a subscriber costs no memory however far it is behind, and what it
-/// missed is coalesced by itself.
+/// There is no log of deltas. For each key only the newest change is kept, and for a dropped key a tombstone. The
+/// changes after any version are found from these. A subscriber therefore costs no memory, however far behind it is,
+/// and the changes that it missed are coalesced.
 struct PublishedRecords: Sendable {
     struct Record: Sendable {
         let value: ValueSet
-        /// The length of the encoded record.
+        /// The length of the encoded record, in bytes.
         let bytes: Int
-        /// Of its newest change.
+        /// The sequence number of the record's newest change.
         let sequence: UInt64
     }
 
     struct Change: Sendable {
-        /// Counts the changes of single keys.
+        /// The number of the change, counted over all keys.
         let sequence: UInt64
         let version: UInt64
         let key: StateKey
     }
 
     private(set) var records: [StateKey: Record] = [:]
-    /// Counts the commits.
+    /// The number of commits.
     private(set) var version: UInt64 = 0
     private(set) var lastSequence: UInt64 = 0
-    /// The length of all keys and records.
+    /// The length of all keys and records, in bytes.
     private(set) var bytes = 0
-    /// The newest change that was forgotten: subscribers that have not seen it need a snapshot.
+    /// The newest change that was removed. A subscriber that has not received it needs a snapshot.
     private(set) var horizon: (sequence: UInt64, version: UInt64) = (0, 0)
-    /// Dropped keys.
+    /// The dropped keys, with the sequence number of the drop.
     private var tombstones: [StateKey: UInt64] = [:]
-    /// Ascending. Holds changes that were replaced by newer ones until it is compacted.
+    /// The changes in ascending order. Contains superseded changes until it is compacted.
     private(set) var log: [Change] = []
     private let maxTombstones: Int
 
@@ -42,7 +42,7 @@ struct PublishedRecords: Sendable {
         self.maxTombstones = maxTombstones
     }
 
-    /// How much longer the topic is after a commit.
+    /// Returns how much a commit enlarges the topic.
     func growth(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> (bytes: Int, records: Int) {
         var growth = (bytes: 0, records: 0)
         for (key, _, bytes) in put {
@@ -61,7 +61,7 @@ struct PublishedRecords: Sendable {
         return growth
     }
 
-    /// - Returns: Whether anything changed; if not, there is no new version.
+    /// - Returns: whether anything changed; if not, there is no new version.
     mutating func commit(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> Bool {
         let next = self.version + 1
         let last = self.lastSequence
@@ -90,7 +90,7 @@ struct PublishedRecords: Sendable {
         return self.lastSequence
     }
 
-    /// A quarter of them at once, so that the search for the oldest is rare.
+    /// Removes a quarter of the tombstones at once, so that the search for the oldest is rare.
     private mutating func forgetTombstones() {
         guard self.tombstones.count > self.maxTombstones else { return }
         var excess = self.tombstones.count - self.maxTombstones * 3 / 4
@@ -111,7 +111,7 @@ struct PublishedRecords: Sendable {
         case dropped
     }
 
-    /// What a change made of its key; `nil` if the key has changed again.
+    /// Returns the current state of a change's key; `nil` if the key has changed again.
     func newest(_ change: Change) -> Newest? {
         if let record = self.records[change.key] {
             return record.sequence == change.sequence ? .record(record) : nil
@@ -119,13 +119,13 @@ struct PublishedRecords: Sendable {
         return self.tombstones[change.key] == change.sequence ? .dropped : nil
     }
 
-    /// The place in ``log`` of the first change after this one.
+    /// Returns the index in ``log`` of the first change after this one.
     func place(after sequence: UInt64) -> Int {
         self.place { $0.sequence <= sequence }
     }
 
-    /// The newest change that a subscriber with this version has seen; `nil` if changes after it were forgotten, or if
-    /// there is no such version.
+    /// Returns the newest change that a subscriber with this version has received; `nil` if later changes were removed,
+    /// or if there is no such version.
     func sequence(of version: UInt64) -> UInt64? {
         guard version <= self.version, version >= self.horizon.version else { return nil }
         let next = self.place { $0.version <= version }

@@ -4,15 +4,16 @@
 internal import NIOCore
 internal import ValueSets
 
-/// One topic of a publisher: its records, its subscribers, and the frames that several of them receive.
+/// One topic of a publisher: its records, its subscribers, and the frames that are sent to several of them.
 struct PublishedTopicState: Sendable {
     let schema: TopicSchema
     let includes: @Sendable (TopicView, StateKey) -> Bool
-    /// Random at each start.
+    /// A random number for each opening of the topic.
     let seed: UInt64
     var records: PublishedRecords
     var subscribers: Set<StatePublisherStateMachine.LinkID> = []
-    /// Frames that hold the whole way from a version to the newest one, for all subscribers with the same view.
+    /// Encoded frames that lead from a version to the newest one in a single part, shared by all subscribers with the
+    /// same view.
     private var frames: [FrameKey: ByteBuffer] = [:]
 
     private struct FrameKey: Hashable {
@@ -34,8 +35,8 @@ struct PublishedTopicState: Sendable {
         self.records = PublishedRecords(maxTombstones: maxTombstones)
     }
 
-    /// The epoch that subscribers with the view are told. A subscriber whose rights changed cannot resume by it: what
-    /// it has may not be what it may have.
+    /// The epoch for subscribers with this view. It differs for each view: a subscriber whose rights changed cannot
+    /// resume, because it may have records that it must not have any more.
     func epoch(of view: TopicView) -> UInt64 {
         var hasher = Hasher()
         hasher.combine(self.seed)
@@ -43,7 +44,7 @@ struct PublishedTopicState: Sendable {
         return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
-    /// - Returns: Whether there is a new version.
+    /// - Returns: whether there is a new version.
     mutating func commit(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> Bool {
         guard self.records.commit(put: put, drop: drop) else { return false }
         self.frames.removeAll(keepingCapacity: true)
@@ -53,13 +54,13 @@ struct PublishedTopicState: Sendable {
     enum Outcome {
         /// There is nothing to send.
         case nothing
-        /// The subscriber must grant credit first.
+        /// The subscriber must grant more credit first.
         case blocked
         case frame(ByteBuffer)
         case end(StateEndReason)
     }
 
-    /// The next frame for a subscriber that accepts frames of `limit` bytes.
+    /// Returns the next frame for a subscriber that accepts frames of `limit` bytes.
     mutating func next(for subscription: inout StateSubscription, limit: Int) -> Outcome {
         var transfer = self.transfer(for: &subscription)
         let key = FrameKey(view: subscription.view, from: transfer.from)
@@ -86,7 +87,7 @@ struct PublishedTopicState: Sendable {
         do throws(TransportError) {
             try frame.writeFrame(.state(.part(part)), limit: min(StateLimits.partBytes, limit))
         } catch {
-            // Cannot be: every record was measured when it was committed.
+            // Unreachable, because every record was measured when it was committed.
             return .end(.topicClosed)
         }
         let bytes = frame.readableBytes - FrameDecoder.lengthBytes
@@ -104,7 +105,7 @@ struct PublishedTopicState: Sendable {
         return .frame(frame)
     }
 
-    /// The transfer that is under way, or the one to begin.
+    /// Returns the current transfer, or a new one.
     private func transfer(for subscription: inout StateSubscription) -> StateSubscription.Transfer {
         let horizon = self.records.horizon.sequence
         if let transfer = subscription.transfer {
@@ -117,13 +118,14 @@ struct PublishedTopicState: Sendable {
         return .init(from: nil, base: self.records.lastSequence, cursor: 0)
     }
 
-    /// What of a frame is not records: its heads, and the longest form of its keys and numbers.
+    /// The maximum length of a frame without its records, in bytes: the heads, and the longest form of the keys and
+    /// numbers.
     private static var overhead: Int { 128 }
 
-    /// As many changes in their order as fit. A key that changes again meanwhile is sent again behind them, so that the
-    /// state is that of the newest version when the last part has arrived.
+    /// Builds a part of as many changes as fit, in their order. A key that changes again during the transfer is sent
+    /// again, so that the state after the last part is that of the newest version.
     ///
-    /// - Returns: The part, and its newest change.
+    /// - Returns: the part, and the sequence number of its newest change.
     private func part(
         of transfer: StateSubscription.Transfer,
         for subscription: StateSubscription,

@@ -3,9 +3,9 @@
 
 internal import Synchronization
 
-/// How much state the subscribers that share it keep, in all and from each system.
+/// Limits the state that the subscribers sharing this budget hold, in all and from each system.
 package final class StateBudget: Sendable {
-    /// Shared by all subscribers of a process that are given no other.
+    /// The budget of all subscribers of a process that have no other.
     package static let shared = StateBudget()
 
     private let total: Int
@@ -13,19 +13,19 @@ package final class StateBudget: Sendable {
     private let used = Mutex((total: 0, peers: [String: Int]()))
 
     /// - Parameters:
-    ///   - total: In bytes. Defaults to 64 MiB.
-    ///   - perPeer: In bytes, for one system. Defaults to 4 MiB.
+    ///   - total: the maximum in all. In bytes. Defaults to 64 MiB.
+    ///   - perPeer: the maximum from one system. In bytes. Defaults to 4 MiB.
     package init(total: Int = 64 << 20, perPeer: Int = 4 << 20) {
         self.total = total
         self.perPeer = perPeer
     }
 
-    /// The bytes in use.
+    /// The number of bytes in use.
     package var bytes: Int { self.used.withLock { $0.total } }
 
-    /// Counts a change of what a subscriber keeps.
+    /// Counts a change of the state that a subscriber holds.
     ///
-    /// - Returns: Whether it is within the budget. It is counted in any case.
+    /// - Returns: whether the total is within the budget. The change is counted in any case.
     func add(_ bytes: Int, of peer: String) -> Bool {
         self.used.withLock { used in
             used.total += bytes

@@ -3,15 +3,15 @@
 
 package import ValueSets
 
-/// What changed in a subscribed topic since the last change was taken. Applied as a whole, it leads from one version of
-/// the publisher's state to another.
+/// A change of a subscribed topic since the previous one that the subscriber received. Applied as a whole, it leads
+/// from one version of the publisher's state to another.
 package struct StateChange: Sendable, Hashable {
-    /// New records, and those that changed.
+    /// New and changed records.
     package var put: [StateKey: ValueSet]
-    /// Keys that are gone.
+    /// Dropped keys.
     package var drop: Set<StateKey>
-    /// The version that the state has now.
+    /// The version of the state after the change.
     package var version: UInt64
-    /// Whether a snapshot is part of the change. `put` and `drop` hold the difference all the same.
+    /// Whether the change includes a snapshot. `put` and `drop` contain the difference in this case, too.
     package var isSnapshot: Bool
 }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a publisher ended a subscription. A reason that is not known here is kept as it is.
+/// The reason with which a publisher ended a subscription. Unknown reasons are preserved.
 package struct StateEndReason: RawRepresentable, Sendable, Hashable {
     package let rawValue: String
 
@@ -19,7 +19,7 @@ package struct StateEndReason: RawRepresentable, Sendable, Hashable {
     package static let creditInvalid = StateEndReason(rawValue: "credit-invalid")
     /// The subscriber's `limit` is too small for state frames.
     package static let limitTooSmall = StateEndReason(rawValue: "limit-too-small")
-    /// The publisher has as many subscriptions as it accepts, in all or from this system.
+    /// The publisher has reached its maximum number of subscriptions, in all or for this system.
     package static let busy = StateEndReason(rawValue: "busy")
     /// The topic changes faster than the subscriber reads.
     package static let tooSlow = StateEndReason(rawValue: "too-slow")
@@ -32,7 +32,7 @@ package struct StateEndReason: RawRepresentable, Sendable, Hashable {
     ]
 }
 
-/// How a subscription ended, as the subscriber sees it.
+/// How a subscription ended, from the subscriber's point of view.
 package enum StateEnd: Sendable, Hashable {
     /// The publisher ended it.
     case publisher(StateEndReason)
@@ -40,24 +40,24 @@ package enum StateEnd: Sendable, Hashable {
     case rulesBroken(StateObjection)
     /// This side unsubscribed.
     case unsubscribed
-    /// The connection ended. Subscribing over another one resumes.
+    /// The connection ended. A subscription over another connection can resume.
     case connectionEnded
 }
 
-/// Why a subscriber ends its subscription: the `reason` of UNSUBSCRIBE.
+/// The reason with which a subscriber ends its subscription: the `reason` of UNSUBSCRIBE.
 package enum StateObjection: String, Sendable, Hashable, CaseIterable {
-    /// A part of a snapshot or delta came out of order.
+    /// A part of a snapshot or delta arrived out of order.
     case partUnexpected = "part-unexpected"
-    /// A delta does not continue the version that the subscriber has.
+    /// A delta does not continue the subscriber's version.
     case versionUnexpected = "version-unexpected"
-    /// A key or a record breaks its bounds.
+    /// A key or a record exceeds its bounds.
     case recordInvalid = "record-invalid"
-    /// The topic has more bytes or records than a topic may have.
+    /// The topic exceeds the maximum number of bytes or records of a topic.
     case topicTooLarge = "topic-too-large"
-    /// A snapshot or delta did not end in time.
+    /// A snapshot or delta is longer than the maximum length of a transfer.
     case transferTooLong = "transfer-too-long"
-    /// More bytes came than were granted.
+    /// More bytes arrived than were granted.
     case creditExceeded = "credit-exceeded"
-    /// The subscriber holds as much state as it accepts, in all or from this system.
+    /// The subscriber has reached its maximum amount of state, in all or from this system.
     case budgetExceeded = "budget-exceeded"
 }

@@ -5,8 +5,8 @@ internal import ValueSets
 
 /// The key of a record in a topic, for example `system` or `attribute/volume`.
 ///
-/// Keys are compared by their UTF-8 bytes, as on the wire, and not by Swift's equality of strings, which takes
-/// canonically equivalent texts for the same.
+/// Keys are compared by their UTF-8 bytes, as on the wire. Swift's string equality would treat canonically equivalent
+/// texts as equal.
 package struct StateKey: Sendable, Hashable {
     package let text: String
 
@@ -14,10 +14,10 @@ package struct StateKey: Sendable, Hashable {
         self.text = text
     }
 
-    /// Whether the key may be used: 1 to ``StateLimits/keyBytes`` bytes.
+    /// Whether the key's length is valid: 1 to ``StateLimits/keyBytes`` bytes.
     package var isValid: Bool { (1...StateLimits.keyBytes).contains(self.text.utf8.count) }
 
-    /// What follows the prefix, or `nil` if the key does not begin with it.
+    /// The part of the key after the prefix; `nil` if the key does not begin with it.
     package func suffix(after prefix: String) -> String? {
         guard self.text.utf8.starts(with: prefix.utf8) else { return nil }
         return String(self.text.utf8.dropFirst(prefix.utf8.count))

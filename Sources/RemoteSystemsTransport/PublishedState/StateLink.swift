@@ -3,21 +3,22 @@
 
 internal import NIOCore
 
-/// The subscriptions of one connection, and whose turn it is.
+/// The subscriptions of one connection, and the order in which they are served.
 ///
-/// Each frame moves its topic's turn on by its length divided by the weight of the topic's priority; the topic with the
-/// earliest turn is next. So each topic gets its share while all have something to send, and none waits for long.
+/// Each frame advances the turn of its topic by the frame's length, divided by the weight of the topic's priority. The
+/// topic with the earliest turn is next. While all topics have frames to send, each therefore gets its share, and none
+/// waits for long.
 struct StateLink: Sendable {
     /// The system at the other end, for the limit on its subscriptions.
     let peer: String
-    /// The longest frame that it accepts.
+    /// The maximum length of a frame that the peer accepts, in bytes.
     let limit: Int
     var subscriptions: [StateSubscription] = []
-    /// Ends that were not sent yet.
+    /// The subscriptions' ends that were not sent yet.
     var ends: [(topic: String, reason: StateEndReason)] = []
-    /// The driver will ask for frames.
+    /// Whether the driver is going to ask for frames.
     var isScheduled = false
-    /// The connection cannot be written to.
+    /// Whether the connection is not writable.
     var isPaused = false
     private var time: UInt64 = 0
 
@@ -34,14 +35,14 @@ struct StateLink: Sendable {
         self.ends.isEmpty ? nil : self.ends.removeFirst()
     }
 
-    /// - Returns: The topic of the subscription.
+    /// - Returns: the topic of the subscription.
     mutating func end(at index: Int, _ reason: StateEndReason) -> String {
         let topic = self.subscriptions.remove(at: index).topic
         self.ends.append((topic, reason))
         return topic
     }
 
-    /// The subscription whose turn it is.
+    /// Returns the index of the subscription whose turn is next.
     func next(_ topics: [String: PublishedTopicState]) -> Int? {
         var best: Int?
         for (index, subscription) in self.subscriptions.enumerated() {
@@ -59,7 +60,7 @@ struct StateLink: Sendable {
         return turn != otherTurn ? turn < otherTurn : one.priority.rawValue > other.priority.rawValue
     }
 
-    /// Makes the next frame of a subscription.
+    /// Creates the next frame of a subscription.
     mutating func serve(_ index: Int, _ topics: inout [String: PublishedTopicState]) -> PublishedTopicState.Outcome {
         let topic = self.subscriptions[index].topic
         guard let outcome = topics[topic]?.next(for: &self.subscriptions[index], limit: self.limit) else {

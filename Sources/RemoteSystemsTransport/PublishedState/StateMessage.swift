@@ -3,9 +3,9 @@
 
 package import ValueSets
 
-/// What a frame of the kind `state` says (`Docs/wire/published-state.md`).
+/// The content of a frame of kind `state` (`Docs/wire/published-state.md`).
 package enum StateMessage: Sendable, Hashable {
-    /// The state that a subscriber has from an earlier subscription.
+    /// The state that a subscriber holds from an earlier subscription.
     package struct Position: Sendable, Hashable {
         package var epoch: UInt64
         package var version: UInt64
@@ -22,9 +22,9 @@ package enum StateMessage: Sendable, Hashable {
         package var epoch: UInt64
         /// The version that a delta continues; `nil` for a snapshot.
         package var from: UInt64?
-        /// The place among the parts of the same snapshot or delta, from 0 on.
+        /// The index among the parts of the same snapshot or delta, from 0.
         package var number: UInt64 = 0
-        /// The version that is complete with this part; `nil` if another part follows.
+        /// The version that this part completes; `nil` if another part follows.
         package var to: UInt64?
         package var put: [StateKey: ValueSet] = [:]
         package var drop: [StateKey] = []
@@ -140,34 +140,36 @@ extension StateMessage {
         }
     }
 
-    /// Whether a text has the form of a topic's name and of a reason: 1 to 64 of `a`–`z`, `0`–`9`, `-` and `.`.
+    /// Whether a text is valid as a topic's name and as a reason: 1 to 64 of `a`–`z`, `0`–`9`, `-` and `.`.
     package static func isName(_ text: String) -> Bool { WireFailure.isCode(text) }
 }
 
 extension ValueSet {
     fileprivate func stateName(_ key: String) throws(ValueSetError) -> String {
         guard let text = self[key]?.string, StateMessage.isName(text) else {
-            throw ValueSetError(.typeMismatch, "'\(key)' is missing or no name")
+            throw ValueSetError(.typeMismatch, "'\(key)' is missing or not a name")
         }
         return text
     }
 
-    /// Another type than an integer is refused: a double with the same value has another encoding.
+    /// Reads an unsigned integer. A double with the same value is refused, because it has another encoding.
     fileprivate func unsigned(_ key: String) throws(ValueSetError) -> UInt64 {
         switch self[key] {
         case .integer(let integer)? where integer >= 0: return UInt64(integer)
         case .unsigned(let unsigned)?: return unsigned
-        default: throw ValueSetError(.typeMismatch, "'\(key)' is missing or no unsigned integer")
+        default: throw ValueSetError(.typeMismatch, "'\(key)' is missing or not an unsigned integer")
         }
     }
 
     fileprivate func records(_ key: String) throws(ValueSetError) -> [StateKey: ValueSet] {
         guard let value = self[key] else { return [:] }
-        guard let entries = value.dictionary else { throw ValueSetError(.typeMismatch, "'\(key)' is no dictionary") }
+        guard let entries = value.dictionary else { throw ValueSetError(.typeMismatch, "'\(key)' is not a dictionary") }
         var records: [StateKey: ValueSet] = [:]
         records.reserveCapacity(entries.count)
         for (key, value) in entries {
-            guard let record = value.dictionary else { throw ValueSetError(.typeMismatch, "a record is no dictionary") }
+            guard let record = value.dictionary else {
+                throw ValueSetError(.typeMismatch, "a record is not a dictionary")
+            }
             records[StateKey(key)] = record
         }
         return records
@@ -175,11 +177,11 @@ extension ValueSet {
 
     fileprivate func keys(_ key: String) throws(ValueSetError) -> [StateKey] {
         guard let value = self[key] else { return [] }
-        guard let entries = value.array else { throw ValueSetError(.typeMismatch, "'\(key)' is no array") }
+        guard let entries = value.array else { throw ValueSetError(.typeMismatch, "'\(key)' is not an array") }
         var keys: [StateKey] = []
         keys.reserveCapacity(entries.count)
         for entry in entries {
-            guard let text = entry.string else { throw ValueSetError(.typeMismatch, "a key is no string") }
+            guard let text = entry.string else { throw ValueSetError(.typeMismatch, "a key is not a string") }
             keys.append(StateKey(text))
         }
         return keys

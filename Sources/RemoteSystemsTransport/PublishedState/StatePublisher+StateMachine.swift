@@ -4,11 +4,11 @@
 internal import NIOCore
 internal import ValueSets
 
-/// The rules of publishing: topics, the connections that subscribed to them, and what each is sent next.
+/// The rules of publishing: the topics, the connections that subscribe to them, and the next frame for each connection.
 ///
-/// A value without I/O or a clock. The driver (``StatePublisher``) asks for frames while a connection can be written
-/// to, one at a time, so nothing is queued for a subscriber that does not read: what it missed is found in the topic's
-/// records.
+/// A value type without I/O or a clock. The driver (``StatePublisher``) asks for one frame at a time while a connection
+/// is writable. Nothing is queued for a subscriber that does not read; the changes that it missed are found in the
+/// topic's records.
 struct StatePublisherStateMachine: Sendable {
     typealias LinkID = UInt64
 
@@ -17,7 +17,7 @@ struct StatePublisherStateMachine: Sendable {
     private var links: [LinkID: StateLink] = [:]
     private var subscriptionsOfPeers: [String: Int] = [:]
     private(set) var subscriptions = 0
-    /// The length of all topics.
+    /// The length of all topics, in bytes.
     private(set) var bytes = 0
 
     init(limits: StateLimits = StateLimits()) {
@@ -26,7 +26,7 @@ struct StatePublisherStateMachine: Sendable {
 
     // MARK: Topics
 
-    /// - Throws: ``TransportError``; the topic exists, or there are too many.
+    /// - Throws: ``TransportError`` if the name is malformed or in use, or if there are too many topics.
     mutating func open(
         _ schema: TopicSchema,
         includes: @escaping @Sendable (TopicView, StateKey) -> Bool,
@@ -59,8 +59,8 @@ struct StatePublisherStateMachine: Sendable {
         self.isOpen(name, seed: seed) ? self.topics[name]?.records.version : nil
     }
 
-    /// - Parameter seed: of the topic that is meant; one with the same name may have replaced it.
-    /// - Returns: The connections to serve.
+    /// - Parameter seed: identifies the topic, because another one with the same name may have replaced it.
+    /// - Returns: the connections to serve.
     mutating func close(_ name: String, seed: UInt64) -> [LinkID] {
         guard let topic = self.topics[name], topic.seed == seed else { return [] }
         self.topics[name] = nil
@@ -71,8 +71,8 @@ struct StatePublisherStateMachine: Sendable {
 
     /// Changes several records as one version.
     ///
-    /// - Returns: The connections to serve.
-    /// - Throws: ``TransportError``; then nothing is changed.
+    /// - Returns: the connections to serve.
+    /// - Throws: ``TransportError``; nothing is changed then.
     mutating func commit(
         _ name: String,
         seed: UInt64,
@@ -87,7 +87,7 @@ struct StatePublisherStateMachine: Sendable {
         return ready
     }
 
-    /// A function of its own, so that no copy of the topic is alive while it changes.
+    /// A separate function, so that no copy of the topic exists while it changes.
     private func measure(
         _ name: String,
         seed: UInt64,
@@ -100,7 +100,7 @@ struct StatePublisherStateMachine: Sendable {
         guard !drop.contains(where: { put[$0] != nil }) else {
             throw TransportError(
                 .invalidMessage,
-                "A key of the topic \(name) is put and dropped at once.",
+                "A key of the topic \(name) is both put and dropped.",
                 side: .local
             )
         }
@@ -124,7 +124,7 @@ struct StatePublisherStateMachine: Sendable {
         return (measured, growth.bytes)
     }
 
-    /// - Returns: Whether the driver must serve the connection; otherwise it will, or cannot now.
+    /// - Returns: whether the driver must serve the connection; `false` if it is going to already, or cannot now.
     private mutating func schedule(_ id: LinkID) -> Bool {
         guard let link = self.links[id], !link.isScheduled, !link.isPaused else { return false }
         self.links[id]?.isScheduled = true
@@ -145,19 +145,19 @@ struct StatePublisherStateMachine: Sendable {
         }
     }
 
-    /// The connection cannot be written to until ``resume(_:)``.
+    /// Stops serving the connection until ``resume(_:)``, because it is not writable.
     mutating func pause(_ id: LinkID) {
         self.links[id]?.isPaused = true
         self.links[id]?.isScheduled = false
     }
 
-    /// The driver serves the connection after this.
+    /// Marks the connection as writable. The driver must serve it afterwards.
     mutating func resume(_ id: LinkID) {
         self.links[id]?.isPaused = false
     }
 
-    /// The next frame for the connection, with its length; `nil` if there is nothing to send, after which the
-    /// connection is served again when a commit or a message says so.
+    /// Returns the next frame for the connection, with its length field; `nil` if there is nothing to send. The
+    /// connection is then served again after a commit or a message of the peer.
     mutating func nextFrame(_ id: LinkID) -> ByteBuffer? {
         while true {
             if let end = self.links[id]?.takeEnd() { return Self.frame(.end(topic: end.topic, end.reason)) }
@@ -178,14 +178,14 @@ struct StatePublisherStateMachine: Sendable {
 
     private static func frame(_ message: StateMessage) -> ByteBuffer {
         var frame = ByteBuffer()
-        // It always fits: names are short.
+        // The frame always fits, because names are short.
         try? frame.writeFrame(.state(message), limit: StateLimits.partBytes)
         return frame
     }
 
-    // MARK: What subscribers say
+    // MARK: Messages from subscribers
 
-    /// - Parameter view: what the peer sees of the topic; `nil` if it may not subscribe. It is then answered as if
+    /// - Parameter view: the peer's view of the topic; `nil` if the peer may not subscribe, which is answered as if
     ///   there were no such topic.
     /// - Throws: ``TransportError`` if the peer broke the protocol.
     mutating func subscribe(
@@ -240,7 +240,7 @@ struct StatePublisherStateMachine: Sendable {
         self.links[id]?.ends.append((topic, reason))
     }
 
-    /// Credit for a subscription that has ended is ignored: the two crossed.
+    /// Adds credit. Credit for a subscription that has ended is ignored, because the frames may have crossed.
     mutating func credit(_ id: LinkID, topic: String, bytes: UInt64) {
         guard let index = self.links[id]?.index(of: topic), let old = self.links[id]?.subscriptions[index].credit else {
             return
@@ -274,14 +274,14 @@ struct StatePublisherStateMachine: Sendable {
 
     // MARK: Trust
 
-    /// Each subscription: what a change of trust has to look at.
+    /// All subscriptions, for a review after a change of trust.
     var allSubscriptions: [(link: LinkID, topic: String)] {
         self.links.flatMap { id, link in link.subscriptions.map { (id, $0.topic) } }
     }
 
-    /// The peer's view may have changed.
+    /// Applies the peer's view again, after it may have changed.
     ///
-    /// - Returns: Whether the driver must serve the connection.
+    /// - Returns: whether the driver must serve the connection.
     mutating func review(_ id: LinkID, topic name: String, view: TopicView?) -> Bool {
         guard let index = self.links[id]?.index(of: name), let topic = self.topics[name] else { return false }
         guard let view else {

@@ -8,9 +8,9 @@ package import ValueSets
 
 /// Publishes topics on connections.
 ///
-/// One publisher serves any number of connections; ``Connection/publish(_:)`` offers it on one. A connection asks it
-/// for frames while it can be written to, and what changes meanwhile is coalesced, so a subscriber that does not read
-/// costs no memory. A change is encoded once for all subscribers with the same view that have the same version.
+/// One publisher serves any number of connections; ``Connection/publish(_:)`` offers it on one. A connection asks for
+/// frames while it is writable, and changes in between are coalesced, so a subscriber that does not read costs no
+/// memory. A change is encoded once for all subscribers with the same view and version.
 package final class StatePublisher: Sendable {
     typealias LinkID = StatePublisherStateMachine.LinkID
 
@@ -25,7 +25,7 @@ package final class StatePublisher: Sendable {
         var links: [LinkID: Link] = [:]
         var audiences: [String: TopicAudience] = [:]
         var lastLink: LinkID = 0
-        /// Counts what may have changed an answer of an audience.
+        /// The number of changes that may alter the result of an audience.
         var reviews: UInt64 = 0
     }
 
@@ -42,7 +42,8 @@ package final class StatePublisher: Sendable {
 
     /// Starts publishing a topic, without records.
     ///
-    /// - Throws: ``TransportError`` if the name is malformed or in use, or the publisher has as many topics as it may.
+    /// - Throws: ``TransportError`` if the name is malformed or in use, or the publisher has its maximum number of
+    ///   topics.
     package func open(_ schema: TopicSchema, for audience: TopicAudience) throws(TransportError) -> PublishedTopic {
         let seed = UInt64.random(in: .min ... .max)
         try self.state.withLock { state throws(TransportError) in
@@ -83,7 +84,7 @@ package final class StatePublisher: Sendable {
         self.state.withLock { $0.machine.version(of: topic, seed: seed) }
     }
 
-    /// Has the connections ask for frames, all those of an event loop in one turn.
+    /// Lets the connections ask for frames, in one turn of each event loop.
     private static func serve(_ links: [Link]) {
         var left = links[...]
         while let first = left.first {
@@ -97,8 +98,8 @@ package final class StatePublisher: Sendable {
 
     // MARK: Trust
 
-    /// Asks the audiences of all topics again, because the trust in some system changed. Subscriptions without a right
-    /// any more end; those that see something else now receive a snapshot.
+    /// Evaluates the audiences of all topics again, after the trust in a system changed. Subscriptions of systems that
+    /// may no longer subscribe end. Subscribers with another view than before receive a snapshot.
     package func reviewRights() {
         let (subscriptions, review) = self.state.withLock { state in
             state.reviews += 1
@@ -115,7 +116,7 @@ package final class StatePublisher: Sendable {
                 if state.machine.review(id, topic: topic, view: view), let link = state.links[id] { ready.append(link) }
                 return true
             }
-            // A later review looks at all of them.
+            // A later review has started, which covers all subscriptions.
             guard isCurrent else { break }
         }
         Self.serve(ready)
@@ -123,7 +124,7 @@ package final class StatePublisher: Sendable {
 
     // MARK: Connections
 
-    /// On the connection's event loop.
+    /// Called on the connection's event loop.
     func connect(_ driver: NIOLoopBound<ConnectionDriver>, peer: PeerIdentity, limit: Int, on loop: any EventLoop)
         -> LinkID
     {
@@ -150,7 +151,7 @@ package final class StatePublisher: Sendable {
                 let (audience, review) = self.state.withLock { ($0.audiences[topic], $0.reviews) }
                 let view = audience?.view(peer)
                 isDone = try self.state.withLock { state throws(TransportError) in
-                    // Rights may have changed while the audience was asked.
+                    // The rights may have changed while the audience was evaluated.
                     guard state.reviews == review else { return false }
                     try state.machine.subscribe(
                         id,
@@ -185,7 +186,7 @@ package final class StatePublisher: Sendable {
     }
 }
 
-/// A topic that this process publishes. It is closed when its last reference goes.
+/// A topic that this process publishes. It is closed when its last reference is released.
 package final class PublishedTopic: Sendable {
     package let name: String
     private let publisher: StatePublisher
@@ -201,26 +202,25 @@ package final class PublishedTopic: Sendable {
         self.close()
     }
 
-    /// The version: the number of commits that changed something. `nil` once the topic is closed.
+    /// The number of commits that changed something; `nil` after the topic was closed.
     package var version: UInt64? { self.publisher.version(of: self.name, seed: self.seed) }
 
-    /// Changes several records as one version: subscribers see all of it or nothing. Records that stay the same cost
-    /// nothing.
+    /// Changes several records as one version: subscribers receive all changes or none. Unchanged records cost nothing.
     ///
-    /// - Throws: ``TransportError`` if the schema or the bounds of a topic do not allow it, or the topic is closed.
-    ///   Nothing is changed then.
+    /// - Throws: ``TransportError`` if the schema or the bounds of a topic do not allow the change, or the topic is
+    ///   closed. Nothing is changed then.
     package func commit(put: [StateKey: ValueSet] = [:], drop: [StateKey] = []) throws(TransportError) {
         try self.publisher.commit(self.name, seed: self.seed, put: put, drop: drop)
     }
 
-    /// Makes these the topic's records, as one version. Subscribers receive what is different.
+    /// Replaces all records of the topic, as one version. Subscribers receive the difference.
     ///
     /// - Throws: as ``commit(put:drop:)``.
     package func replace(by records: [StateKey: ValueSet]) throws(TransportError) {
         try self.publisher.replace(self.name, seed: self.seed, by: records)
     }
 
-    /// Ends all subscriptions with ``StateEndReason/topicClosed``. Closing again does nothing.
+    /// Ends all subscriptions with ``StateEndReason/topicClosed``. Further calls have no effect.
     package func close() {
         self.publisher.close(self.name, seed: self.seed)
     }

@@ -3,17 +3,17 @@
 
 internal import ValueSets
 
-/// The rules of one subscription: what may come next, what is kept, when the publisher may send more.
+/// The rules of one subscription: which frame may arrive next, what is kept, and when the publisher may send more.
 ///
-/// A value without I/O or a clock. It outlives connections: what it knows of the topic is where the next subscription
-/// goes on. Whatever the publisher sends, it keeps at most a topic's size of records and as much again of one that is
-/// arriving.
+/// A value type without I/O or a clock. It outlives connections: the next subscription continues from its state.
+/// Whatever the publisher sends, it holds at most one topic's size of records and the same amount of an incomplete
+/// transfer.
 struct StateSubscriberStateMachine: Sendable {
     private enum Phase {
         case idle
-        /// - hasAnswer: a snapshot or delta has arrived completely.
+        /// - hasAnswer: whether a snapshot or delta has arrived completely.
         case subscribed(hasAnswer: Bool)
-        /// UNSUBSCRIBE was sent; what still comes is ignored until END.
+        /// UNSUBSCRIBE was sent. Further parts are ignored until END.
         case leaving(StateEnd)
     }
 
@@ -22,7 +22,7 @@ struct StateSubscriberStateMachine: Sendable {
         let bytes: Int
     }
 
-    /// A snapshot or delta that has not arrived completely. Nothing of it is visible.
+    /// A snapshot or delta that has not arrived completely. None of it is visible.
     private struct Staging {
         let epoch: UInt64
         let from: UInt64?
@@ -34,46 +34,47 @@ struct StateSubscriberStateMachine: Sendable {
     }
 
     let schema: TopicSchema
-    /// How many bytes the publisher may send before more is granted.
+    /// The number of bytes that the publisher may send before more credit is granted.
     private let window: Int
     private(set) var records: [StateKey: Record] = [:]
-    /// The length of the keys and records.
+    /// The length of the keys and records, in bytes.
     private var recordBytes = 0
-    /// What the records are; `nil` if the next subscription cannot resume.
+    /// The epoch and version of the records; `nil` if the next subscription cannot resume.
     private(set) var position: StateMessage.Position?
     private var phase = Phase.idle
     private var staging: Staging?
-    /// Bytes that the publisher may still send.
+    /// The number of bytes that the publisher may still send.
     private var granted = 0
-    /// Bytes that arrived and were not granted again.
+    /// The number of bytes that have arrived and were not granted again.
     private var owed = 0
     private var untaken = Untaken()
 
-    /// Changes that the owner has not taken: keys alone, so that they merge and are bounded by what the topic holds.
+    /// Changes that the owner has not taken. Only keys are kept, so that changes merge and never exceed the topic's
+    /// records.
     private struct Untaken {
         var put: Set<StateKey> = []
         var drop: Set<StateKey> = []
-        /// Keys that the owner has.
+        /// The keys that the owner has.
         var taken: Set<StateKey> = []
         var isSnapshot = false
-        /// There is something to take, even if nothing changed: the state is current.
+        /// Whether there is a change to take. It may be empty: it then reports that the state is current.
         var isDue = false
     }
 
-    /// - Parameter window: in bytes; clamped to what the protocol allows.
+    /// - Parameter window: in bytes. Clamped to 64 KiB–16 MiB.
     init(_ schema: TopicSchema, window: Int) {
         self.schema = schema
         self.window = min(max(window, StateLimits.minCredit), StateLimits.maxCredit)
     }
 
-    /// The length of everything that is kept, for budgets.
+    /// The length of the kept and the staged records, in bytes, for the budget.
     var bytes: Int { self.recordBytes + (self.staging?.recordBytes ?? 0) }
 
     var isIdle: Bool { if case .idle = self.phase { true } else { false } }
 
     // MARK: Subscribing
 
-    /// - Returns: What to send; `nil` if there is a subscription already.
+    /// - Returns: the message to send; `nil` if there is a subscription already.
     mutating func subscribe() -> StateMessage? {
         guard self.isIdle else { return nil }
         self.phase = .subscribed(hasAnswer: false)
@@ -88,9 +89,9 @@ struct StateSubscriberStateMachine: Sendable {
         )
     }
 
-    /// Ends the subscription; what was received is kept, so that the next one can resume.
+    /// Ends the subscription. The records are kept, so that the next one can resume.
     ///
-    /// - Returns: What to send. The subscription has ended when END arrives or the connection ends.
+    /// - Returns: the message to send. The subscription has ended when END arrives or the connection ends.
     mutating func unsubscribe() -> StateMessage? {
         guard case .subscribed = self.phase else { return nil }
         self.phase = .leaving(.unsubscribed)
@@ -98,9 +99,10 @@ struct StateSubscriberStateMachine: Sendable {
         return .unsubscribe(topic: self.schema.name, reason: nil)
     }
 
-    /// The publisher broke a rule, or sends more than this side keeps. The state is not resumed.
+    /// Ends the subscription because the publisher broke a rule, or sent more than this side keeps. The next one does
+    /// not resume.
     ///
-    /// - Returns: What to send.
+    /// - Returns: the message to send.
     mutating func object(_ objection: StateObjection) -> StateMessage? {
         guard case .subscribed = self.phase else { return nil }
         self.phase = .leaving(.rulesBroken(objection))
@@ -109,7 +111,7 @@ struct StateSubscriberStateMachine: Sendable {
         return .unsubscribe(topic: self.schema.name, reason: objection.rawValue)
     }
 
-    /// - Returns: How the subscription ended; `nil` if there was none.
+    /// - Returns: how the subscription ended; `nil` if there was none.
     mutating func connectionEnded() -> StateEnd? {
         defer {
             self.phase = .idle
@@ -122,9 +124,9 @@ struct StateSubscriberStateMachine: Sendable {
         }
     }
 
-    /// END arrived.
+    /// Handles END.
     ///
-    /// - Returns: How the subscription ended; `nil` if there was none.
+    /// - Returns: how the subscription ended; `nil` if there was none.
     mutating func ended(_ reason: StateEndReason) -> StateEnd? {
         defer {
             self.phase = .idle
@@ -137,7 +139,7 @@ struct StateSubscriberStateMachine: Sendable {
             return end
         case .subscribed:
             if reason == .topicUnknown || reason == .topicClosed {
-                // The records are no longer published, or no longer to this system.
+                // The records are no longer published, at least not to this system.
                 self.replaceRecords([:])
                 self.position = nil
             }
@@ -147,9 +149,9 @@ struct StateSubscriberStateMachine: Sendable {
 
     // MARK: Receiving
 
-    /// A snapshot's or a delta's part arrived, in a frame of this many bytes.
+    /// Handles a part of a snapshot or delta, which arrived in a frame of this many bytes.
     ///
-    /// - Returns: What to send.
+    /// - Returns: the message to send.
     mutating func received(_ part: StateMessage.Part, frameBytes: Int) -> StateMessage? {
         guard case .subscribed = self.phase else { return nil }
         self.granted -= frameBytes
@@ -183,7 +185,7 @@ struct StateSubscriberStateMachine: Sendable {
             guard self.staging == nil else { throw Objection(.partUnexpected) }
             guard self.position == .init(epoch: part.epoch, version: from) else { throw Objection(.versionUnexpected) }
         }
-        // A snapshot may come at any time, also in place of a delta or snapshot that was begun.
+        // A snapshot may arrive at any time, also instead of the next part of a snapshot or delta.
         self.staging = Staging(epoch: part.epoch, from: part.from)
     }
 
@@ -196,7 +198,7 @@ struct StateSubscriberStateMachine: Sendable {
                 let size = try? value.encodedSize(limits: ValueSetLimits(depth: StateLimits.recordDepth)),
                 size <= StateLimits.recordBytes
             else { throw Objection(.recordInvalid) }
-            // What this version cannot use counts as absent; a newer one may know it.
+            // A record that this version cannot use counts as absent; a newer version may know it.
             self.stage(self.schema.accepts(value, for: key) ? Record(value: value, bytes: size) : nil, for: key)
         }
         for key in part.drop {
@@ -283,7 +285,8 @@ struct StateSubscriberStateMachine: Sendable {
     /// Whether there is a change to take.
     var hasChange: Bool { self.untaken.isDue }
 
-    /// What changed since the last time, if anything did. ``grant()`` is due when the owner has applied it.
+    /// Returns the change since the previous call; `nil` if there is none. Call ``grant()`` after the owner has applied
+    /// it.
     mutating func takeChange() -> StateChange? {
         guard self.untaken.isDue else { return nil }
         let change = StateChange(
@@ -302,10 +305,10 @@ struct StateSubscriberStateMachine: Sendable {
         return change
     }
 
-    /// Credit is granted rarely, by half a window. While the owner has not taken what has arrived, none is granted, so
-    /// that the publisher coalesces what the owner is too slow for.
+    /// Grants credit in steps of at least half a window. While the owner has not taken the arrived changes, no credit
+    /// is granted, so that the publisher coalesces further changes.
     ///
-    /// - Returns: What to send, if credit is due.
+    /// - Returns: the message to send, if credit is due.
     mutating func grant() -> StateMessage? {
         guard case .subscribed = self.phase, self.owed >= self.window / 2, !self.untaken.isDue else { return nil }
         defer {

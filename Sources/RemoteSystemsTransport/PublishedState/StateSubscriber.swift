@@ -7,11 +7,11 @@ package import ValueSets
 
 /// Follows one topic of one system.
 ///
-/// It outlives connections: followed over another one, it resumes where it was if the publisher can, and otherwise
-/// receives a snapshot. Changes that the owner has not taken yet are merged, so that it keeps at most one version of
-/// each record; while the owner is busy, the publisher soon stops sending, and coalesces.
+/// A subscriber outlives connections. Over another connection it resumes if the publisher can, and receives a snapshot
+/// otherwise. Changes that the owner has not taken are merged, so that the subscriber holds at most one version of each
+/// record. While the owner is busy, the publisher soon stops sending, and coalesces.
 package final class StateSubscriber: Sendable {
-    /// The credit granted to a publisher unless another is chosen, in bytes.
+    /// The default credit for a publisher, in bytes.
     package static let defaultWindow = 256 << 10
 
     package let schema: TopicSchema
@@ -19,21 +19,22 @@ package final class StateSubscriber: Sendable {
 
     private struct State {
         var machine: StateSubscriberStateMachine
-        /// Wakes ``follow(over:_:)``; `nil` while nothing is followed.
+        /// Resumes ``follow(over:_:)``; `nil` while no call is running.
         var signal: AsyncStream<Void>.Continuation?
         var end: StateEnd?
-        /// Whether the subscription is that of the current call of ``follow(over:_:)``; an earlier one may not have
+        /// Whether the subscription belongs to the current call of ``follow(over:_:)``. An earlier one may not have
         /// ended yet.
         var isBegun = false
-        /// What is counted in the budget, and for which system.
+        /// The bytes that are counted in the budget, and the system that they are counted for.
         var counted = (bytes: 0, peer: "")
     }
 
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - budget: bounds what this and other subscribers keep.
-    ///   - window: how many bytes the publisher may send before this side has taken them. Valid range: 64 KiB–16 MiB.
+    ///   - budget: limits the state that this and other subscribers hold. Defaults to the budget of the process.
+    ///   - window: the number of bytes that the publisher may send before this side has taken them. Defaults to 256
+    ///     KiB. Valid range: 64 KiB–16 MiB; clamped.
     package init(_ schema: TopicSchema, budget: StateBudget = .shared, window: Int = StateSubscriber.defaultWindow) {
         self.schema = schema
         self.budget = budget
@@ -45,21 +46,21 @@ package final class StateSubscriber: Sendable {
         _ = self.budget.add(-counted.bytes, of: counted.peer)
     }
 
-    /// The records as of the newest version that arrived completely.
+    /// The records of the newest version that arrived completely.
     package var records: [StateKey: ValueSet] {
         self.state.withLock { $0.machine.records.mapValues(\.value) }
     }
 
     // MARK: Following
 
-    /// Subscribes, and applies one change after another until the subscription ends.
+    /// Subscribes, and applies each change until the subscription ends.
     ///
-    /// The first change says that the state is current, even if it holds nothing. A topic has one subscription on a
+    /// The first change reports that the state is current, even if it is empty. A topic has one subscription on a
     /// connection: a second one begins when the first has ended.
     ///
-    /// - Parameter apply: What it throws ends the subscription.
-    /// - Returns: How the subscription ended; ``StateEnd/unsubscribed`` if the task was cancelled.
-    /// - Throws: What `apply` throws; ``TransportError`` if the topic is being followed already.
+    /// - Parameter apply: applies a change. An error that it throws ends the subscription.
+    /// - Returns: how the subscription ended; ``StateEnd/unsubscribed`` if the task was cancelled.
+    /// - Throws: the error of `apply`; ``TransportError`` if the topic is being followed already.
     package func follow(
         over connection: Connection,
         _ apply: (StateChange) async throws -> Void
@@ -106,9 +107,9 @@ package final class StateSubscriber: Sendable {
         self.state.withLock { $0.machine.takeChange() }
     }
 
-    // MARK: What the connection does, on its event loop
+    // MARK: Called by the connection, on its event loop
 
-    /// - Returns: What to send; `nil` if nobody follows any more.
+    /// - Returns: the message to send; `nil` if ``follow(over:_:)`` is no longer running.
     func begin(with peer: String) -> StateMessage? {
         self.state.withLock { state in
             guard state.signal != nil else { return nil }
@@ -122,7 +123,7 @@ package final class StateSubscriber: Sendable {
         }
     }
 
-    /// - Returns: What to send.
+    /// - Returns: the message to send.
     func received(_ part: StateMessage.Part, frameBytes: Int) -> StateMessage? {
         self.state.withLock { state in
             var message = state.machine.received(part, frameBytes: frameBytes)
@@ -160,13 +161,13 @@ package final class StateSubscriber: Sendable {
         self.end(isFinal: true) { $0.connectionEnded() ?? .connectionEnded }
     }
 
-    /// - Parameter isFinal: ends a subscription that waits for an earlier one, too.
+    /// - Parameter isFinal: whether a subscription that waits for an earlier one ends, too.
     private func end(isFinal: Bool, _ transition: (inout StateSubscriberStateMachine) -> StateEnd?) {
         self.state.withLock { state in
             let end = transition(&state.machine)
             _ = self.count(&state)
             guard state.isBegun || isFinal else { return }
-            // What ended may have been the earlier subscription; the waiting one ends with the connection.
+            // The subscription that ended may be an earlier one; the waiting one ends only with the connection.
             state.end = state.isBegun ? end : .connectionEnded
             state.signal?.yield()
         }

@@ -3,8 +3,8 @@
 
 package import RemoteSystemsIdentity
 
-/// What a group of peers sees of a topic. Peers with the same view see the same records, so each change is encoded once
-/// for all of them.
+/// Names the part of a topic that a group of peers receives. Peers with the same view receive the same records, so each
+/// change is encoded once for all of them.
 package struct TopicView: Sendable, Hashable {
     package let name: String
 
@@ -12,23 +12,23 @@ package struct TopicView: Sendable, Hashable {
         self.name = name
     }
 
-    /// Systems of the same account.
+    /// The view of systems of the same account.
     package static let account = TopicView("account")
-    /// Peers of which nothing is known but their key.
+    /// The view of peers of which only the key is known.
     package static let anonymous = TopicView("anonymous")
 }
 
-/// Who may subscribe to a topic, and which of its records each subscriber receives.
+/// Decides which peers may subscribe to a topic, and which of its records each subscriber receives.
 package struct TopicAudience: Sendable {
     let view: @Sendable (PeerIdentity) -> TopicView?
     let includes: @Sendable (TopicView, StateKey) -> Bool
 
     /// - Parameters:
-    ///   - view: The peer's view; `nil` if it may not subscribe. To the peer the topic then does not exist. Called when
-    ///     it subscribes and at each change of trust.
-    ///   - includes: Whether the records with this key are part of the view. It must always return the same for the
-    ///     same arguments: rights that change are another view. Called while the publisher is locked, so it must not
-    ///     call it.
+    ///   - view: returns the peer's view; `nil` if the peer may not subscribe, for which the topic then does not exist.
+    ///     Called when the peer subscribes, and after each change of trust.
+    ///   - includes: returns whether the records with this key are part of the view. It must always return the same for
+    ///     the same arguments; changed rights must lead to another view. Called while the publisher is locked, so it
+    ///     must not call the publisher.
     package init(
         view: @escaping @Sendable (PeerIdentity) -> TopicView?,
         includes: @escaping @Sendable (TopicView, StateKey) -> Bool = { _, _ in true }
@@ -37,7 +37,7 @@ package struct TopicAudience: Sendable {
         self.includes = includes
     }
 
-    /// All records, for systems of the same account alone.
+    /// All records, for systems of the same account only.
     package static let sameAccount = TopicAudience(view: { peer in
         switch peer.standing {
         case .sameAccount: .account

@@ -3,10 +3,10 @@
 
 package import ValueSets
 
-/// Which topic is served first when a connection cannot carry all of them at once.
+/// The priority of a topic when a connection cannot carry all topics at once.
 ///
-/// Weights, not ranks: while all have something to send, each gets a share of the bytes in proportion, so nothing
-/// starves.
+/// Priorities are weights, not ranks: while all topics have frames to send, each gets a proportional share of the
+/// bytes, so that none starves.
 package enum TopicPriority: Int, Sendable, Hashable, CaseIterable {
     case notifications, activities, presence, trust
 
@@ -14,10 +14,11 @@ package enum TopicPriority: Int, Sendable, Hashable, CaseIterable {
     var weight: UInt64 { 1 << UInt64(self.rawValue) }
 }
 
-/// The records of one topic: which keys there are, and what each record holds.
+/// The records of a topic: the allowed keys, and the fields of each record.
 ///
-/// Publisher and subscriber use the same schema. The publisher refuses to commit what the schema does not allow. The
-/// subscriber ignores what its own schema does not know, so that newer publishers can add keys and fields.
+/// The publisher and the subscriber use the same schema. The publisher refuses to commit a record that the schema does
+/// not allow. The subscriber ignores keys and fields that its own schema does not know, so that newer publishers can
+/// add some.
 package struct TopicSchema: Sendable, Hashable {
     /// The records of one key, or of all keys that begin with a prefix.
     package struct Records: Sendable, Hashable {
@@ -26,8 +27,8 @@ package struct TopicSchema: Sendable, Hashable {
         package let schema: AllowedValueSchema
 
         /// - Parameters:
-        ///   - key: A key, or a prefix that ends with a slash.
-        ///   - fields: The declared fields. Others are allowed and ignored.
+        ///   - key: a key, or a prefix that ends with a slash.
+        ///   - fields: the declared fields. Other fields are allowed and ignored.
         package init(_ key: String, fields: [AllowedValueSchema.Field]) {
             self.key = key
             self.schema = AllowedValueSchema(fields: fields, allowsFurtherKeys: true, basedOn: .full)
@@ -39,9 +40,9 @@ package struct TopicSchema: Sendable, Hashable {
         }
     }
 
-    /// 1 to 64 of `a`–`z`, `0`–`9`, `-` and `.`.
+    /// The name of the topic: 1 to 64 of `a`–`z`, `0`–`9`, `-` and `.`.
     package let name: String
-    /// Changes when older subscribers could not read the records any more. New fields and keys do not change it.
+    /// Changes only when older subscribers could no longer read the records. New fields and keys do not change it.
     package let version: UInt64
     package let priority: TopicPriority
     package let records: [Records]
@@ -53,7 +54,7 @@ package struct TopicSchema: Sendable, Hashable {
         self.records = records
     }
 
-    /// The field of a record that names those of its fields without which it must not be understood.
+    /// The field of a record that names those of its fields which a reader must know to use the record.
     package static let requires = "requires"
 
     private func records(for key: StateKey) -> Records? {
@@ -75,11 +76,11 @@ package struct TopicSchema: Sendable, Hashable {
         return (try? kind.schema.validate(record)) != nil
     }
 
-    /// Checks a record that is to be published.
+    /// Checks a record before it is published.
     ///
-    /// - Returns: The length of the encoded record, in bytes.
-    /// - Throws: ``TransportError`` with ``TransportError/Code/invalidMessage`` or
-    ///   ``TransportError/Code/messageTooLarge``.
+    /// - Returns: the length of the encoded record, in bytes.
+    /// - Throws:
+    ///   ``TransportError`` with ``TransportError/Code/invalidMessage`` or ``TransportError/Code/messageTooLarge``.
     func measure(_ record: ValueSet, for key: StateKey) throws(TransportError) -> Int {
         guard key.isValid, let kind = self.records(for: key) else {
             throw TransportError(
@@ -104,7 +105,7 @@ package struct TopicSchema: Sendable, Hashable {
         guard bytes <= StateLimits.recordBytes else {
             throw TransportError(
                 .messageTooLarge,
-                "A record of the topic \(self.name) takes \(bytes) bytes; at most "
+                "A record of the topic \(self.name) is \(bytes) bytes long; at most "
                     + "\(StateLimits.recordBytes) are allowed. Divide it among several keys.",
                 side: .local
             )

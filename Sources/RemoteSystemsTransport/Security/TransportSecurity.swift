@@ -7,22 +7,22 @@ package import NIOSSL
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// Decides about a peer by its certificates. Throws when it is not to be trusted.
+/// Authorises a peer by its certificates. Throws if the peer is not trusted.
 package typealias PeerAuthorization = @Sendable (TrustStore.Presented) throws -> PeerIdentity
 
-/// This system's identity made ready for TLS: certificates, keys and the rule of whom to trust.
+/// This system's identity, prepared for TLS: certificates, keys and the trusted accounts.
 ///
-/// Shared by every listener and connector of a process. When the identity is renewed or the trust changes, new TLS
-/// contexts are made, so that no ticket of an old session is good any more, and connections with peers that are trusted
-/// no more end.
+/// All listeners and connectors of a process share one instance. When the identity is renewed or the trust changes, new
+/// TLS contexts are created, which invalidates the tickets of earlier TLS sessions, and connections with peers that are
+/// no longer trusted are closed.
 package final class TransportSecurity: Sendable {
     private struct State: Sendable {
         var identity: SystemIdentity
         var trust: TrustStore
         var contexts: Contexts
-        /// Every open connection, whoever opened it.
+        /// Every open connection, incoming and outgoing.
         var connections: [ObjectIdentifier: any AuthenticatedConnection] = [:]
-        /// Whether this system's identity is used no more.
+        /// Whether ``end()`` was called.
         var hasEnded = false
     }
 
@@ -36,9 +36,9 @@ package final class TransportSecurity: Sendable {
     private let learned: @Sendable (RootChain) -> Void
 
     /// - Parameters:
-    ///   - trust: the accounts that are trusted. Defaults to the identity's own.
-    ///   - learned: called with an account's root keys, to keep them, when a peer has shown further ones that are signed
-    ///     by those known here. They are in use by then.
+    ///   - trust: the trusted accounts. Defaults to the identity's own.
+    ///   - learned: called with an account's root keys, to store them, after a peer has shown further keys signed by
+    ///     the known ones. The new keys are in use by then.
     package init(
         identity: SystemIdentity,
         trust: TrustStore? = nil,
@@ -56,47 +56,48 @@ package final class TransportSecurity: Sendable {
         self.state.withLock { $0.identity }
     }
 
-    /// What is trusted now.
+    /// The accounts that are trusted now.
     package var trust: TrustStore {
         self.state.withLock { $0.trust }
     }
 
-    /// This system's id: all that most callers want of the identity, which is large to carry across an `await`.
+    /// This system's id. Use it where the whole identity is not needed, because that is large to hold across an
+    /// `await`.
     package var systemID: SystemID {
         self.state.withLock { $0.identity.systemID }
     }
 
-    /// Takes a renewed identity or a changed revocation list into use: for every handshake from now on, and for
-    /// the connections that are open, of which those with a revoked system end at once.
+    /// Applies a renewed identity or a changed revocation list: to every further handshake, and to the open
+    /// connections. Connections with a revoked system are closed at once.
     ///
-    /// - Parameter revocations: `nil` leaves the list as it is, so that renewing lets nobody back in.
+    /// - Parameter revocations: `nil` keeps the current list, so that a renewal cannot reinstate a revoked system.
     package func update(identity: SystemIdentity, revocations: RevocationList? = nil) throws {
         try self.change { state in
             var own = identity.trustedAccount(revocations: revocations ?? state.trust.own.revocations)
-            // Root keys that were learned may not be stored yet. Those that are stored prevail.
+            // Learned root keys may not be stored yet, so they are added. In a conflict the stored keys prevail.
             _ = try? own.extend(roots: state.trust.own.roots)
             state.identity = identity
             state.trust.update(own: own)
         }
     }
 
-    /// Takes further root keys of a trusted account into use, and hands them on to be kept.
+    /// Uses further root keys of a trusted account from now on, and passes them on to be stored.
     ///
-    /// - Throws: `TrustError` when they do not follow on those that are known.
+    /// - Throws: `TrustError` if they do not continue the chain of the known keys.
     package func learn(roots: RootChain) throws {
         var trust = self.trust
-        // Others may have brought the same.
+        // Another peer may have shown the same keys before.
         guard try trust.extend(roots: roots) else { return }
         try self.change { _ = try $0.trust.extend(roots: roots) }
         self.learned(roots)
     }
 
-    /// Changes what is trusted, and ends the connections with peers that are not trusted any more.
+    /// Changes the trust, and closes the connections with peers that are no longer trusted.
     private func change(_ body: (inout State) throws -> Void) throws {
         let connections = try self.state.withLock { state in
             var changed = state
             try body(&changed)
-            // New contexts, so that no ticket of an old session is good any more.
+            // New contexts invalidate the tickets of earlier TLS sessions.
             changed.contexts = try Self.makeContexts(changed.identity, changed.trust.own.roots)
             state = changed
             return Array(state.connections.values)
@@ -104,13 +105,14 @@ package final class TransportSecurity: Sendable {
         for connection in connections { self.reconsider(connection) }
     }
 
-    /// Closes a connection if its peer is not trusted any more, and again when the root key that signed the peer's
-    /// certificate is retired.
+    /// Closes a connection if its peer is no longer trusted. Otherwise checks it again when the root key that signed
+    /// the peer's certificate is retired.
     private func reconsider(_ connection: any AuthenticatedConnection) {
         let (trust, now) = (self.trust, self.now())
         let loop = connection.channel.eventLoop
         if let objection = trust.objection(to: connection.peer, now: now) {
-            // Not at once even on its own event loop: the caller need not expect to be called back.
+            // Executed later even on the same event loop, so that the caller is not called back while it is in this
+            // method.
             return loop.execute { connection.refuseFurther(objection) }
         }
         self.reconsiderWhenRetired(connection, trust, now: now)
@@ -124,8 +126,8 @@ package final class TransportSecurity: Sendable {
         }
     }
 
-    /// Ends the use of this identity: closes every connection at once, and each further one when it opens. Peers take
-    /// it for a goodbye.
+    /// Ends the use of this identity: closes every open connection at once, and each further one when it opens. Peers
+    /// receive the status `completed`.
     package func end() {
         let connections = self.state.withLock { state in
             state.hasEnded = true
@@ -136,7 +138,7 @@ package final class TransportSecurity: Sendable {
         }
     }
 
-    /// Keeps an eye on a connection that has just opened. The trust may have changed since its handshake.
+    /// Monitors a connection that has just opened. The trust may have changed since its handshake.
     func watch(_ connection: any AuthenticatedConnection) {
         let id = ObjectIdentifier(connection)
         let now = self.now()
@@ -153,23 +155,23 @@ package final class TransportSecurity: Sendable {
         if hasEnded { connection.abort(.completed, reason: nil) }
     }
 
-    /// Whether this peer may talk to us, now.
+    /// Decides whether a peer is trusted now.
     ///
     /// - Parameters:
-    ///   - presented: its certificate, and those behind it.
-    ///   - accepted: the standings that will do.
+    ///   - presented: the peer's certificate and the certificates behind it.
+    ///   - accepted: the standings to accept.
     package func authorise(
         _ presented: TrustStore.Presented,
         accepting accepted: Set<Standing.Kind> = [.sameAccount]
     ) throws -> PeerIdentity {
         let verdict = try self.trust.judge(presented, now: self.now(), accepting: accepted)
-        // The keys that others on this machine have learned meanwhile may conflict, which a later handshake finds out.
+        // Other processes on this machine may have learned conflicting keys meanwhile; a later handshake detects that.
         if let roots = verdict.learned { try self.learn(roots: roots) }
         return verdict.peer
     }
 
     package func clientHandler() throws -> NIOSSLClientHandler {
-        // The server's name is not checked: systems are known by their keys, not by the names of their addresses.
+        // The server's name is not checked: a system is identified by its key, not by the name of an address.
         try NIOSSLClientHandler(
             context: self.state.withLock { $0.contexts.client },
             serverHostname: nil,
@@ -184,23 +186,24 @@ package final class TransportSecurity: Sendable {
         )
     }
 
-    /// TLS proves that the peer holds the key of the certificate it showed. Whether that certificate is acceptable is
-    /// decided in ``HandshakeHandler`` instead of here, because this callback does not run when a session is resumed, and
-    /// because a refusal from there can say why. The certificates behind the peer's own are kept until then.
+    /// Accepts every certificate for now. TLS proves that the peer holds the private key of the certificate it
+    /// presented. ``HandshakeHandler`` decides later whether that certificate is trusted, because this callback does
+    /// not run when a TLS session is resumed, and because the handler's refusal can state the reason. The certificates
+    /// behind the peer's own are kept until then.
     @Sendable
     static func acceptForNow(
         _ certificates: [NIOSSLCertificate],
         _ promise: EventLoopPromise<NIOSSLVerificationResultWithMetadata>
     ) {
         guard !certificates.isEmpty else { return promise.succeed(.failed) }
-        // One more than can be good, so that too many are noticed.
+        // One more certificate than the allowed maximum is kept, so that the check can detect an excess.
         let presented = certificates.prefix(RootChain.maxRoots + 1)
         let chain = presented.count > 1 ? ValidatedCertificateChain(Array(presented)) : nil
         promise.succeed(.certificateVerified(VerificationMetadata(chain)))
     }
 
-    /// - Parameter roots: the account's, of which all but the first are sent behind the certificate, so that peers that
-    ///   know an older root key learn of the newer ones.
+    /// - Parameter roots: the account's root keys. All but the first are sent behind the certificate, so that peers
+    ///   that know only an older root key learn the newer ones.
     private static func makeContexts(_ identity: SystemIdentity, _ roots: RootChain) throws -> Contexts {
         let certificates = try ([identity.certificate] + roots.links).map {
             NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0, format: .der))
@@ -226,7 +229,7 @@ extension TLSConfiguration {
     mutating func secure(alpn: String) {
         self.minimumTLSVersion = .tlsv13
         self.applicationProtocols = [alpn]
-        // Anything but `.none`: that would not even ask the peer for a certificate.
+        // `.none` would not request a certificate from the peer.
         self.certificateVerification = .noHostnameVerification
         self.trustRoots = .certificates([])
         self.shutdownTimeout = .seconds(1)

@@ -4,19 +4,20 @@
 internal import Glibc
 internal import NIOCore
 
-/// Files are read and written off the event loop and off the threads of Swift's tasks, at most 512 KiB at a time
-/// (``StreamFile``).
+/// Files are read and written on NIO's thread pool instead of the event loop or Swift's task threads, at most 512 KiB
+/// at a time (``StreamFile``).
 extension ByteStream {
     private static var fileChunkBytes: Int { 256 << 10 }
 
-    /// Sends a file from its beginning to its end, as it is while it is read. More may be written behind it; call
-    /// ``finish()`` when nothing is.
+    /// Sends a file's content, up to the end that is found while reading. The caller may write more afterwards, and
+    /// calls ``finish()`` at the end.
     ///
-    /// While a chunk is sent the next one is read; no more than the two are in memory.
+    /// The next chunk is read while a chunk is sent. At most two chunks are in memory.
     ///
-    /// - Returns: how many bytes were sent.
-    /// - Throws: ``StreamError``: with ``StreamError/Code/fileFailed`` when the file cannot be read; `CancellationError`. The
-    ///   stream is given up in each case.
+    /// - Returns: the number of bytes sent.
+    /// - Throws:
+    ///   ``StreamError``, with ``StreamError/Code/fileFailed`` when the file cannot be read; `CancellationError`. The
+    ///   stream is aborted in each case.
     @discardableResult
     package func send(contentsOf path: String) async throws -> Int64 {
         do {
@@ -26,13 +27,14 @@ extension ByteStream {
         }
     }
 
-    /// Stores what the other side sends, until it finishes, in a file that appears under its name once it is complete.
-    /// A file that is there is replaced then. The directory must exist.
+    /// Stores the bytes that the other side sends, until it finishes, in a file. The file appears under its name when
+    /// it is complete, and replaces an existing file. The directory must exist.
     ///
-    /// - Returns: how many bytes were received.
-    /// - Throws: ``StreamError``: with ``StreamError/Code/storageFull`` when the file system is full, with
-    ///   ``StreamError/Code/fileFailed`` when the file cannot be written, with ``StreamError/Code/truncated`` when the
-    ///   stream ended before its last byte; `CancellationError`. No file is left, and the stream is given up, in each case.
+    /// - Returns: the number of bytes received.
+    /// - Throws:
+    ///   ``StreamError``, with ``StreamError/Code/storageFull`` when the file system is full, with ``StreamError/Code/fileFailed`` when the file cannot be written, with ``StreamError/Code/truncated``
+    ///   when the stream ended before its last byte; `CancellationError`. In each case no file is left, and the stream
+    ///   is aborted.
     @discardableResult
     package func receive(into path: String) async throws -> Int64 {
         let part = "\(path).\(UInt32.random(in: 0 ... .max)).part"
@@ -57,7 +59,7 @@ extension ByteStream {
             do {
                 try await body(bytes)
             } catch {
-                // The file must not be closed while it is being read.
+                // The file must not be closed during a read.
                 _ = try? await next.get()
                 throw error
             }
@@ -80,7 +82,7 @@ extension ByteStream {
 
     private func giveUp(_ error: any Error, reading path: String) -> any Error {
         guard let error = error as? IOError else { return self.giveUp(error) }
-        self.abort(WireFailure("The other side could not read what it was to send.", code: .streamSourceFailed))
+        self.abort(WireFailure("The other side could not read the bytes to send.", code: .streamSourceFailed))
         return StreamError(
             .fileFailed,
             "The file \(path) could not be sent: \(Self.text(error)).",
@@ -97,8 +99,8 @@ extension ByteStream {
         self.abort(
             WireFailure(
                 isFull
-                    ? "The receiving system has no space left to store it."
-                    : "The receiving system could not store it.",
+                    ? "The receiving system has no space left to store the bytes."
+                    : "The receiving system could not store the bytes.",
                 code: code
             )
         )
@@ -114,7 +116,7 @@ extension ByteStream {
         )
     }
 
-    /// An error of the stream itself, or a cancellation: the stream cannot go on where it is.
+    /// Aborts the stream after an error of the stream itself or a cancellation.
     private func giveUp(_ error: any Error) -> any Error {
         self.abort(.streamCancelled)
         return error

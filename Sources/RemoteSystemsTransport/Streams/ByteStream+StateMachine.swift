@@ -3,32 +3,32 @@
 
 internal import NIOCore
 
-/// The rules of one open stream: what may be sent, what is read, when the peer is probed and when the stream is over.
+/// The rules of an open stream: what may be sent, what is read, when the peer is probed and when the stream ends.
 ///
-/// A value without I/O or a clock. The driver (``ByteStreamDriver``) reports what happened and when, then performs the steps that
-/// ``nextStep()`` names until there is none. The bytes stay with the driver; this type counts them.
+/// A value type without I/O or a clock. The driver (``ByteStreamDriver``) reports events with their time, then performs
+/// the steps that ``nextStep(now:)`` returns. The driver holds the bytes; this type counts them.
 struct ByteStreamStateMachine {
     private enum Input {
-        /// The peer may send more.
+        /// The peer may send more bytes.
         case open
         /// The peer has sent its last byte.
         case finished
-        /// No more can come: what was read is not all.
+        /// No more bytes can arrive. The received bytes are incomplete.
         case failed
     }
 
     private enum Output {
         case open
-        /// The last bytes wait to be sent.
+        /// The last bytes are still to be sent.
         case finishing
         case finished
     }
 
     private enum Phase {
         case open
-        /// Both sides have finished, and this one has said that it has everything: the peer says so, too.
+        /// Both sides have finished, and this side has sent `close`. The peer's `close` is outstanding.
         case awaitingClose(until: NIODeadline)
-        /// An abort was sent: the peer closes, and what it sends until then is dropped.
+        /// An `abort` was sent. The peer is expected to close; what it still sends is dropped.
         case aborting(until: NIODeadline)
         case ended
     }
@@ -36,14 +36,14 @@ struct ByteStreamStateMachine {
     private struct Write {
         var id: UInt64
         var bytesLeft: Int
-        /// Whether some of its bytes have left.
+        /// Whether some of its bytes were sent.
         var isStarted = false
-        /// Ends the output; has no bytes.
+        /// Whether this entry ends the output. It has no bytes.
         var isFinish = false
     }
 
     private let limits: StreamLimits
-    /// The most bytes in one frame.
+    /// The maximum number of bytes in one frame.
     private let dataBytes: Int
     private let trustEnd: NIODeadline
     private var input = Input.open
@@ -55,14 +55,14 @@ struct ByteStreamStateMachine {
     private(set) var bufferedBytes = 0
     private var isReaderWaiting = false
     private var isWritable = true
-    /// The network has something to read, and is not asked for it.
+    /// Whether a read from the network is held back.
     private var isHoldingRead = false
     private var keepAlive: KeepAlive
     private var lastPing: NIODeadline
     private var token: UInt64 = 0
-    /// When the peer, which takes nothing, counts as stalled.
+    /// When the peer counts as stalled, because it reads nothing.
     private var stallDeadline = NIODeadline.distantFuture
-    /// When a stream that is to end is aborted.
+    /// When a stream that is being closed is aborted.
     private var closeDeadline = NIODeadline.distantFuture
 
     init(
@@ -78,11 +78,11 @@ struct ByteStreamStateMachine {
         self.lastPing = now
     }
 
-    // MARK: What comes from the peer
+    // MARK: Input from the peer
 
     enum OnReceive: Equatable {
         case accept
-        /// The stream is being given up.
+        /// The stream is being aborted.
         case drop
         case violation(String)
     }
@@ -102,7 +102,7 @@ struct ByteStreamStateMachine {
         }
     }
 
-    /// The bytes just received were added to the chunk before them.
+    /// Reports that the last received bytes were added to the chunk before them.
     mutating func joinLastChunks() {
         guard self.chunks.count > 1, let last = self.chunks.popLast() else { return }
         self.chunks[self.chunks.index(before: self.chunks.endIndex)] += last
@@ -118,7 +118,7 @@ struct ByteStreamStateMachine {
         }
     }
 
-    /// The peer has everything.
+    /// The peer confirms that it has received everything.
     mutating func receivedClose() -> OnReceive {
         switch self.phase {
         case .aborting, .ended: return .drop
@@ -148,9 +148,9 @@ struct ByteStreamStateMachine {
         self.isReaderWaiting = false
     }
 
-    /// The network could be read now.
+    /// Reports that the channel wants to read from the network.
     ///
-    /// - Returns: whether it shall be. If not, ``Step/readNetwork`` comes when it shall.
+    /// - Returns: whether it may. If not, ``Step/readNetwork`` follows when it may.
     mutating func networkWantsRead() -> Bool {
         guard case .open = self.phase, self.input == .open, self.bufferedBytes >= self.limits.bufferedBytes else {
             return true
@@ -183,62 +183,63 @@ struct ByteStreamStateMachine {
     }
 
     enum OnCancelWrite: Equatable {
-        /// It is over already.
+        /// The write is complete already.
         case nothing
-        /// Nothing of it was sent: the stream goes on.
+        /// No byte of the write was sent. The stream continues without it.
         case forget
-        /// It goes on, and is not waited for.
+        /// The write is still performed, but its caller no longer waits.
         case leave
-        /// Some of it was sent, so that the peer could not know where it is in the stream.
+        /// Some bytes were sent. The stream is aborted, because the peer could not locate later bytes.
         case abort
     }
 
     mutating func cancelWrite(id: UInt64) -> OnCancelWrite {
         guard let index = self.writes.firstIndex(where: { $0.id == id }) else { return .nothing }
-        // No more can be written once the end was asked for, so it is sent.
+        // Nothing can be written after `finish`, so it is performed despite the cancellation.
         guard !self.writes[index].isFinish else { return .leave }
         guard !self.writes[index].isStarted else { return .abort }
         self.writes.remove(at: index)
         return .forget
     }
 
-    /// The network takes bytes, or holds as many as it does.
+    /// Reports whether the channel accepts more bytes.
     mutating func writabilityChanged(_ isWritable: Bool, now: NIODeadline) {
         guard isWritable != self.isWritable else { return }
         self.isWritable = isWritable
         self.stallDeadline = isWritable ? .distantFuture : now + self.limits.stallTimeout
     }
 
-    // MARK: What is due
+    // MARK: Next steps
 
     enum Step: Equatable {
         case nothing
-        /// Hand the oldest chunk to the waiting reader.
+        /// Deliver the oldest chunk to the waiting reader.
         case deliver
-        /// The waiting reader has read everything.
+        /// Deliver the end of the stream to the waiting reader.
         case deliverEnd
-        /// The waiting reader gets the error of the stream.
+        /// Fail the waiting reader with the error of the stream.
         case failReader
-        /// Read from the network again.
+        /// Resume reading from the network.
         case readNetwork
-        /// Send so many bytes of the oldest write in one frame.
+        /// Send this many bytes of the oldest write in one frame.
         case send(bytes: Int)
-        /// The oldest write is done: its writer goes on.
+        /// The oldest write is complete: resume its writer.
         case written
-        /// Send the end of the stream. It is the oldest write, which is done.
+        /// Send `fin` and complete the oldest write.
         case sendFin
-        /// Confirm to the peer that everything has arrived.
+        /// Send `close`, which confirms that all bytes have arrived.
         case sendClose
-        /// Both sides have everything: close the connection.
+        /// Both sides have all bytes: close the connection.
         case finish
     }
 
-    /// What the driver shall do next; asked again after every event and step until there is nothing.
+    /// The step that the driver performs next. The driver calls this after every event and step until the result is
+    /// ``Step/nothing``.
     mutating func nextStep(now: NIODeadline) -> Step {
         if self.isReaderWaiting, let step = self.nextReaderStep() { return step }
         if self.isHoldingRead, self.canReadAgain {
             self.isHoldingRead = false
-            // What the peer said meanwhile was not listened to.
+            // The peer's bytes were not read meanwhile, so its silence does not count.
             self.keepAlive.heard(now: now)
             return .readNetwork
         }
@@ -299,13 +300,13 @@ struct ByteStreamStateMachine {
 
     // MARK: Ending
 
-    /// How a stream is over whose connection ended.
+    /// The effect of the connection's end on the stream.
     enum Ending: Equatable {
-        /// The peer's last bytes are missing.
+        /// Bytes of the peer are missing.
         case truncated
-        /// The peer had sent everything; whether it has everything is not known.
+        /// All bytes of the peer have arrived. Whether the peer received all of this side's is unknown.
         case unconfirmed
-        /// It had been given up, or had ended, before.
+        /// The stream was aborted or had ended before.
         case known
     }
 
@@ -321,9 +322,9 @@ struct ByteStreamStateMachine {
         }
     }
 
-    /// This side gives the stream up. What was not read is dropped.
+    /// Aborts the stream. Unread bytes are dropped.
     ///
-    /// - Returns: whether the peer is to get the reason; if not, the stream is over already.
+    /// - Returns: whether to send the reason to the peer; `false` if the stream has ended already.
     mutating func abort(now: NIODeadline) -> Bool {
         switch self.phase {
         case .aborting, .ended: return false
@@ -334,9 +335,9 @@ struct ByteStreamStateMachine {
         }
     }
 
-    /// The peer gives the stream up. What was not read is dropped.
+    /// Handles the peer's abort. Unread bytes are dropped.
     ///
-    /// - Returns: whether that is news; if not, the stream had been given up here, too.
+    /// - Returns: whether the peer aborted first; `false` if this side had aborted the stream, or the stream had ended.
     mutating func receivedAbort() -> Bool {
         switch self.phase {
         case .ended: return false
@@ -357,7 +358,7 @@ struct ByteStreamStateMachine {
         self.writes.removeAll()
     }
 
-    /// The stream is to end within this time; what is under way may go on until then.
+    /// Aborts the stream at the deadline unless it ends before.
     mutating func close(until deadline: NIODeadline) {
         self.closeDeadline = min(self.closeDeadline, deadline)
     }
@@ -367,13 +368,13 @@ struct ByteStreamStateMachine {
     enum OnTick: Equatable {
         case nothing
         case ping(UInt64)
-        /// The peer has been silent too long.
+        /// The peer was silent for longer than the timeout.
         case silent
-        /// The peer has taken nothing for too long.
+        /// The peer read nothing for longer than the timeout.
         case stalled
-        /// The peer's certificate has ended.
+        /// The peer's certificate has expired.
         case trustEnded
-        /// The stream was to end by now.
+        /// The stream did not end before its close deadline.
         case closeNow
         /// The peer did not close after an abort: close the connection.
         case giveUp
@@ -393,7 +394,7 @@ struct ByteStreamStateMachine {
         if self.closeDeadline <= now { return .closeNow }
         if self.stallDeadline <= now { return .stalled }
         guard !self.isHoldingRead else {
-            // This side does not listen, so silence says nothing; the peer must hear that this side is alive.
+            // Silence has no meaning while this side does not read. The pings show the peer that this side is alive.
             self.keepAlive.heard(now: now)
             guard self.lastPing + self.interval <= now else { return .nothing }
             return self.ping(now: now)

@@ -4,14 +4,14 @@
 package import NIOCore
 package import RemoteSystemsIdentity
 
-/// Ordered bytes both ways between two systems, over a connection of their own.
+/// Ordered bytes in both directions between two systems, over a connection of their own.
 ///
-/// Each side writes until it calls ``finish()``, and reads until the other side does: the sequence ends then, and in no other
-/// case. A connection that ends before fails with ``StreamError/Code/truncated``. A stream that nothing refers to any more is
-/// given up.
+/// Each side writes until it calls ``finish()``. The reading side's sequence ends when the other side has finished, and
+/// in no other case: if the connection ends before, reading fails with ``StreamError/Code/truncated``. A stream is
+/// aborted when the last reference to it is released.
 ///
-/// A stream holds at most ``StreamLimits/bufferedBytes`` that were not read, and what one pass of the event loop reads on
-/// top, and makes the peer wait then. Reading and writing may be done by two tasks; only one task reads at a time.
+/// A stream holds at most ``StreamLimits/bufferedBytes`` of unread bytes, plus the bytes of one read of the event loop;
+/// then the peer has to wait. One task may read while another one writes, but only one task may read at a time.
 package final class ByteStream: Sendable, AsyncSequence {
     package typealias Element = ByteBuffer
 
@@ -25,10 +25,10 @@ package final class ByteStream: Sendable, AsyncSequence {
         self.connection.abort(.streamCancelled)
     }
 
-    /// The system at the other end, proved by its certificate.
+    /// The authenticated system at the other end.
     package var peer: PeerIdentity { self.connection.peer }
 
-    /// Runs tasks on the stream's event loop, which saves them a change of threads for each chunk.
+    /// Runs tasks on the stream's event loop, which avoids a thread switch for each chunk.
     package var taskExecutor: EventLoopTaskExecutor { self.connection.taskExecutor }
 
     var streamConnection: StreamConnection { self.connection }
@@ -48,11 +48,11 @@ package final class ByteStream: Sendable, AsyncSequence {
         AsyncIterator(stream: self)
     }
 
-    /// Reads what has arrived, or waits until something does.
+    /// Reads the bytes that have arrived, or waits for some.
     ///
-    /// - Returns: 1 byte to 256 KiB, as the network delivered them; `nil` when the other side has finished.
-    /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled: nothing is lost then, and the stream can be
-    ///   read again.
+    /// - Returns: 1 byte to 256 KiB, in the portions in which they arrived; `nil` when the other side has finished.
+    /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. No bytes are lost then, and the
+    ///   stream can be read again.
     package func read() async throws -> ByteBuffer? {
         let connection = self.connection
         if connection.eventLoop.inEventLoop, let chunk = connection.driver.value.readAtOnce() { return chunk }
@@ -68,12 +68,12 @@ package final class ByteStream: Sendable, AsyncSequence {
 
     // MARK: Writing
 
-    /// Writes bytes, and returns when they were handed to the network, so that they may be forgotten.
+    /// Writes bytes. Returns when they were passed to the network.
     ///
-    /// Waits while the other side does not keep up. Bytes of several writes at the same time do not mix.
+    /// Waits while the other side does not keep up. Bytes of concurrent writes are not interleaved.
     ///
-    /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. If some of the bytes were sent already, the
-    ///   stream is given up then; otherwise it goes on.
+    /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. If some of the bytes were sent
+    ///   already, the stream is aborted; otherwise it continues.
     package func write(_ bytes: ByteBuffer) async throws {
         guard bytes.readableBytes > 0 else { return }
         let connection = self.connection
@@ -87,11 +87,12 @@ package final class ByteStream: Sendable, AsyncSequence {
         }
     }
 
-    /// Ends what this side sends; the other side's sequence ends when it has read everything. Reading goes on.
+    /// Ends this side's output. The other side's sequence ends when it has read everything. Reading continues.
     ///
-    /// Returns when the end was handed to the network. ``waitUntilFinished()`` waits until the other side has everything.
+    /// Returns when the end was passed to the network. ``waitUntilFinished()`` waits until the other side has received
+    /// everything.
     ///
-    /// - Throws: ``StreamError``; `CancellationError`: the end is sent all the same.
+    /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. The end is still sent then.
     package func finish() async throws {
         let connection = self.connection
         let operation: StreamOperation<Void> = connection.nextOperation()
@@ -108,7 +109,7 @@ package final class ByteStream: Sendable, AsyncSequence {
 
     /// Waits until both sides have finished and each has received what the other sent.
     ///
-    /// - Throws: ``StreamError`` when that cannot happen any more.
+    /// - Throws: ``StreamError`` if the stream fails before.
     package func waitUntilFinished() async throws {
         let connection = self.connection
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -120,8 +121,8 @@ package final class ByteStream: Sendable, AsyncSequence {
         }
     }
 
-    /// Gives the stream up, both ways. Both sides fail with the reason; what was not read is dropped. Does nothing to a stream
-    /// that is over.
+    /// Aborts the stream in both directions. Both sides fail with the reason, and unread bytes are dropped. Has no
+    /// effect on a stream that has ended.
     package func abort(_ reason: WireFailure = .streamCancelled) {
         self.connection.abort(reason)
     }

@@ -4,11 +4,11 @@
 internal import Logging
 internal import NIOCore
 
-/// Drives an open stream: performs what ``ByteStreamStateMachine`` says, and decides nothing itself.
+/// Drives an open stream: performs the steps of ``ByteStreamStateMachine``, and decides nothing itself.
 ///
-/// It lives on its channel's event loop; ``ByteStream`` is what tasks hold.
+/// It is confined to its channel's event loop. Tasks use ``ByteStream``.
 final class ByteStreamDriver {
-    /// It holds itself while it is open.
+    /// The stream's connection. The reference keeps it alive while it is open.
     var connection: StreamConnection?
     let channel: any Channel
     let logger: Logger
@@ -19,40 +19,40 @@ final class ByteStreamDriver {
     private let loop: NIOIsolatedEventLoop
     private var machine: ByteStreamStateMachine
     private var decoder: StreamFrameDecoder
-    /// What was received and not read, as the machine counts it.
+    /// The received chunks that were not read, in the order in which the machine counts them.
     private var chunks = CircularBuffer<ByteBuffer>()
     private var reader: StreamOperation<ByteBuffer?>?
-    /// What is to be sent, as the machine counts it.
+    /// The writes to perform, in the order in which the machine counts them.
     private var writes = CircularBuffer<(operation: StreamOperation<Void>, bytes: ByteBuffer)>()
-    /// Small frames, and the heads of larger ones, on their way to TLS.
+    /// Small frames, and the heads of larger ones, that are to be written to the channel.
     private var outbound: ByteBuffer
-    /// Written to the channel and not flushed.
+    /// The number of bytes that were written to the channel and not flushed.
     private var unflushedBytes = 0
     private var isFlushScheduled = false
-    /// Sent since the event loop last did something else.
+    /// The number of bytes sent in this turn of the event loop.
     private var turnBytes = 0
     private var isTurnScheduled = false
     private var isStepping = false
-    /// The newest ping that could not be answered yet because the peer does not read.
+    /// The token of the newest ping that could not be answered yet, because the peer does not read.
     private var owedPong: UInt64?
     private var timer: Scheduled<Void>?
     private var timerDeadline = NIODeadline.distantFuture
-    /// Why the stream is over; `nil` inside if it came to its proper end.
+    /// The reason for the stream's end; `.some(nil)` if it ended properly, `nil` while it is open.
     private var ending: StreamError??
     private var isClosed = false
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
     private var endListeners: [@Sendable (StreamError?) -> Void] = []
-    /// Reads from the network, for ``StreamHandler``.
+    /// Reads from the channel. Set by ``StreamHandler``.
     var readNetwork: () -> Void = {}
 
-    /// Payloads up to this size are copied behind the frame's head; TLS then makes one record of both.
+    /// The maximum payload that is copied behind its frame's head. TLS then makes one record of both.
     private static var maxCopiedBytes: Int { 8 << 10 }
-    /// What is to leave is flushed at the latest when it is this much, so that a peer that does not read is noticed.
+    /// The number of bytes that triggers a flush, so that a peer that does not read is detected.
     private static var maxUnflushedBytes: Int { 64 << 10 }
-    /// A writer that is on the event loop lets it do something else after this much.
+    /// The number of bytes that a writer on the event loop may send before other work gets its turn.
     private static var maxTurnBytes: Int { 1 << 20 }
 
-    /// - Parameter trusted: how much longer the peer's certificate holds.
+    /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,
         remote: PeerLimits,
@@ -95,7 +95,7 @@ final class ByteStreamDriver {
         operation.fail(CancellationError())
     }
 
-    /// The oldest chunk, if there is one and nobody waits for it.
+    /// Returns the oldest chunk without waiting; `nil` if there is none, or if another reader waits.
     func readAtOnce() -> ByteBuffer? {
         guard !self.chunks.isEmpty, self.machine.read() == .wait else { return nil }
         var chunk: ByteBuffer?
@@ -104,11 +104,11 @@ final class ByteStreamDriver {
         return chunk
     }
 
-    /// How much was received and not read.
+    /// The number of bytes that were received and not read.
     var bufferedBytes: Int { self.machine.bufferedBytes }
     var hasReader: Bool { self.reader != nil }
 
-    /// The network could be read.
+    /// Returns whether the channel may read from the network.
     func networkWantsRead() -> Bool { self.machine.networkWantsRead() }
 
     func received(_ bytes: ByteBuffer) {
@@ -130,7 +130,7 @@ final class ByteStreamDriver {
         self.doNextSteps()
     }
 
-    /// A few bytes must not keep the large buffer in memory that they happened to arrive in.
+    /// Copies a small slice, so that it does not keep the large buffer in memory in which it arrived.
     private static func compact(_ bytes: ByteBuffer) -> ByteBuffer {
         guard bytes.readableBytes < bytes.storageCapacity / 4 else { return bytes }
         var copy = ByteBuffer()
@@ -141,7 +141,7 @@ final class ByteStreamDriver {
 
     private func receivedData(_ data: ByteBuffer) throws(TransportError) {
         guard try self.accepts(self.machine.receivedData(bytes: data.readableBytes)) else { return }
-        // Many small chunks would take more room than their bytes.
+        // Many small chunks would use more memory than their bytes.
         if let last = self.chunks.last, data.readableBytes <= 1 << 10, last.readableBytes <= 15 << 10 {
             var joined = self.chunks.removeLast()
             joined.writeImmutableBuffer(data)
@@ -192,7 +192,7 @@ final class ByteStreamDriver {
     func finish(_ operation: StreamOperation<Void>, _ continuation: CheckedContinuation<Void, any Error>) {
         guard operation.start(continuation) else { return }
         let outcome = self.machine.finish(id: operation.id)
-        // Finishing twice does no harm.
+        // A second call of `finish` has no effect.
         guard outcome != .finished else { return operation.succeed(()) }
         self.enqueue(operation, ByteBuffer(), outcome)
     }
@@ -224,7 +224,7 @@ final class ByteStreamDriver {
             self.doNextSteps()
         case .abort:
             operation.fail(CancellationError())
-            self.abort(.aborted(WireFailure("A write to the stream was cancelled half-way.", code: .streamCancelled)))
+            self.abort(.aborted(WireFailure("A write to the stream was cancelled midway.", code: .streamCancelled)))
         }
     }
 
@@ -246,7 +246,7 @@ final class ByteStreamDriver {
     }
 
     private func write(_ frame: Frame) {
-        // Every frame that is written here fits into the smallest limit.
+        // Every frame that is written here fits into the smallest limit of a peer.
         try? self.outbound.writeFrame(frame, limit: ConnectionLimits.minMessageBytes)
         self.scheduleFlush()
     }
@@ -272,7 +272,7 @@ final class ByteStreamDriver {
         }
     }
 
-    /// A writer that never has to wait must not keep the event loop from everything else.
+    /// Lets other work of the event loop proceed when a writer never has to wait.
     private func scheduleTurn() {
         guard !self.isTurnScheduled else { return }
         self.isTurnScheduled = true
@@ -294,10 +294,10 @@ final class ByteStreamDriver {
         self.doNextSteps()
     }
 
-    // MARK: Doing what the machine says
+    // MARK: Performing the next steps
 
     func doNextSteps() {
-        // What a step causes comes back here in the middle of it; the loop below goes on with it.
+        // Performing a step may call this method again; the loop below continues with the further steps.
         guard !self.isStepping else { return }
         self.isStepping = true
         defer { self.isStepping = false }
@@ -378,14 +378,14 @@ final class ByteStreamDriver {
         self.doNextSteps()
     }
 
-    /// Gives the stream up: the peer gets the reason, and closes.
+    /// Aborts the stream. The peer receives the reason, and closes the connection.
     func abort(_ error: StreamError) {
         guard self.machine.abort(now: self.environment.now) else { return }
         self.chunks.removeAll()
         self.write(.abort(error.wireFailure))
         self.flush()
         self.end(error)
-        // What this side did not want to read stands before the peer's end.
+        // Resumes reading: the peer's end of the connection follows the bytes that were held back.
         self.doNextSteps()
     }
 
@@ -397,7 +397,7 @@ final class ByteStreamDriver {
         self.closeChannel()
     }
 
-    /// The connection is gone without a word.
+    /// Ends the stream after the connection was lost.
     private func lose(_ error: StreamError) {
         switch self.machine.connectionEnded() {
         case .truncated:
@@ -410,9 +410,10 @@ final class ByteStreamDriver {
         self.closeChannel()
     }
 
-    /// TLS or TCP came to its end.
+    /// Ends the stream after TLS or TCP has ended.
     ///
-    /// - Parameter mode: after the peer's TCP has ended without its TLS, only the output is left to close.
+    /// - Parameter mode: `output` after the peer's TCP ended without `close_notify`, because only the output is left to
+    ///   close.
     func connectionEnded(cause: (any Error)? = nil, closing mode: CloseMode = .all) {
         switch self.machine.connectionEnded() {
         case .truncated: self.end(.truncated(cause: cause))
@@ -423,7 +424,7 @@ final class ByteStreamDriver {
         self.doNextSteps()
     }
 
-    /// Everything that waits is failed or served exactly once.
+    /// Ends the stream. Every waiting write fails, and every listener is called, exactly once.
     private func end(_ error: StreamError?) {
         guard self.ending == nil else { return }
         self.ending = .some(error)
@@ -455,7 +456,8 @@ final class ByteStreamDriver {
         listener(self.hasFinished ? .completed : .unknown)
     }
 
-    /// Calls back once the stream is over, with the reason unless both sides have everything.
+    /// Calls the listener when the stream has ended: with `nil` if both sides have received everything, otherwise with
+    /// the reason.
     func onEnd(_ listener: @escaping @Sendable (StreamError?) -> Void) {
         if let ending { listener(ending) } else { self.endListeners.append(listener) }
     }

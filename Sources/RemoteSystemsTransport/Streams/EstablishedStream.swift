@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a host answers a hello for a stream that it accepts, and what a caller makes of the answer.
+/// The parameters of an accepted stream, for either side.
 package struct EstablishedStream: Sendable {
     package var acceptance: Acceptance
     package var limits: StreamLimits
-    /// Called once, on the event loop, when the stream is open.
+    /// Called once, on the event loop, when the stream opens.
     package var opened: @Sendable (StreamConnection) -> Void
 
     package init(
@@ -19,7 +19,7 @@ package struct EstablishedStream: Sendable {
     }
 }
 
-/// What a connection becomes when it is open.
+/// How an open connection is used.
 enum EstablishedChannel: Sendable {
     case messages(EstablishedConnection)
     case stream(EstablishedStream)

@@ -7,10 +7,10 @@ package import NIOCore
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The connection of a stream, for those that watch over connections: trust, limits, shutting down. ``ByteStream`` is what reads
+/// The connection of a stream, for the parts that manage connections: trust, limits and shutdown. ``ByteStream`` reads
 /// and writes over it.
 ///
-/// What is to be done is done by its ``ByteStreamDriver`` on the channel's event loop.
+/// The ``ByteStreamDriver`` does the work on the channel's event loop.
 package final class StreamConnection: AuthenticatedConnection {
     package let peer: PeerIdentity
     package let channel: any Channel
@@ -20,7 +20,7 @@ package final class StreamConnection: AuthenticatedConnection {
     let eventLoop: any EventLoop
     private let lastOperation = Atomic<UInt64>(0)
 
-    /// On the channel's event loop.
+    /// Called on the channel's event loop.
     init(
         channel: any Channel,
         peer: PeerIdentity,
@@ -51,7 +51,7 @@ package final class StreamConnection: AuthenticatedConnection {
         StreamOperation(id: self.lastOperation.add(1, ordering: .relaxed).newValue)
     }
 
-    /// At once if this is the connection's event loop, else as soon as it gets to it.
+    /// Runs the closure on the connection's event loop: at once if called there, otherwise as soon as possible.
     func onEventLoop(_ body: @escaping @Sendable (ByteStreamDriver) -> Void) {
         if self.eventLoop.inEventLoop {
             body(self.driver.value)
@@ -62,7 +62,7 @@ package final class StreamConnection: AuthenticatedConnection {
 
     // MARK: Ending
 
-    /// Gives the stream up; the peer gets the reason.
+    /// Aborts the stream, and sends the reason to the peer.
     package func abort(_ reason: WireFailure) {
         self.onEventLoop { $0.abort(.aborted(reason)) }
     }
@@ -83,7 +83,7 @@ package final class StreamConnection: AuthenticatedConnection {
         }
     }
 
-    /// Lets what is under way come to its end, for the drain time at most. Returns once the connection is closed.
+    /// Waits for the stream to end, within the drain time. Returns after the connection has closed.
     package func close(_ status: CloseStatus) async {
         self.onEventLoop { $0.closeSoon() }
         _ = await self.waitUntilClosed()

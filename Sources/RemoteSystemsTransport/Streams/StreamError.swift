@@ -1,28 +1,28 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a stream failed, or could not be offered.
+/// An error of a stream, or of an offer of a stream.
 package struct StreamError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable, Hashable {
-        /// The connection ended before the peer had sent its last byte: what was read is not all.
+        /// The connection ended before the peer had sent its last byte. The bytes that were read are incomplete.
         case truncated
-        /// The connection ended before it was certain that the peer has everything.
+        /// The connection ended before the peer had confirmed that it received everything.
         case connectionLost
-        /// The peer gave the stream up; ``StreamError/failureCode`` and ``StreamError/message`` hold its reason.
+        /// The peer aborted the stream. ``StreamError/failureCode`` and ``StreamError/message`` contain its reason.
         case abortedByPeer
-        /// This side gave the stream up.
+        /// This side aborted the stream.
         case aborted
-        /// The peer is alive and took nothing of what was sent for as long as the stream waits.
+        /// The peer is alive, but read nothing for longer than ``StreamLimits/stallTimeout``.
         case stalled
-        /// The peer is not trusted any more.
+        /// The peer is no longer trusted.
         case peerNotTrusted
         /// The peer broke the protocol.
         case protocolViolation
-        /// The stream was used in an order that makes no sense.
+        /// The stream was used in an invalid order.
         case misuse
-        /// The offer was not taken in time.
+        /// The offered stream was not opened in time.
         case offerExpired
-        /// There are as many offers as this side keeps, in all or for one system.
+        /// The maximum number of offers is pending, in all or for one system.
         case tooManyOffers
         /// The file system has no space left.
         case storageFull
@@ -33,9 +33,9 @@ package struct StreamError: Error, Sendable, CustomStringConvertible {
     package var code: Code
     package var message: String
     package var side: TransportError.Side
-    /// Whether the same thing, done again over another stream, may succeed.
+    /// Whether a retry over another stream may succeed.
     package var canRetry: Bool
-    /// The code that the peer sent, or that it is sent; see ``FailureCode``.
+    /// The failure code that the peer sent, or that this side sends to the peer; see ``FailureCode``.
     package var failureCode: String?
     package var cause: (any Error)?
 
@@ -59,14 +59,14 @@ package struct StreamError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StreamError {
-    /// What the peer gets as the reason of an abort.
+    /// The reason of an abort, as it is sent to the peer.
     var wireFailure: WireFailure {
         var failure = WireFailure(self.message, canRetry: self.canRetry)
         failure.code = self.failureCode
         return failure
     }
 
-    /// This side gives the stream up for this reason.
+    /// The error when this side aborts the stream for a reason.
     static func aborted(_ failure: WireFailure, side: TransportError.Side = .local, cause: (any Error)? = nil)
         -> StreamError
     {
@@ -83,7 +83,7 @@ extension StreamError {
     static func abortedByPeer(_ failure: WireFailure) -> StreamError {
         StreamError(
             .abortedByPeer,
-            failure.text.isEmpty ? "The other side gave the stream up." : failure.text,
+            failure.text.isEmpty ? "The other side aborted the stream." : failure.text,
             side: .remote,
             canRetry: failure.canRetry,
             failureCode: failure.code
@@ -93,7 +93,7 @@ extension StreamError {
     static func truncated(cause: (any Error)?) -> StreamError {
         StreamError(
             .truncated,
-            "The stream ended before its last byte. What was read is not all of it.",
+            "The stream ended before its last byte. The bytes that were read are incomplete.",
             side: .network,
             canRetry: true,
             cause: cause
@@ -103,7 +103,7 @@ extension StreamError {
     static func connectionLost(cause: (any Error)?) -> StreamError {
         StreamError(
             .connectionLost,
-            "The connection ended before the other side had confirmed that it has everything.",
+            "The connection ended before the other side had confirmed that it received everything.",
             side: .network,
             canRetry: true,
             cause: cause
@@ -122,7 +122,7 @@ extension StreamError {
     static func stalled(seconds: Double) -> StreamError {
         StreamError(
             .stalled,
-            "The other side has taken nothing of the stream for \(seconds) s, and was not waited for any longer.",
+            "The other side read nothing from the stream for \(seconds) s, so the stream was aborted.",
             side: .remote,
             canRetry: true,
             failureCode: FailureCode.streamStalled.rawValue
@@ -161,6 +161,6 @@ extension StreamError {
 }
 
 extension WireFailure {
-    /// Of a stream that its application gives up without saying why.
-    package static let streamCancelled = WireFailure("The other side gave the stream up.", code: .streamCancelled)
+    /// The reason of a stream that its application aborts without a reason of its own.
+    package static let streamCancelled = WireFailure("The other side aborted the stream.", code: .streamCancelled)
 }

@@ -5,10 +5,10 @@ internal import Glibc
 internal import NIOCore
 internal import NIOPosix
 
-/// An open file. Every call that may wait for a disk runs on NIO's thread pool: neither the event loop nor the threads of Swift's
-/// tasks wait.
+/// An open file. Every call that may wait for a disk runs on NIO's thread pool, so that it blocks neither the event
+/// loop nor the threads of Swift's tasks.
 ///
-/// One call at a time; whoever opens it closes it.
+/// Only one call may run at a time. The code that opens the file must close it.
 struct StreamFile: Sendable {
     private let descriptor: CInt
 
@@ -21,15 +21,15 @@ struct StreamFile: Sendable {
         }
     }
 
-    /// Closes it soon.
+    /// Closes the file asynchronously.
     func close() {
         let descriptor = self.descriptor
         NIOThreadPool.singleton.submit { _ in _ = Glibc.close(descriptor) }
     }
 
-    /// Reads up to so many bytes; none are left where there are fewer.
+    /// Reads up to this many bytes. The result is shorter only at the end of the file.
     ///
-    /// - Returns: fails with `IOError`.
+    /// - Returns: a future that fails with `IOError`.
     func read(_ count: Int, at offset: Int64, on eventLoop: any EventLoop) -> EventLoopFuture<ByteBuffer> {
         let descriptor = self.descriptor
         return NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
@@ -44,7 +44,7 @@ struct StreamFile: Sendable {
                 guard result > 0 else { break }
             }
             guard buffer.readableBytes == 0 else { return buffer }
-            // The end, or an error that is worth asking for.
+            // Nothing was read: this is the end of the file, or an error that another read reports.
             var byte: UInt8 = 0
             guard unsafe pread(descriptor, &byte, 1, off_t(offset)) >= 0 else {
                 throw IOError(errnoCode: errno, reason: "read")
@@ -53,7 +53,7 @@ struct StreamFile: Sendable {
         }
     }
 
-    /// Writes the bytes behind those that were written before.
+    /// Appends the bytes to those written before.
     ///
     /// - Throws: `IOError`.
     func write(_ bytes: ByteBuffer) async throws {
@@ -77,7 +77,7 @@ struct StreamFile: Sendable {
         }
     }
 
-    /// Removes a file soon, whether or not it is there.
+    /// Removes a file asynchronously, if it exists.
     static func remove(_ path: String) {
         NIOThreadPool.singleton.submit { _ in _ = unsafe unlink(path) }
     }

@@ -3,10 +3,10 @@
 
 internal import NIOCore
 
-/// Cuts what comes on a stream into bytes and other frames.
+/// Splits the bytes of a stream's connection into data and other frames.
 ///
-/// The bytes of a DATA frame are handed on as they arrive, as slices of the buffers they arrived in: collecting each frame
-/// would copy every byte once more. Frames of every other form wait until they are whole (``FrameDecoder``).
+/// The bytes of a DATA frame are passed on as they arrive, as slices of the received buffers, because collecting a
+/// frame would copy each byte once more. Other frames are passed on when they are complete (``FrameDecoder``).
 struct StreamFrameDecoder {
     enum Item: Equatable {
         case data(ByteBuffer)
@@ -14,10 +14,10 @@ struct StreamFrameDecoder {
     }
 
     private var frames: FrameDecoder
-    /// Of the DATA frame whose head was read.
+    /// The number of outstanding bytes of the current DATA frame.
     private var dataLeft = 0
 
-    /// - Parameter frames: holds what came along with the handshake.
+    /// - Parameter frames: contains the bytes that arrived with the handshake.
     init(_ frames: FrameDecoder, limit: Int = StreamLimits.frameBytes) {
         self.frames = frames
         self.frames.limit = limit
@@ -46,8 +46,8 @@ struct StreamFrameDecoder {
         return .data(data)
     }
 
-    /// The head of a DATA frame that holds its bytes and nothing else, in the one encoding: length, array of two, kind, head
-    /// of the bytes. `nil` for everything else, which the other decoder judges, also where more has to come first.
+    /// Reads the head of a DATA frame in canonical encoding, without further elements: length, array of two, kind, head
+    /// of the bytes. Returns `nil` for everything else, and for an incomplete head; ``FrameDecoder`` handles those.
     private func dataHead() -> (bytes: Int, dataBytes: Int)? {
         guard let buffer = self.frames.buffer else { return nil }
         let start = buffer.readerIndex
@@ -72,7 +72,7 @@ struct StreamFrameDecoder {
 }
 
 extension ByteBuffer {
-    /// Writes the head of a DATA frame; as many bytes of the stream come behind it.
+    /// Writes the head of a DATA frame. `count` bytes of the stream must follow.
     mutating func writeDataHead(_ count: Int) {
         switch count {
         case ..<24:
@@ -86,7 +86,7 @@ extension ByteBuffer {
         }
     }
 
-    /// How many bytes of a stream fit into one frame of the peer's.
+    /// The maximum number of a stream's bytes in one frame, for a peer's frame limit.
     static func dataBytes(in limit: Int) -> Int {
         min(Frame.maxDataBytes, limit - 7)
     }

@@ -4,7 +4,7 @@
 internal import NIOCore
 internal import NIOSSL
 
-/// Reports to a ``ByteStreamDriver`` what happens to its channel. Decides nothing.
+/// Reports the events of a channel to its ``ByteStreamDriver``. Decides nothing.
 final class StreamHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -24,7 +24,7 @@ final class StreamHandler: ChannelDuplexHandler {
         self.driver.readNetwork = {}
     }
 
-    /// The channel reads by itself unless it is held back here; TCP then holds back the peer.
+    /// Reads from the channel unless the driver holds the read back. TCP's flow control then stops the peer.
     func read(context: ChannelHandlerContext) {
         if self.driver.networkWantsRead() { context.read() }
     }
@@ -49,7 +49,7 @@ final class StreamHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The peer has ended its half of the connection; the other half cannot go on without it.
+        // The peer closed its half of the connection. A stream does not continue on the other half alone.
         if case .inputClosed? = event as? ChannelEvent { self.driver.connectionEnded() }
         context.fireUserInboundEventTriggered(event)
     }

@@ -3,21 +3,24 @@
 
 package import NIOCore
 
-/// What a stream holds in memory, and how long it waits.
+/// A stream's buffer limit and its timeouts.
 package struct StreamLimits: Sendable, Hashable {
-    /// The stream stops reading from the network while it holds this much that was not read from it. In bytes. Defaults to 256 KiB.
+    /// The number of unread bytes at which the stream stops reading from the network. In bytes. Defaults to 256 KiB.
     package var bufferedBytes = 256 << 10
-    /// Silence after which the peer counts as gone; not counted while this side itself does not read. Defaults to 15 s.
+    /// The timeout after which a silent peer counts as lost. It does not run while this side does not read. Defaults to
+    /// 15 s.
     package var deadPeerTime = TimeAmount.seconds(15)
-    /// The longest time in which a peer that is alive takes nothing of what is sent. Defaults to 5 min.
+    /// The maximum time for which a peer that is alive may read nothing. Defaults to 5 min.
     package var stallTimeout = TimeAmount.minutes(5)
-    /// How long the end of a stream waits for the peer after an abort, and a closing host for a stream. Defaults to 5 s.
+    /// How long to wait for the peer's close after an abort, and how long a closing host waits for a stream. Defaults
+    /// to 5 s.
     package var drainTime = TimeAmount.seconds(5)
 
-    /// The longest frame that a stream accepts, in bytes without the length field: DATA, and something for later versions.
+    /// The maximum length of an accepted frame, in bytes without the length field: a DATA frame, and 1 KiB for
+    /// additions of later versions.
     static let frameBytes = Frame.maxDataBytes + 1024
 
-    /// As the hello and the accept tell them. The window means nothing on a stream.
+    /// The limits in the hello and the accept. The window has no meaning on a stream.
     package static let peerLimits = PeerLimits(
         messageBytes: Self.frameBytes,
         window: 1,
@@ -26,7 +29,7 @@ package struct StreamLimits: Sendable, Hashable {
 
     package init() {}
 
-    /// With the times of other connections.
+    /// Creates limits with the timeouts of a connection for messages.
     package init(_ limits: ConnectionLimits) {
         self.deadPeerTime = limits.deadPeerTime
         self.drainTime = limits.drainTime

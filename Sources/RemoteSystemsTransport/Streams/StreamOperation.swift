@@ -3,7 +3,8 @@
 
 internal import Synchronization
 
-/// A read or a write that a task waits for, tied to the task's cancellation, whichever of the two reaches the event loop first.
+/// A read or a write that a task waits for. It connects the operation to the task's cancellation, whichever reaches the
+/// event loop first.
 final class StreamOperation<Result: Sendable>: Sendable {
     private struct State {
         var isCancelled = false
@@ -17,7 +18,7 @@ final class StreamOperation<Result: Sendable>: Sendable {
         self.id = id
     }
 
-    /// - Returns: whether the task still waits; if not, it goes on with a `CancellationError`.
+    /// - Returns: whether the task still waits. If not, the continuation was resumed with a `CancellationError`.
     func start(_ continuation: CheckedContinuation<Result, any Error>) -> Bool {
         let isWanted = self.state.withLock { state in
             guard !state.isCancelled else { return false }
@@ -28,9 +29,9 @@ final class StreamOperation<Result: Sendable>: Sendable {
         return isWanted
     }
 
-    /// The task does not wait any more.
+    /// Marks the operation as cancelled.
     ///
-    /// - Returns: whether it has been waiting.
+    /// - Returns: whether the task was waiting.
     func cancel() -> Bool {
         self.state.withLock { state in
             state.isCancelled = true

@@ -4,16 +4,16 @@
 internal import FoundationEssentials
 package import ValueSets
 
-/// Opens one stream, once, for one system and one purpose: 128 random bits (`Docs/wire/streams.md`).
+/// Authorises one system to open one stream, once, for one purpose: 128 random bits (`Docs/wire/streams.md`).
 ///
-/// It is a secret: descriptions, logs and errors do not show it.
+/// A ticket is secret. Its descriptions do not show it, and logs and errors must not contain it.
 package struct StreamTicket: Sendable {
     package static let byteCount = 16
 
-    /// For the wire alone.
+    /// The secret. For use on the wire only.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` unless there are ``byteCount`` bytes.
+    /// - Returns: `nil` unless `bytes` has ``byteCount`` elements.
     package init?(bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = bytes
@@ -37,7 +37,7 @@ extension StreamTicket: CustomStringConvertible, CustomDebugStringConvertible, C
 }
 
 extension StreamTicket: Hashable {
-    /// Takes the same time wherever the bytes differ.
+    /// Compares in constant time.
     package static func == (left: StreamTicket, right: StreamTicket) -> Bool {
         zip(left.bytes, right.bytes).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
@@ -48,7 +48,7 @@ extension StreamTicket: Hashable {
 }
 
 extension StreamTicket {
-    /// As a value of any message: a UUID, which even the narrowest schema allows.
+    /// The ticket as a value of a message: a UUID, because even the narrowest schema allows UUIDs.
     package var value: Value {
         let b = self.bytes
         return .uuid(
@@ -60,7 +60,7 @@ extension StreamTicket {
         )
     }
 
-    /// - Returns: `nil` if the value is no ticket.
+    /// - Returns: `nil` if the value is not a ticket.
     package init?(_ value: Value?) {
         guard let u = value?.uuid?.uuid else { return nil }
         self.init([
@@ -69,13 +69,14 @@ extension StreamTicket {
     }
 }
 
-/// What a hello says to open a stream.
+/// The part of a hello that opens a stream.
 package struct StreamClaim: Sendable, Hashable {
-    /// The service that a hello for a stream names. A host without streams refuses it as one that it does not offer.
+    /// The service name in the hello for a stream. A host without streams refuses it as a service that it does not
+    /// offer.
     package static let service = "remote-systems.stream"
 
     package var ticket: StreamTicket
-    /// What the stream is for, as the offering side named it. Both sides must mean the same.
+    /// The purpose of the stream, as the offering side named it. It must be equal on both sides.
     package var purpose: String
 
     package init(ticket: StreamTicket, purpose: String) {

@@ -6,10 +6,10 @@ internal import FoundationEssentials
 internal import NIOCore
 internal import RemoteSystemsIdentity
 
-/// The offers of streams that wait to be taken: which ticket opens which, for whom, and until when.
+/// The pending offers of streams: the ticket, the system and the deadline of each.
 ///
-/// A value without I/O or a clock. It keeps the SHA-256 of each ticket and looks offers up by it: how long that takes says
-/// nothing about the tickets that are valid.
+/// A value type without I/O or a clock. It stores the SHA-256 of each ticket and looks offers up by it, so that the
+/// time of a lookup reveals nothing about valid tickets.
 struct StreamTicketsStateMachine {
     struct Digest: Hashable {
         private let bytes: SHA256Digest
@@ -34,9 +34,9 @@ struct StreamTicketsStateMachine {
     private var lastID: UInt64 = 0
 
     /// - Parameters:
-    ///   - limit: how many offers wait at the same time.
-    ///   - limitPerPeer: how many of them for one system.
-    ///   - lifetime: how long each waits.
+    ///   - limit: the maximum number of pending offers. Defaults to 1024.
+    ///   - limitPerPeer: the maximum number of pending offers for one system. Defaults to 64.
+    ///   - lifetime: how long an offer is valid. Defaults to 30 s.
     init(limit: Int = 1024, limitPerPeer: Int = 64, lifetime: TimeAmount = .seconds(30)) {
         self.limit = limit
         self.limitPerPeer = limitPerPeer
@@ -62,10 +62,10 @@ struct StreamTicketsStateMachine {
         return .offered(id: self.lastID, until: deadline)
     }
 
-    /// A system presents a ticket. It is used up if it is the right one.
+    /// Uses a ticket up, if it is valid for this system and purpose.
     ///
-    /// - Returns: the id of the offer; `nil` for a ticket that is unknown, used, expired or another system's, or for another
-    ///   purpose.
+    /// - Returns: the id of the offer; `nil` for a ticket that is unknown, used, expired, for another system or for
+    ///   another purpose.
     mutating func claim(_ ticket: Digest, by peer: SystemID, purpose: String, now: NIODeadline) -> UInt64? {
         guard let offer = self.offers[ticket], offer.peer == peer, offer.purpose == purpose, now < offer.deadline
         else { return nil }
@@ -73,13 +73,13 @@ struct StreamTicketsStateMachine {
         return offer.id
     }
 
-    /// The offer is not wanted any more.
+    /// Removes an offer.
     mutating func withdraw(id: UInt64) {
         guard let (ticket, offer) = self.offers.first(where: { $0.value.id == id }) else { return }
         self.remove(ticket, offer)
     }
 
-    /// - Returns: the ids of the offers that nobody took in time.
+    /// - Returns: the ids of the offers that have expired.
     mutating func expire(now: NIODeadline) -> [UInt64] {
         let expired = self.offers.filter { $0.value.deadline <= now }
         for (ticket, offer) in expired { self.remove(ticket, offer) }

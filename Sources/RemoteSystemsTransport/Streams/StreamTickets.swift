@@ -5,11 +5,11 @@ internal import NIOCore
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// Offers streams to other systems: mints the tickets that open them, and accepts the connections that bring one.
+/// Offers streams to other systems: creates the tickets that open them, and accepts the connections that present one.
 ///
-/// A feature offers a stream, sends the ticket in a message of its own, and awaits ``StreamOffer/opened()``; the other system
-/// connects with the ticket (``Connector/openStream(to:expecting:application:target:claim:limits:on:)``). An offer stands
-/// for 30 s; at most 1024 wait at the same time, 64 of them for one system.
+/// A feature offers a stream, sends the ticket in a message of its own, and awaits ``StreamOffer/opened()``. The other
+/// system connects with the ticket (``Connector/openStream(to:expecting:application:target:claim:limits:on:)``). An
+/// offer is valid for 30 s. At most 1024 offers may be pending, and at most 64 for one system.
 package final class StreamTickets: Sendable {
     private struct State {
         var machine = StreamTicketsStateMachine()
@@ -23,14 +23,14 @@ package final class StreamTickets: Sendable {
         self.network = network
     }
 
-    /// How many offers wait.
+    /// The number of pending offers.
     package var count: Int { self.state.withLock { $0.machine.count } }
 
     /// Offers a stream.
     ///
     /// - Parameters:
-    ///   - peer: the system that may open it.
-    ///   - purpose: what the stream is for: a name, the same on both sides.
+    ///   - peer: the system that may open the stream.
+    ///   - purpose: the name of the stream's purpose, equal on both sides.
     /// - Throws: ``StreamError`` with ``StreamError/Code/tooManyOffers``.
     package func offer(to peer: SystemID, purpose: String) throws(StreamError) -> StreamOffer {
         let ticket = StreamTicket.random()
@@ -58,7 +58,8 @@ package final class StreamTickets: Sendable {
             try? await time.sleep(for: Duration(deadline - now))
             guard !Task.isCancelled else { return }
             self?.end(id, .expired)
-            // The ticket was shown at the last moment: the connection may open yet, or have been refused a place.
+            // If the ticket was presented just before the deadline, the connection may still open within the next
+            // seconds.
             try? await time.sleep(for: .seconds(10))
             if !Task.isCancelled { offer?.fail(.expired) }
         }
@@ -68,15 +69,15 @@ package final class StreamTickets: Sendable {
     /// Decides about a hello for a stream.
     ///
     /// - Parameters:
-    ///   - peer: who sent the hello.
-    ///   - application: the one that accepts.
+    ///   - peer: the caller's system.
+    ///   - application: the name of the accepting application.
     package func admission(
         of hello: Hello,
         from peer: PeerIdentity,
         application: String,
         limits: StreamLimits
     ) -> Admission {
-        // A hello without a ticket takes the same way, so that one refusal cannot be told from another.
+        // A hello without a ticket is checked in the same way, so that all refusals are indistinguishable.
         let claim = hello.stream ?? StreamClaim(ticket: .random(), purpose: "")
         let digest = StreamTicketsStateMachine.Digest(claim.ticket)
         let now = self.network.time.deadline
@@ -94,7 +95,7 @@ package final class StreamTickets: Sendable {
         )
     }
 
-    /// One for every reason.
+    /// The refusal for every reason.
     package static let refusal = Refusal(
         .notAuthorized,
         code: .streamTicketRefused,
@@ -110,17 +111,17 @@ package final class StreamTickets: Sendable {
     }
 }
 
-/// A stream that another system may open.
+/// An offer of a stream to another system.
 package final class StreamOffer: Sendable {
     private enum State {
         case pending
         case waiting(CheckedContinuation<ByteStream, any Error>)
         case over(Result<ByteStream, any Error>)
-        /// The stream was handed out.
+        /// The stream was passed to its caller.
         case taken
     }
 
-    /// What the other system needs to open the stream. A secret of the two.
+    /// The ticket with which the other system opens the stream. A secret of the two systems.
     package let ticket: StreamTicket
     package let purpose: String
     private let id: UInt64
@@ -142,8 +143,9 @@ package final class StreamOffer: Sendable {
 
     /// Waits until the other system has opened the stream. May be called once.
     ///
-    /// - Throws: ``StreamError`` with ``StreamError/Code/offerExpired`` when it did not in time; `CancellationError`: the offer
-    ///   is withdrawn then.
+    /// - Throws:
+    ///   ``StreamError`` with ``StreamError/Code/offerExpired`` if the stream was not opened in time; `CancellationError`
+    ///   when the task is cancelled, which withdraws the offer.
     package func opened() async throws -> ByteStream {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { self.wait($0) }
@@ -153,7 +155,7 @@ package final class StreamOffer: Sendable {
         }
     }
 
-    /// Makes the ticket worthless, unless the stream was opened.
+    /// Invalidates the ticket, unless the stream was opened.
     package func withdraw() {
         self.tickets.end(self.id, .withdrawn)
     }
@@ -168,7 +170,7 @@ package final class StreamOffer: Sendable {
                 state = .taken
                 return result
             case .waiting, .taken:
-                return .failure(StreamError(.misuse, "The stream of an offer is awaited once.", side: .local))
+                return .failure(StreamError(.misuse, "The stream of an offer can be awaited only once.", side: .local))
             }
         }
         if let result { continuation.resume(with: result) }

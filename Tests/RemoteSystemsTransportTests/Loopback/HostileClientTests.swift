@@ -432,7 +432,7 @@ import ValueSets
                 Issue.record("it is not told")
                 return
             }
-            #expect(failure.text.contains("no more"))
+            #expect(failure.text.contains("after the peer's close"))
             endOfTest.open()
         }
     }

@@ -74,7 +74,7 @@ import ValueSets
             let alert = "\(String(describing: peer.error))".uppercased()
             #expect(alert.contains("CERTIFICATE_REQUIRED"))
             #expect(host.hellos.value == 0)
-            try await eventually("a line in the log") { host.log.all.contains { $0.contains("did not come about") } }
+            try await eventually("a line in the log") { host.log.all.contains { $0.contains("attempt failed") } }
         }
     }
 
