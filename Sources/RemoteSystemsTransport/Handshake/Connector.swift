@@ -247,12 +247,16 @@ package struct Connector: Sendable {
             channel.eventLoop.makeCompletedFuture {
                 let handshake = HandshakeHandler(
                     role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, fail: opened.fail),
-                    authorise: { try self.security.authorise($0, accepting: self.accepted) },
+                    security: self.security,
+                    accepting: self.accepted,
                     deadline: HandshakeDeadline(deadline, now: self.network.time.deadline),
                     responseTimeout: self.responseTimeout,
                     logger: self.logger
                 )
-                try channel.pipeline.syncOperations.addHandlers(self.security.clientHandler(), handshake)
+                try channel.pipeline.syncOperations.addHandlers(
+                    handshake.clientHandler(on: channel.eventLoop),
+                    handshake
+                )
             }
         }
         connecting.whenFailure { opened.fail(TransportError.unreachable(endpoint, $0)) }

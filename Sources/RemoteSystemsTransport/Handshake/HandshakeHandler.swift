@@ -45,7 +45,8 @@ package typealias Admit = @Sendable (Hello, PeerIdentity) async -> Admission
 /// ``WireHandler`` or ``StreamHandler``.
 ///
 /// Peers are authorised here only: after every TLS handshake, including a resumed one, and before any of the peer's
-/// bytes are read. (TLS's own verification callback does not run on resumption.)
+/// bytes are read. (TLS's own verification callback does not run on resumption.) A caller also verifies the host before
+/// it shows its own certificate, see ``clientHandler(on:)``.
 final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -55,23 +56,28 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         case host(HostHandshake, Admit, leave: () -> Void)
     }
 
-    private var role: Role
-    private let authorise: PeerAuthorization
+    var role: Role
+    let security: TransportSecurity
+    let accepted: Set<Standing.Kind>
+    /// Why the host's certificates were refused, if they were.
+    var objection: TransportError?
     private var deadline: HandshakeDeadline
     private let responseTimeout: TimeAmount
-    private let logger: Logger
-    private let observer: ConnectionObserver.One?
-    private var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
+    let logger: Logger
+    let observer: ConnectionObserver.One?
+    var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
     private var timeout: Scheduled<Void>?
-    private var isDone = false
+    var isDone = false
     private var hasLeft = false
     private var isSecured = false
     /// The timeout for a peer that does not close the connection after a refusal. Set only if there is an observer.
     private var lingering: Scheduled<Void>?
 
+    /// - Parameter accepted: the standings of the peers to accept. Defaults to this system's own account.
     init(
         role: Role,
-        authorise: @escaping PeerAuthorization,
+        security: TransportSecurity,
+        accepting accepted: Set<Standing.Kind> = [.sameAccount],
         deadline: HandshakeDeadline,
         responseTimeout: TimeAmount = .zero,
         logger: Logger,
@@ -79,7 +85,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     ) {
         self.observer = observer
         self.role = role
-        self.authorise = authorise
+        self.security = security
+        self.accepted = accepted
         self.deadline = deadline
         self.responseTimeout = responseTimeout
         self.logger = logger
@@ -175,35 +182,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func authorisePeer(context: ChannelHandlerContext) -> Result<PeerIdentity, TransportError> {
-        do {
-            let tls = try context.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
-            guard let certificate = try tls.peerCertificate?.toDERBytes() else {
-                throw TransportError(
-                    .peerNotTrusted,
-                    "It showed no certificate.",
-                    side: .remote,
-                    failureCode: FailureCode.certificateInvalid.rawValue
-                )
-            }
-            let links = try tls.peerValidatedCertificateChain?.dropFirst().map { try $0.toDERBytes() } ?? []
-            return .success(try self.authorise(TrustStore.Presented(certificate, links: links)))
-        } catch let error as TransportError {
-            return .failure(error)
-        } catch {
-            let objection = error as? TrustError
-            return .failure(
-                TransportError(
-                    .peerNotTrusted,
-                    objection?.message ?? "\(error)",
-                    side: .remote,
-                    failureCode: (objection?.failureCode ?? .certificateInvalid).rawValue,
-                    cause: error
-                )
-            )
-        }
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !self.isDone else {
             if self.lingering != nil { self.observer?.report(.refusalIgnored("Something came after the refuse.")) }
@@ -278,119 +256,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func accept(_ accepted: EstablishedChannel, context: ChannelHandlerContext) {
-        guard case .host(var handshake, let admit, let leave) = self.role else { return }
-        guard self.decoder.pendingBytes == 0 else {
-            self.observer?.report(
-                .violation(.violation("something came before the response to the hello", .frameUnexpected))
-            )
-            return self.refuse(.outOfTurn, context: context)
-        }
-        guard let (peer, hello) = handshake.accepted() else { return }
-        self.role = .host(handshake, admit, leave: leave)
-        let remote = Acceptance(
-            version: hello.version,
-            application: hello.application,
-            limits: hello.limits,
-            features: hello.features
-        )
-        do throws(TransportError) {
-            try self.write(accepted.acceptance, context: context)
-        } catch {
-            self.refuse(
-                Refusal(.appUnavailable, code: .acceptTooLong, "The service's response to the hello is too long."),
-                context: context
-            )
-            return
-        }
-        // The write may have failed the channel.
-        guard !self.isDone else { return }
-        self.open(peer: peer, remote: remote, accepted, context: context)
-    }
-
-    private func open(
-        peer: PeerIdentity,
-        remote: Acceptance,
-        _ accepted: EstablishedChannel,
-        context: ChannelHandlerContext
-    ) {
-        switch accepted {
-        case .messages(let accepted): self.open(peer: peer, remote: remote, accepted, context: context)
-        case .stream(let accepted): self.open(peer: peer, remote: remote, accepted, context: context)
-        }
-    }
-
-    private func open(
-        peer: PeerIdentity,
-        remote: Acceptance,
-        _ accepted: EstablishedStream,
-        context: ChannelHandlerContext
-    ) {
-        let stream = StreamConnection(
-            channel: context.channel,
-            peer: peer,
-            remote: remote.limits,
-            limits: accepted.limits,
-            decoder: self.decoder,
-            logger: self.logger,
-            observer: self.observer
-        )
-        let driver = stream.driver.value
-        do {
-            try context.pipeline.syncOperations.addHandler(StreamHandler(driver: driver), position: .after(self))
-            self.finish()
-            self.observer?.report(.opened)
-            context.pipeline.syncOperations.removeHandler(self, promise: nil)
-            accepted.opened(stream)
-            // Bytes that arrived with the handshake's last frame belong to the stream.
-            driver.received(ByteBuffer())
-            driver.flush()
-        } catch {
-            driver.connectionEnded(cause: error)
-            self.fail(
-                TransportError(.unreachable, "The connection failed.", side: .network, cause: error),
-                context: context
-            )
-        }
-    }
-
-    private func open(
-        peer: PeerIdentity,
-        remote: Acceptance,
-        _ accepted: EstablishedConnection,
-        context: ChannelHandlerContext
-    ) {
-        let connection = Connection(
-            channel: context.channel,
-            peer: peer,
-            remote: remote,
-            limits: accepted.limits,
-            decoder: self.decoder,
-            logger: self.logger,
-            observer: self.observer,
-            immediateHandler: accepted.immediateHandler,
-            handler: accepted.handler
-        )
-        let driver = connection.driver.value
-        do {
-            try context.pipeline.syncOperations.addHandler(WireHandler(driver: driver), position: .after(self))
-            self.finish()
-            self.observer?.report(.opened)
-            context.pipeline.syncOperations.removeHandler(self, promise: nil)
-            accepted.opened(connection)
-            // Bytes that arrived with the handshake's last frame belong to the open connection.
-            driver.handleFrames()
-            driver.readCompleted()
-        } catch {
-            driver.end(.unknown, cause: nil)
-            self.fail(
-                TransportError(.unreachable, "The connection failed.", side: .network, cause: error),
-                context: context
-            )
-        }
-    }
-
-    private func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
+    func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
         // Logged at debug level, because any machine that can reach the port could otherwise fill the log.
         self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
@@ -422,7 +288,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Equal to the time for which TLS waits for a peer's `close_notify`.
     private static let lingerTime = TimeAmount.seconds(5)
 
-    private func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {
+    func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
         self.finish()
         // Done before the caller is notified: a program may exit then, and `close_notify` must be sent before.
@@ -436,7 +302,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func finish() {
+    func finish() {
         self.isDone = true
         self.timeout?.cancel()
     }
@@ -454,7 +320,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Writes the acceptance. Schemas that are too large for the frame are replaced: they are advisory, and the host's
     /// description contains them, too.
-    private func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
+    func write(_ acceptance: Acceptance, context: ChannelHandlerContext) throws(TransportError) {
         do throws(TransportError) {
             try self.write(.accept(acceptance), context: context)
         } catch {
@@ -464,7 +330,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func write(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {
+    func write(_ frame: Frame, context: ChannelHandlerContext) throws(TransportError) {
         var buffer = context.channel.allocator.buffer(capacity: 512)
         try buffer.writeFrame(frame, limit: ConnectionLimits.helloBytes)
         context.writeAndFlush(self.wrapOutboundOut(buffer), promise: nil)
@@ -487,7 +353,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         if case .uncleanShutdown? = error as? NIOSSLError { isUnclean = true }
         let isEnd = isUnclean || error is IOError
         self.fail(
-            self.isSecured && isEnd ? .closedDuringHandshake(error) : .tlsHandshakeFailed(error),
+            self.objection ?? (self.isSecured && isEnd ? .closedDuringHandshake(error) : .tlsHandshakeFailed(error)),
             closing: isUnclean ? .output : .all,
             context: context
         )
@@ -506,7 +372,16 @@ extension TransportError {
     }
 
     static func tlsHandshakeFailed(_ error: any Error) -> TransportError {
-        TransportError(
+        // BoringSSL names the alert in its error's text alone.
+        guard !"\(error)".contains("ALERT_CERTIFICATE") else {
+            return TransportError(
+                .unreachable,
+                "The other side rejected this system's certificate. Run 'remotesystems doctor' on both systems.",
+                side: .remote,
+                cause: error
+            )
+        }
+        return TransportError(
             .unreachable,
             "The TLS handshake failed. Either the program at that address is not a RemoteSystems host, or the network "
                 + "interfered.",

@@ -60,7 +60,8 @@ package final class Listener: Sendable {
                             { await admit($0, $1).watched(by: security) },
                             leave: { shared.leave(key) }
                         ),
-                        authorise: { try security.authorise($0, accepting: accepted) },
+                        security: security,
+                        accepting: accepted,
                         deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
                         logger: logger,
                         observer: observer?.connection(shared.nextNumber())

@@ -7,9 +7,6 @@ package import NIOSSL
 package import RemoteSystemsIdentity
 internal import Synchronization
 
-/// Authorises a peer by its certificates. Throws if the peer is not trusted.
-package typealias PeerAuthorization = @Sendable (TrustStore.Presented) throws -> PeerIdentity
-
 /// This system's identity, prepared for TLS: certificates, keys and the trusted accounts.
 ///
 /// All listeners and connectors of a process share one instance. When the identity is renewed or the trust changes, new
@@ -170,12 +167,23 @@ package final class TransportSecurity: Sendable {
         return verdict.peer
     }
 
-    package func clientHandler() throws -> NIOSSLClientHandler {
+    /// Checks a host's certificates before this system shows its own: ``authorise(_:accepting:)`` without learning root
+    /// keys, because the host has not proved yet that it holds its private key.
+    ///
+    /// - Throws: `TrustError` if the host is not trusted.
+    func verify(_ presented: TrustStore.Presented, accepting accepted: Set<Standing.Kind>) throws {
+        _ = try self.trust.judge(presented, now: self.now(), accepting: accepted)
+    }
+
+    /// - Parameter verify: called with the host's certificates before this system's own are sent.
+    func clientHandler(
+        verify: @escaping NIOSSLCustomVerificationCallbackWithMetadata = TransportSecurity.acceptForNow
+    ) throws -> NIOSSLClientHandler {
         // The server's name is not checked: a system is identified by its key, not by the name of an address.
         try NIOSSLClientHandler(
             context: self.state.withLock { $0.contexts.client },
             serverHostname: nil,
-            customVerificationCallbackWithMetadata: Self.acceptForNow
+            customVerificationCallbackWithMetadata: verify
         )
     }
 

@@ -165,12 +165,16 @@ import ValueSets
                             .messages(established),
                             fail: opened.fail
                         ),
-                        authorise: { try security.authorise($0) },
+                        security: security,
                         deadline: HandshakeDeadline(.now() + .seconds(20), now: .now()),
                         logger: TestLog().logger
                     )
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandlers(security.clientHandler(), CloseObserver(order: order), handshake)
+                    try pipeline.addHandlers(
+                        handshake.clientHandler(on: channel.eventLoop),
+                        CloseObserver(order: order),
+                        handshake
+                    )
                 }
             }
             .connect(host: "127.0.0.1", port: port).get()
