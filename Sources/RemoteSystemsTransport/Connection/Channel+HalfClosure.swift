@@ -10,7 +10,7 @@ extension Channel {
     /// of the data from a lost connection. When this side closes, the peer's half-closure must end the channel;
     /// otherwise TLS would wait for a `close_notify` that never arrives.
     ///
-    /// Called on the channel's event loop. Channels in memory have no half-closure and ignore the option.
+    /// Called on the channel's event loop. Channels in memory do not support half-closure.
     func outlivesPeersHalf(_ outlives: Bool) {
         try? self.syncOptions?.setOption(.allowRemoteHalfClosure, value: outlives)
     }

@@ -31,8 +31,8 @@ extension TransportError {
     static func overflow() -> TransportError {
         TransportError(
             .localResources,
-            "\(OutgoingCalls<OutgoingCall>.maxWaiting) requests wait already for the other system's request window; this "
-                + "one was not sent. Wait for responses before sending more.",
+            "\(OutgoingCalls<OutgoingCall>.maxWaiting) requests wait already for the other system's request window; "
+                + "this one was not sent. Wait for responses before sending more.",
             side: .local,
             canRetry: true
         )

@@ -58,7 +58,7 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case otherAccount = "other-account"
     /// The system was revoked.
     case revoked = "revoked"
-    /// The host is not the system that the caller meant.
+    /// The host is not the system that the caller expects.
     case otherSystem = "other-system"
     /// The request is not allowed for anonymous callers, whether or not its target exists.
     case notAuthorized = "not-authorized"

@@ -27,8 +27,8 @@ extension Connector {
             guard system == nil || system == required else {
                 throw TransportError(
                     .peerNotTrusted,
-                    "The endpoint \(endpoint) belongs to another system than the expected one. Find the expected system "
-                        + "again.",
+                    "The endpoint \(endpoint) belongs to another system than the expected one. Find the expected "
+                        + "system again.",
                     side: .local
                 )
             }

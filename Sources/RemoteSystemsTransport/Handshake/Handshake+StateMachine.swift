@@ -30,8 +30,8 @@ struct CallerHandshake {
         case .success(let peer):
             if let expected = self.expected, expected != peer.systemID {
                 let text =
-                    "Another system was reached: \(peer.systemID.short) instead of \(expected.short). The address may have "
-                    + "been assigned to another machine; look it up again."
+                    "Another system was reached: \(peer.systemID.short) instead of \(expected.short). The address may "
+                    + "have been assigned to another machine; look it up again."
                 let error = TransportError(.peerNotTrusted, text, side: .network, canRetry: true)
                 let refusal = Refusal(
                     .remoteSystemUnavailable,
@@ -219,8 +219,8 @@ extension TransportError {
         TransportError(
             .incompatibleVersion,
             "This side offered the protocol \(ProtocolVersion.alpn), but the TLS handshake negotiated "
-                + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Use the same major "
-                + "version of RemoteSystems on both.",
+                + "\(alpn.map { String($0.prefix(64)) } ?? "none: the other side did not offer it"). Use the same "
+                + "major version of RemoteSystems on both.",
             side: .remote,
             failureCode: FailureCode.protocolNotNegotiated.rawValue
         )

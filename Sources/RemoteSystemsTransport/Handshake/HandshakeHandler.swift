@@ -41,8 +41,8 @@ package struct EstablishedConnection: Sendable {
 
 package typealias Admit = @Sendable (Hello, PeerIdentity) async -> Admission
 
-/// Brings a channel from TLS to an open connection, for either side, and is then replaced by
-/// ``WireHandler`` or ``StreamHandler``.
+/// Brings a channel from TLS to an open connection, for either side, and is then replaced by ``WireHandler`` or
+/// ``StreamHandler``.
 ///
 /// Peers are authorised here only: after every TLS handshake, including a resumed one, and before any of the peer's
 /// bytes are read. (TLS's own verification callback does not run on resumption.) A caller also verifies the host before
@@ -119,8 +119,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.fail(
             TransportError(
                 .unreachable,
-                "The other side did not complete the handshake in time. Check that a RemoteSystems host runs there, and "
-                    + "try again. Restart it if that does not help.",
+                "The other side did not complete the handshake in time. Check that a RemoteSystems host runs there, "
+                    + "and try again. Restart it if that does not help.",
                 side: .network,
                 canRetry: true,
                 cause: ChannelError.connectTimeout(.zero)

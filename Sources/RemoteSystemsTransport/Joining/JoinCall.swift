@@ -16,8 +16,8 @@ package enum JoinCall {
     ///
     /// - Returns: the identity in the account, for ``AccountStore/adopt(_:evenIfShared:now:)``. Nothing has been
     ///   stored.
-    /// - Throws: ``IdentityError`` when the inviter refused or is not the expected system;
-    ///   ``TransportError`` when it cannot be reached; `CancellationError`.
+    /// - Throws: ``IdentityError`` when the inviter refused or is not the expected system; ``TransportError`` when it
+    ///   cannot be reached; `CancellationError`.
     package static func join(
         _ invitation: Invitation,
         logger: Logger,
@@ -123,7 +123,8 @@ package enum JoinCall {
             throw TransportError(
                 .unreachable,
                 "No connection to \(endpoint.host) port \(endpoint.port). An invitation works once, and only while the "
-                    + "machine that made it waits. Check that it still waits, and that the network allows the connection.",
+                    + "machine that made it waits. Check that it still waits, and that the network allows the "
+                    + "connection.",
                 side: .network,
                 canRetry: true,
                 cause: error

@@ -95,10 +95,9 @@ package final class JoinListener: Sendable {
     /// - Parameters:
     ///   - record: records the new system. Called before the system receives the acceptance.
     /// - Returns: the system that joined.
-    /// - Throws:
-    ///   ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, with ``IdentityError/Code/invitationUsed``
-    ///   after three wrong secrets, or with the error of creating or recording the certificate; ``TransportError`` when
-    ///   the acceptance may not have been delivered; `CancellationError`.
+    /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, with
+    ///   ``IdentityError/Code/invitationUsed`` after three wrong secrets, or with the error of creating or recording
+    ///   the certificate; ``TransportError`` when the acceptance may not have been delivered; `CancellationError`.
     package func run(
         _ invitation: Invitation,
         authority: AccountAuthority,
@@ -291,8 +290,8 @@ extension IdentityError {
     fileprivate static let spentHere = IdentityError(
         .invitationUsed,
         """
-        The invitation was withdrawn after \(OpenInvitation.maxWrongProofs) attempts with a wrong secret. No system has \
-        joined. Make a new one, and copy the whole line.
+        The invitation was withdrawn after \(OpenInvitation.maxWrongProofs) attempts with a wrong secret. No system \
+        has joined. Make a new one, and copy the whole line.
         """
     )
 }
@@ -301,8 +300,8 @@ extension TransportError {
     fileprivate static func responseLost(_ cause: any Error) -> TransportError {
         TransportError(
             .connectionLost,
-            "A system has joined, but the connection failed before that system can have received the confirmation. If it "
-                + "did not receive it, make a new invitation for it.",
+            "A system has joined, but the connection failed before that system can have received the confirmation. If "
+                + "it did not receive it, make a new invitation for it.",
             side: .network,
             canRetry: true,
             wasSent: true,

@@ -1,20 +1,19 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a publisher knows of one subscription. Its size does not depend on how far the subscriber is behind.
+/// A publisher's state for one subscription. Its size does not depend on how far behind the subscriber is.
 struct StateSubscription: Sendable {
-    /// A snapshot or delta of which some parts may have been sent.
+    /// A snapshot or delta that is being sent.
     struct Transfer: Sendable {
         /// The version that a delta continues; `nil` for a snapshot.
         let from: UInt64?
-        /// Drops up to this change are not part of it: the subscriber never had the keys, or knows that they were
-        /// dropped.
+        /// Drops up to this change are not sent, because the subscriber never had the keys or has received the drops.
         let base: UInt64
         /// The newest change that was sent.
         var cursor: UInt64
-        /// How many parts were sent.
+        /// The number of parts that were sent.
         var parts: UInt64 = 0
-        /// The length of their frames.
+        /// The length of their frames, in bytes.
         var bytes = 0
     }
 
@@ -22,21 +21,22 @@ struct StateSubscription: Sendable {
     let priority: TopicPriority
     private(set) var view: TopicView
     private(set) var epoch: UInt64
-    /// How many bytes of frames the subscriber still accepts.
+    /// The number of bytes of frames that the subscriber still accepts.
     var credit: Int
     /// The version that was sent completely; `nil` if the subscriber needs a snapshot.
     private(set) var known: UInt64?
-    /// The newest change that the subscriber needs not receive any more.
+    /// The newest change that the subscriber no longer needs to receive.
     var cursor: UInt64
     var transfer: Transfer?
-    /// The first answer is sent even if it holds nothing: it shows that the subscription stands.
+    /// Whether the first snapshot or delta is still to be sent. It is sent even if it is empty, because it confirms the
+    /// subscription.
     private(set) var mustAnswer = true
-    /// Nothing fits into the credit that is left.
+    /// Whether no frame fits into the remaining credit.
     var isBlocked = false
-    /// The time of its next frame on the scale on which the connection is divided; see ``StateLink``.
+    /// The time of its next frame on the connection's virtual time scale; see ``StateLink``.
     var turn: UInt64 = 0
 
-    /// - Parameter resumed: the version that the subscriber has, and its newest change.
+    /// - Parameter resumed: the version that the subscriber has, and that version's newest change.
     init(
         topic: TopicSchema,
         view: TopicView,
@@ -53,13 +53,13 @@ struct StateSubscription: Sendable {
         self.cursor = resumed?.sequence ?? 0
     }
 
-    /// Whether there may be something to send, the topic's newest change being this one.
+    /// Whether there may be something to send. `newest` is the topic's newest change.
     func isReady(newest: UInt64) -> Bool {
         guard !self.isBlocked else { return false }
         return self.mustAnswer || self.known == nil || self.transfer != nil || self.cursor < newest
     }
 
-    /// The subscriber sees something else from now on, or missed changes that were forgotten.
+    /// Restarts with a snapshot, because the view changed, or because changes that the subscriber missed were removed.
     mutating func startAnew(view: TopicView, epoch: UInt64) {
         self.view = view
         self.epoch = epoch
@@ -74,7 +74,7 @@ struct StateSubscription: Sendable {
         self.mustAnswer = false
     }
 
-    /// What changed is not part of the view.
+    /// Skips changes that are not part of the view.
     mutating func skipped(to sequence: UInt64) {
         self.cursor = sequence
         self.transfer = nil

@@ -79,8 +79,8 @@ package struct TopicSchema: Sendable, Hashable {
     /// Checks a record before it is published.
     ///
     /// - Returns: the length of the encoded record, in bytes.
-    /// - Throws:
-    ///   ``TransportError`` with ``TransportError/Code/invalidMessage`` or ``TransportError/Code/messageTooLarge``.
+    /// - Throws: ``TransportError`` with ``TransportError/Code/invalidMessage`` or
+    ///   ``TransportError/Code/messageTooLarge``.
     func measure(_ record: ValueSet, for key: StateKey) throws(TransportError) -> Int {
         guard key.isValid, let kind = self.records(for: key) else {
             throw TransportError(

@@ -15,9 +15,8 @@ extension ByteStream {
     /// The next chunk is read while a chunk is sent. At most two chunks are in memory.
     ///
     /// - Returns: the number of bytes sent.
-    /// - Throws:
-    ///   ``StreamError``, with ``StreamError/Code/fileFailed`` when the file cannot be read; `CancellationError`. The
-    ///   stream is aborted in each case.
+    /// - Throws: ``StreamError``, with ``StreamError/Code/fileFailed`` when the file cannot be read;
+    ///   `CancellationError`. The stream is aborted in each case.
     @discardableResult
     package func send(contentsOf path: String) async throws -> Int64 {
         do {
@@ -31,10 +30,10 @@ extension ByteStream {
     /// it is complete, and replaces an existing file. The directory must exist.
     ///
     /// - Returns: the number of bytes received.
-    /// - Throws:
-    ///   ``StreamError``, with ``StreamError/Code/storageFull`` when the file system is full, with ``StreamError/Code/fileFailed`` when the file cannot be written, with ``StreamError/Code/truncated``
-    ///   when the stream ended before its last byte; `CancellationError`. In each case no file is left, and the stream
-    ///   is aborted.
+    /// - Throws: ``StreamError``, with ``StreamError/Code/storageFull`` when the file system is full, with
+    ///   ``StreamError/Code/fileFailed`` when the file cannot be written, with ``StreamError/Code/truncated`` when the
+    ///   stream ended before its last byte; `CancellationError`. In each case no file is left, and the stream is
+    ///   aborted.
     @discardableResult
     package func receive(into path: String) async throws -> Int64 {
         let part = "\(path).\(UInt32.random(in: 0 ... .max)).part"

@@ -143,9 +143,8 @@ package final class StreamOffer: Sendable {
 
     /// Waits until the other system has opened the stream. May be called once.
     ///
-    /// - Throws:
-    ///   ``StreamError`` with ``StreamError/Code/offerExpired`` if the stream was not opened in time; `CancellationError`
-    ///   when the task is cancelled, which withdraws the offer.
+    /// - Throws: ``StreamError`` with ``StreamError/Code/offerExpired`` if the stream was not opened in time;
+    ///   `CancellationError` when the task is cancelled, which withdraws the offer.
     package func opened() async throws -> ByteStream {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { self.wait($0) }
