@@ -6,8 +6,8 @@ struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let set: ValueSet
     private let cursor = Cursor()
 
-    /// The position at which the next key is expected. Types decode their keys mostly in order, which then needs no
-    /// search.
+    /// The position of the next expected key. A dictionary type decodes its keys in the order of ``allKeys``, which
+    /// then needs no search.
     private final class Cursor {
         var next = 0
     }
