@@ -46,8 +46,9 @@ extension Value {
         }
     }
 
-    /// The integer as a `UInt64`, or `nil` if it is not a non-negative integer. A double is never accepted. For keys of
-    /// the wire protocol, which have one type.
+    /// The integer as a `UInt64`, or `nil` if it is negative or of another type, also for a whole double.
+    ///
+    /// For fields of the wire protocol, which permit one type only.
     package var unsignedInteger: UInt64? {
         switch self {
         case .integer(let integer): UInt64(exactly: integer)

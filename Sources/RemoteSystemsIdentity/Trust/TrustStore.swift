@@ -113,7 +113,7 @@ package struct TrustStore: Sendable {
         return account.roots.retirement(of: root)
     }
 
-    /// The standing that a system of this account has if its certificate satisfies the rules. A system that names a
+    /// The standing of a system that names `account`, if its certificate satisfies the rules. A system that names a
     /// trusted account must belong to it, even where anonymous systems are accepted.
     private func claimedStanding(
         _ account: AccountID,

@@ -46,7 +46,7 @@ final class SchemaProbe {
     var hasGoneOn: Bool { self.run.hasGoneOn }
     var hasElements: Bool { self.elements > 0 }
 
-    // MARK: What the type asks for
+    // MARK: Reads of the type
 
     /// Counts a read.
     ///
