@@ -5,32 +5,32 @@ package import Crypto
 public import FoundationEssentials
 import X509
 
-/// Who this machine is, to itself and to others: its account, its own id and the certificate that ties them together.
+/// The identity of this system: its account, its own id and the certificate that binds them.
 ///
-/// Get it from ``AccountStore/identity()``. It holds the system's private key; nothing printed of it shows one.
+/// Get it from ``AccountStore/identity()``. It holds the system's private key, which its descriptions and mirror omit.
 public struct SystemIdentity: Sendable {
     /// The account that this system belongs to.
     public let accountID: AccountID
 
-    /// This system's own id, which stays when the certificate is renewed.
+    /// This system's own id. It does not change when the certificate is renewed.
     public let systemID: SystemID
 
-    /// Whether the account's root key is on this machine, so that it can invite others and renew certificates.
+    /// Whether the account's root key is on this machine, so that it can invite systems and renew certificates.
     public let isAuthority: Bool
 
-    /// When the system's certificate is valid; outside it nobody accepts a connection with this system.
+    /// When the system's certificate is valid. At other times, peers refuse connections with this system.
     public let certificateValidity: Range<Date>
 
     /// The system's certificate, in DER.
     package let certificate: [UInt8]
-    /// The account's root keys, as far as they are known here.
+    /// The account's root keys that this system knows.
     package let roots: RootChain
     /// The number of the root key that signed ``certificate``, from 1.
     package let root: Int
     package let discoveryKey: DiscoveryKey
     package let systemKey: P256.Signing.PrivateKey
 
-    /// An identity of parts that are checked to fit each other; only the certificate's time is not looked at.
+    /// Creates an identity and checks that its parts match. The certificate's validity period is not checked.
     ///
     /// - Parameter rootCertificate: The certificates of the account's roots, as ``RootChain/bytes``.
     package init(
@@ -63,7 +63,7 @@ public struct SystemIdentity: Sendable {
         guard system.name.system == SystemID(of: systemKey.publicKey) else {
             throw TrustError(.identityMismatch, "The certificate is not for this system's key.")
         }
-        // A range must not end before it begins, whatever a hand-made certificate says.
+        // `Range` traps if its end precedes its beginning, which a hand-made certificate can cause.
         let (begin, end) = system.validity
         guard begin < end else {
             throw TrustError(.malformed, "The certificate ends before it begins.")
@@ -82,39 +82,39 @@ public struct SystemIdentity: Sendable {
     /// The certificates of the account's roots, as ``RootChain/bytes``.
     package var rootCertificate: [UInt8] { self.roots.bytes }
 
-    /// When the certificate should be renewed: 30 days before it ends. The machine with the account's key does so by
-    /// itself; any other asks that machine.
+    /// When the certificate should be renewed: 30 days before it expires. The machine with the account's root key
+    /// renews its own; any other system sends a request to that machine.
     public var renewalDate: Date {
         self.certificateValidity.upperBound.addingTimeInterval(-CertificateLife.renewalWindow)
     }
 
-    /// Whether the certificate should be renewed: also when the clock was set back to before its time, and when the
-    /// root key that signed it was replaced.
+    /// Whether the certificate should be renewed. This also applies if the clock was set back to before its validity
+    /// period, and if the root key that signed it was replaced.
     package func isRenewalDue(at now: Date) -> Bool {
         now >= self.renewalDate || now < self.certificateValidity.lowerBound || self.root < self.roots.count
     }
 
-    /// The system's private key as PEM (PKCS #8), for the TLS library alone.
+    /// The system's private key as PEM (PKCS #8), for the TLS library only.
     package var privateKeyPEM: String { self.systemKey.pemRepresentation }
 
-    /// What is known of this system's own account.
+    /// This system's own account, as this identity knows it.
     package func trustedAccount(revocations: RevocationList? = nil) -> TrustedAccount {
         TrustedAccount(roots: self.roots, revocations: revocations, discoveryKey: self.discoveryKey)
     }
 
-    /// Trust in this system's own account alone.
+    /// A trust store that holds only this system's own account.
     package func trustStore(revocations: RevocationList? = nil) -> TrustStore {
         TrustStore(self.trustedAccount(revocations: revocations))
     }
 
-    /// A request for a new certificate, for ``AccountAuthority/renew(_:for:now:)`` on the machine with the account's key.
+    /// Makes a request for ``AccountAuthority/renew(_:for:now:)`` on the machine with the account's root key.
     package func makeRenewalRequest() throws(IdentityError) -> [UInt8] {
         try SigningRequest.make(with: self.systemKey)
     }
 }
 
 extension SystemIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The two ids in short, and whether this is the machine with the account's key.
+    /// The two short ids, and whether this is the machine with the account's root key.
     public var description: String {
         "system \(self.systemID.short) of account \(self.accountID.short)\(self.isAuthority ? " (authority)" : "")"
     }
@@ -122,7 +122,7 @@ extension SystemIdentity: CustomStringConvertible, CustomDebugStringConvertible,
     /// The same as ``description``.
     public var debugDescription: String { self.description }
 
-    /// Only what is not secret, so that `dump` shows no key.
+    /// The parts that are not secret, so that `dump` shows no key.
     public var customMirror: Mirror {
         Mirror(
             self,

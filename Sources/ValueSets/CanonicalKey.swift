@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys are ordered by their encoding (RFC 8949 §4.2.1): the shorter UTF-8 first, equal lengths bytewise. Swift's own order
-// of strings goes by normalised scalars and would neither match the wire nor tell "é" from "e" + combining accent.
+// Keys are ordered by their encoding (RFC 8949 §4.2.1): shorter UTF-8 first, equal lengths bytewise. Swift's own string
+// order uses normalised scalars. It differs from the wire order and treats "é" and "e" + combining accent as equal.
 
 extension String {
     /// Whether both have the same UTF-8 bytes.
@@ -11,7 +11,7 @@ extension String {
         utf8.count == other.utf8.count && compareEqualLengthUTF8(with: other) == 0
     }
 
-    /// Negative if this key comes first in canonical order, 0 if it is the same key, positive if it comes later.
+    /// Negative if this key comes first in canonical order, 0 if the keys are equal, positive if it comes later.
     @inline(__always)
     func canonicalOrder(to other: String) -> Int {
         let difference = utf8.count - other.utf8.count
@@ -35,9 +35,10 @@ extension String {
     }
 }
 
-/// What decides the order of most keys, so that sorting rarely looks at the strings: the length and the first 16 bytes.
+/// The length and the first 16 bytes of a key. They decide the order of most keys, so that sorting rarely compares
+/// strings.
 struct CanonicalSortKey {
-    /// Where the key stands before it is sorted.
+    /// The key's position before sorting.
     let index: Int
     private let length: Int
     private let head: UInt64
@@ -55,18 +56,19 @@ struct CanonicalSortKey {
         self.tail = tail
     }
 
-    /// Whether this key comes first, or `nil` if the strings must be compared. Keys of one length are padded alike.
+    /// Whether this key comes first; `nil` if the strings must be compared. Both keys are padded to 16 bytes with
+    /// zeros.
     @inline(__always)
     func precedes(_ other: CanonicalSortKey) -> Bool? {
         if length != other.length { return length < other.length }
         if head != other.head { return head < other.head }
         if tail != other.tail { return tail < other.tail }
-        // The standard library does not promise a stable sort, so the place decides between equal keys.
+        // The standard library does not promise a stable sort, so the position decides between equal keys.
         return length <= 16 ? index < other.index : nil
     }
 }
 
-/// Compares two runs of bytes of the same length: negative, 0 or positive.
+/// Compares two byte ranges of the same length. Returns a negative number, 0 or a positive number.
 @inline(__always)
 func compareBytes(_ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?, count: Int) -> Int {
     guard let left = unsafe left, let right = unsafe right else { return 0 }

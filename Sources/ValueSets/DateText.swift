@@ -1,12 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a date as people and protocols write it, `2026-01-31T12:00:00.5+01:00` (RFC 3339 §5.6).
+/// Parses a date in the form of RFC 3339 §5.6, such as `2026-01-31T12:00:00.5+01:00`.
 ///
-/// Foundation's parsers turn 30 February into 2 March and pass over what follows: a slip of the pen would be another date.
+/// Foundation's parsers read 30 February as 2 March and ignore text after the date, so a typing error would become
+/// another date.
 enum DateText {
-    /// The seconds since 1970; nil for a day or time that does not exist, a leap second, and for anything else before or
-    /// behind the date.
+    /// The seconds since 1970. `nil` for a day or time that does not exist, for a leap second, and for text before or
+    /// after the date.
     static func secondsSince1970(_ text: String) -> Double? {
         var rest = Substring(text).utf8
         guard let year = rest.number(digits: 4), rest.take("-"),
@@ -31,7 +32,7 @@ enum DateText {
         }
     }
 
-    /// Counted in years that begin in March, so that the leap day is the last of its year.
+    /// Counts years from March, so that the leap day is the last day of its year.
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let year = month > 2 ? year : year - 1
         let leapDays = year >= 0 ? year / 4 - year / 100 + year / 400 : -1
@@ -70,7 +71,7 @@ extension Substring.UTF8View {
         return hour * 3600 + minute * 60
     }
 
-    /// The part of a second behind a point; 0 where there is no point.
+    /// The fraction of a second after the decimal point; 0 if there is no decimal point.
     fileprivate mutating func fraction() -> Double? {
         guard self.take(".") else { return 0 }
         var digits = "0."
@@ -78,7 +79,7 @@ extension Substring.UTF8View {
         return digits == "0." ? nil : Double(digits)
     }
 
-    /// How far the written time is ahead of UTC, in seconds.
+    /// The offset from UTC, in seconds. Positive if the local time is ahead of UTC.
     fileprivate mutating func offset() -> Int? {
         if self.take("Z") || self.take("z") { return 0 }
         if self.take("+") { return self.time() }

@@ -1,9 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Builds the text of a key path such as `player.tracks[3].title`, from the inside out, while an error travels up.
+/// Builds the text of a key path such as `player.tracks[3].title`, from the innermost key outwards, while an error
+/// propagates.
 ///
-/// Keys may come from a peer, so what is printed is bounded and free of control characters.
+/// Keys may come from a peer, so the text has a limited length and no control characters.
 enum KeyPathText {
     static let maximumKeyLength = 48
     static let maximumLength = 384
@@ -22,7 +23,7 @@ enum KeyPathText {
 
     private static func join(_ component: String, _ path: String) -> String {
         guard component.utf8.count + path.utf8.count < maximumLength else {
-            // The inner end says most about the place; of what is outside, a mark remains.
+            // The innermost keys identify the place best, so the outer ones are replaced with "…".
             return path.hasPrefix("…") ? path : "…" + path
         }
         guard let first = path.first, first != "[", first != "…" else { return component + path }
@@ -44,7 +45,7 @@ enum KeyPathText {
 
     private static func clipped(_ key: String) -> String {
         guard key.utf8.count > maximumKeyLength else { return key }
-        // By scalars: one character may hold any number of combining marks.
+        // Cut by scalars: one character may hold any number of combining marks.
         var clipped = ""
         for scalar in key.unicodeScalars {
             guard clipped.utf8.count + UTF8.width(scalar) <= maximumKeyLength else { break }

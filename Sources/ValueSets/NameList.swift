@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names in a sentence.
+/// Formats lists of names for messages.
 package enum NameList {
-    /// The names in ascending order, each once: `a`, `a and b`, or `a, b and c`; of many the first eight and how many more there
-    /// are.
+    /// Joins the names in ascending order, without duplicates: `a`, `a and b`, or `a, b and c`. Shows at most eight
+    /// names, then the number of the others.
     ///
-    /// - Parameter none: What stands there when there is no name.
+    /// - Parameter none: The text for an empty list. Defaults to "none".
     package static func text(_ names: some Sequence<String>, none: String = "none") -> String {
         let sorted = Set(names).sorted()
         var shown = Array(sorted.prefix(8))

@@ -1,16 +1,18 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the name that a misspelt one was probably meant to be.
+/// Finds the name that a misspelt name was probably meant to be.
 package enum SimilarNames {
-    /// Longer names are not compared: the names may come from a peer, and the time grows with the square of the length.
+    /// The maximum length of a compared name, in characters. Names may come from a peer, and the time grows with the
+    /// square of the length.
     private static let maxLength = 64
     private static let maxNames = 1024
 
-    /// The only name that is similar to `name`, or the most similar one.
+    /// Returns the name that is most similar to `name`.
     ///
-    /// Similar are names that differ in upper and lower case, in at most a third of their characters, or in what precedes
-    /// the last part of a dotted name (`volume` and `com.example.volume`), and names that begin with `name`.
+    /// Two names are similar if they differ only in case, in at most a third of their characters, or in what precedes
+    /// the last part of a dotted name (`volume` and `com.example.volume`). A name that begins with `name` is similar,
+    /// too.
     ///
     /// - Returns: `nil` if no name is similar, or if one is equal.
     package static func closest(to name: String, among names: some Sequence<String>) -> String? {
@@ -26,12 +28,12 @@ package enum SimilarNames {
         return best?.name
     }
 
-    /// ` Did you mean 'NAME'?` with a space before it, or nothing if no name is similar.
+    /// Returns ` Did you mean 'NAME'?` with a leading space, or an empty string if no name is similar.
     package static func question(for name: String, among names: some Sequence<String>) -> String {
         Self.closest(to: name, among: names).map { " Did you mean '\($0)'?" } ?? ""
     }
 
-    /// How far apart two names are; `nil` if they are not similar.
+    /// The distance between two names; `nil` if they are not similar.
     private static func distance(from written: [Character], to candidate: String) -> Int? {
         let whole = Array(candidate.prefix(Self.maxLength * 4))
         if whole == written { return 0 }
@@ -43,7 +45,7 @@ package enum SimilarNames {
     }
 
     /// The number of characters to insert, remove, replace or swap with their neighbour (optimal string alignment);
-    /// `nil` if that is more than a third of them.
+    /// `nil` if it is more than a third of the characters.
     private static func edits(_ left: [Character], _ right: [Character]) -> Int? {
         let limit = max(left.count, right.count) / 3
         guard limit > 0, right.count <= Self.maxLength, abs(left.count - right.count) <= limit else { return nil }

@@ -1,11 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a text is a URI: the rule `URI` of RFC 3986, appendix A.
+/// Checks text against the rule `URI` of RFC 3986, appendix A.
 ///
-/// Foundation's parser is not enough: it takes an empty scheme (`:`, `://x`) and anything in brackets (`http://[zz]/`).
+/// Foundation's parser is not strict enough: it accepts an empty scheme (`:`, `://x`) and any text in brackets
+/// (`http://[zz]/`).
 package enum URIGrammar {
-    /// Whether the text is a URI. An absolute one, with a scheme; a relative reference is none.
+    /// Whether the text is a URI with a scheme. A relative reference is not one.
     package static func isURI(_ text: some StringProtocol) -> Bool {
         let bytes = Array(text.utf8)
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), isScheme(bytes[..<colon]) else { return false }
@@ -62,8 +63,8 @@ package enum URIGrammar {
             && rest.allSatisfy { Self.userInformation.contains($0) }
     }
 
-    /// Eight groups of one to four hexadecimal digits, the last two perhaps as IPv4; `::` stands, once, for one or more
-    /// that are zero.
+    /// Eight groups of one to four hexadecimal digits. The last two groups may be an IPv4 address. `::` may replace one
+    /// or more zero groups, once.
     private static func isIPv6(_ bytes: Bytes) -> Bool {
         let colon = UInt8(ascii: ":")
         guard let gap = bytes.indices.first(where: { bytes[$0...].starts(with: "::".utf8) }) else {
@@ -77,7 +78,7 @@ package enum URIGrammar {
         return first + last <= 7
     }
 
-    /// How many groups of 16 bits there are; `nil` if one of them is none.
+    /// The number of 16-bit groups; `nil` if one of them is invalid.
     private static func groups(_ bytes: Bytes, mayEndInIPv4: Bool) -> Int? {
         let parts = bytes.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         var count = 0
@@ -112,7 +113,7 @@ package enum URIGrammar {
     private static let path = name.union(":@/".utf8)
     private static let query = path.union("?".utf8)
 
-    /// Whether there are only these characters and percent-encoded bytes.
+    /// Whether the bytes are only these characters and percent-encoded bytes.
     private static func has(_ bytes: Bytes, only allowed: Set<UInt8>) -> Bool {
         var index = bytes.startIndex
         while index < bytes.endIndex {

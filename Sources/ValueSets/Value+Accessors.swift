@@ -3,8 +3,8 @@
 
 public import FoundationEssentials
 
-// Each accessor is `nil` if the value is of another type. Numbers convert between integer and double when nothing is lost,
-// because a sender in another language may not tell 5 from 5.0.
+// Each accessor is `nil` if the value is of another type. Numbers convert between integer and double if the conversion
+// is exact, because a sender in another language may not distinguish 5 from 5.0.
 extension Value {
     /// Whether this is ``null``.
     public var isNull: Bool {
@@ -46,8 +46,9 @@ extension Value {
         }
     }
 
-    /// The integer as a `UInt64`, or `nil` if it is not an integer from 0 on. A double is none, however whole: for keys
-    /// of the wire protocol, which are of one type.
+    /// The integer as a `UInt64`, or `nil` if it is negative or of another type, also for a whole double.
+    ///
+    /// For fields of the wire protocol, which permit one type only.
     package var unsignedInteger: UInt64? {
         switch self {
         case .integer(let integer): UInt64(exactly: integer)
@@ -76,7 +77,7 @@ extension Value {
         if case .data(let data) = self { data } else { nil }
     }
 
-    /// The point in time, or `nil` for another type. See ``date(secondsSince1970:)`` for the last bit.
+    /// The point in time, or `nil` for another type. ``date(secondsSince1970:)`` describes the rounding.
     public var date: Date? {
         if case .date(let seconds) = self { Date(timeIntervalSince1970: seconds) } else { nil }
     }
@@ -91,12 +92,12 @@ extension Value {
         if case .url(let url) = self { url } else { nil }
     }
 
-    /// The values in order, or `nil` for another type.
+    /// The elements in order, or `nil` for another type.
     public var array: [Value]? {
         if case .array(let array) = self { array } else { nil }
     }
 
-    /// The values without order, or `nil` for another type.
+    /// The elements of a set, or `nil` for another type.
     public var set: Set<Value>? {
         if case .set(let set) = self { set } else { nil }
     }
@@ -106,12 +107,12 @@ extension Value {
         if case .dictionary(let dictionary) = self { dictionary } else { nil }
     }
 
-    /// The value for a key of a nested dictionary, or `nil` if this is none or has no such key.
+    /// The value for a key of a nested dictionary, or `nil` if this is not a dictionary or has no such key.
     public subscript(key: String) -> Value? {
         dictionary?[key]
     }
 
-    /// The element of an array, or `nil` if this is none or is shorter.
+    /// The element of an array, or `nil` if this is not an array or is shorter.
     public subscript(index: Int) -> Value? {
         guard case .array(let array) = self, array.indices.contains(index) else { return nil }
         return array[index]

@@ -3,10 +3,11 @@
 
 import FoundationEssentials
 
-// What is printed by default ends up in logs, so it names keys, types and counts, and never a user's data. There is no
-// `debugDescription` that tells more, because Optional and the collections print that one: "\(set["title"])" would tell it.
+// Text that is printed by default gets into logs, so it holds keys, types and counts, and never a user's data. There is
+// no `debugDescription` with contents, because Optional and the collections print it: "\(set["title"])" would reveal
+// it.
 extension Value: CustomStringConvertible {
-    /// The type, and the count of what it holds; no contents.
+    /// The type and the number of bytes or elements, without contents.
     public var description: String {
         switch self {
         case .string(let string): "string(\(string.utf8.count) bytes)"
@@ -18,7 +19,7 @@ extension Value: CustomStringConvertible {
         }
     }
 
-    /// The contents, for debuggers: not for logs.
+    /// The contents, for debuggers. Do not log it.
     public var unredactedDescription: String {
         switch self {
         case .null: "null"
@@ -39,17 +40,18 @@ extension Value: CustomStringConvertible {
 }
 
 extension ValueSet: CustomStringConvertible {
-    /// The first keys with the types of their values; no contents.
+    /// The first 16 keys with the types of their values, without contents.
     public var description: String {
         let shown = entries.prefix(16).map { "\(KeyPathText.quoted($0.key)): \($0.value.type.rawValue)" }
         let rest = entries.count > shown.count ? ["… \(entries.count - shown.count) more"] : []
         return "[\((shown + rest).joined(separator: ", "))]"
     }
 
-    /// The contents, for debuggers: not for logs.
+    /// The contents, for debuggers. Do not log it.
     public var unredactedDescription: String {
         guard !entries.isEmpty else { return "[:]" }
-        return
-            "[\(entries.map { "\($0.key.debugDescription): \($0.value.unredactedDescription)" }.joined(separator: ", "))]"
+        return "["
+            + entries.map { "\($0.key.debugDescription): \($0.value.unredactedDescription)" }.joined(separator: ", ")
+            + "]"
     }
 }

@@ -26,7 +26,7 @@ extension Value: Hashable {
         }
     }
 
-    /// Feeds what equality compares.
+    /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0 as UInt8)
@@ -73,7 +73,7 @@ extension Value: Hashable {
 }
 
 extension Double {
-    /// The bit pattern, the same one for every NaN.
+    /// The bit pattern, with one pattern for every NaN.
     var canonicalBits: UInt64 {
         isNaN ? 0x7ff8_0000_0000_0000 : bitPattern
     }

@@ -4,42 +4,42 @@
 public import FoundationEssentials
 
 extension Value {
-    /// A boolean.
+    /// Creates a boolean.
     public init(_ bool: Bool) { self = .bool(bool) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: Int) { self = .integer(Int64(integer)) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: Int64) { self = .integer(integer) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: Int32) { self = .integer(Int64(integer)) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: Int16) { self = .integer(Int64(integer)) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: Int8) { self = .integer(Int64(integer)) }
 
-    /// An integer.
+    /// Creates an integer: ``integer(_:)`` up to `Int64.max`, ``unsigned(_:)`` above.
     public init(_ integer: UInt) { self.init(UInt64(integer)) }
 
-    /// An integer: ``integer(_:)`` up to `Int64.max`, ``unsigned(_:)`` above.
+    /// Creates an integer: ``integer(_:)`` up to `Int64.max`, ``unsigned(_:)`` above.
     public init(_ integer: UInt64) {
         if let signed = Int64(exactly: integer) { self = .integer(signed) } else { self = .unsigned(integer) }
     }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: UInt32) { self = .integer(Int64(integer)) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: UInt16) { self = .integer(Int64(integer)) }
 
-    /// An integer.
+    /// Creates an integer.
     public init(_ integer: UInt8) { self = .integer(Int64(integer)) }
 
-    /// An integer of any type, or `nil` if it is outside `Int64.min ... UInt64.max`.
+    /// Creates an integer from any integer type; `nil` if it is outside `Int64.min ... UInt64.max`.
     public init?(exactly integer: some BinaryInteger) {
         if let signed = Int64(exactly: integer) {
             self = .integer(signed)
@@ -50,39 +50,39 @@ extension Value {
         }
     }
 
-    /// A floating-point number.
+    /// Creates a floating-point number.
     public init(_ double: Double) { self = .double(double) }
 
-    /// A floating-point number.
+    /// Creates a floating-point number.
     public init(_ float: Float) { self = .double(Double(float)) }
 
-    /// Text.
+    /// Creates a string.
     public init(_ string: String) { self = .string(string) }
 
-    /// Text.
+    /// Creates a string.
     public init(_ substring: Substring) { self = .string(String(substring)) }
 
-    /// Bytes.
+    /// Creates data.
     public init(_ data: Data) { self = .data(data) }
 
-    /// Bytes.
+    /// Creates data.
     public init(_ bytes: [UInt8]) { self = .data(Data(bytes)) }
 
-    /// A point in time.
+    /// Creates a point in time, rounded as described at ``date(secondsSince1970:)``.
     public init(_ date: Date) { self = .date(date) }
 
-    /// An identifier.
+    /// Creates a UUID.
     public init(_ uuid: UUID) { self = .uuid(uuid) }
 
-    /// A URL.
+    /// Creates a URL.
     public init(_ url: URL) { self = .url(url) }
 
-    /// Values in order.
+    /// Creates an array.
     public init(_ array: [Value]) { self = .array(array) }
 
-    /// Values without order.
+    /// Creates a set.
     public init(_ set: Set<Value>) { self = .set(set) }
 
-    /// A nested dictionary.
+    /// Creates a nested dictionary.
     public init(_ dictionary: ValueSet) { self = .dictionary(dictionary) }
 }

@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A dictionary of named values: what a message, an activity or a notification carries.
+/// A dictionary of named values: the content of a message, an activity or a notification.
 ///
-/// Keys are strings; they are compared as UTF-8 bytes (so `"é"` written as one scalar and as two are different keys), and
-/// their order is the order in which they are sent, not the order of insertion. Two value sets are equal if they hold the
-/// same keys with equal values.
+/// Keys are strings that are compared as UTF-8 bytes, so `"é"` written as one scalar and as two are different keys.
+/// Entries are in the order in which they are encoded, not in the order of insertion. Two value sets are equal if they
+/// hold the same keys with equal values.
 ///
 /// ```swift
 /// var set: ValueSet = ["Type": "ping", "Attempt": 1]
@@ -13,8 +13,8 @@
 /// print(set["Type"]?.string ?? "none")
 /// ```
 ///
-/// Finding a key takes a binary search. Inserting one shifts the entries behind it; to build a large set, hand all entries
-/// to ``init(_:uniquingKeysWith:)``, which sorts once.
+/// Finding a key takes a binary search. Inserting a key shifts the entries after it. To build a large set, pass all
+/// entries to ``init(_:uniquingKeysWith:)``, which sorts once.
 public struct ValueSet: Sendable, Hashable {
     /// A key and its value.
     public typealias Element = (key: String, value: Value)
@@ -42,11 +42,11 @@ public struct ValueSet: Sendable, Hashable {
         }
     }
 
-    /// Strictly ascending in canonical key order: encoding is then one pass, and decoding one comparison a key.
+    /// Strictly ascending in canonical key order. Encoding then takes one pass, and decoding one comparison per key.
     @usableFromInline
     var entries: [Entry]
 
-    /// An empty set.
+    /// Creates an empty set.
     public init() {
         entries = []
     }
@@ -55,9 +55,9 @@ public struct ValueSet: Sendable, Hashable {
         entries = canonicalEntries
     }
 
-    /// A set of the pairs; of pairs with the same key, `combine` makes one value from the earlier and the later.
+    /// Creates a set from the pairs. If a key occurs more than once, `combine` merges the earlier and the later value.
     ///
-    /// - Throws: What `combine` throws.
+    /// - Throws: The error of `combine`.
     public init<Failure: Error>(
         _ pairs: some Sequence<(String, Value)>,
         uniquingKeysWith combine: (_ earlier: Value, _ later: Value) throws(Failure) -> Value
@@ -66,7 +66,7 @@ public struct ValueSet: Sendable, Hashable {
         try sortEntries(combine)
     }
 
-    /// A set of entries in any order; of entries with the same key, the last wins.
+    /// Creates a set from entries in any order. If a key occurs more than once, the last value is kept.
     init(unsorted entries: consuming [Entry]) {
         self.entries = entries
         sortEntries { _, later in later }
@@ -97,18 +97,18 @@ public struct ValueSet: Sendable, Hashable {
         entries = sorted
     }
 
-    /// A set of the pairs; of pairs with the same key, the last wins.
+    /// Creates a set from the pairs. If a key occurs more than once, the last value is kept.
     public init(_ pairs: some Sequence<(String, Value)>) {
         self.init(pairs) { _, later in later }
     }
 
-    /// A set with the contents of a Swift dictionary. Of keys that are different UTF-8 there is never more than one, since
-    /// Swift takes canonically equivalent strings for the same key.
+    /// Creates a set from a Swift dictionary. Swift treats canonically equivalent strings as the same key, so
+    /// `dictionary` holds at most one of them.
     public init(_ dictionary: [String: Value]) {
         self.init(dictionary.lazy.map { ($0.key, $0.value) })
     }
 
-    /// The value for the key. Setting `nil` removes the key; to send nothing explicitly, set ``Value/null``.
+    /// The value for the key. Setting `nil` removes the key; to send an explicit null, set ``Value/null``.
     public subscript(key: String) -> Value? {
         get {
             let (index, isPresent) = position(of: key)
@@ -123,7 +123,7 @@ public struct ValueSet: Sendable, Hashable {
         }
     }
 
-    /// The value for the key, or the default; a change in place stores the key.
+    /// The value for the key, or the default. Changing it in place stores the key.
     public subscript(key: String, default defaultValue: @autoclosure () -> Value) -> Value {
         get { self[key] ?? defaultValue() }
         _modify {
@@ -137,16 +137,16 @@ public struct ValueSet: Sendable, Hashable {
 
     /// Removes the key.
     ///
-    /// - Returns: The value it had, or `nil` if there was none.
+    /// - Returns: The previous value, or `nil` if there was none.
     @discardableResult
     public mutating func removeValue(forKey key: String) -> Value? {
         let (index, isPresent) = position(of: key)
         return isPresent ? entries.remove(at: index).value : nil
     }
 
-    /// Takes over the other set's entries; for keys in both, `combine` makes one value from this set's and the other's.
+    /// Adds the entries of another set. For a key in both, `combine` merges this set's and the other's value.
     ///
-    /// - Throws: What `combine` throws. The set is then unchanged.
+    /// - Throws: The error of `combine`. The set is then unchanged.
     public mutating func merge<Failure: Error>(
         _ other: ValueSet,
         uniquingKeysWith combine: (_ current: Value, _ new: Value) throws(Failure) -> Value
@@ -170,9 +170,9 @@ public struct ValueSet: Sendable, Hashable {
         entries = merged
     }
 
-    /// This set with the other's entries; for keys in both, `combine` makes one value from this set's and the other's.
+    /// Returns this set with the entries of another set. For a key in both, `combine` merges the two values.
     ///
-    /// - Throws: What `combine` throws.
+    /// - Throws: The error of `combine`.
     public func merging<Failure: Error>(
         _ other: ValueSet,
         uniquingKeysWith combine: (_ current: Value, _ new: Value) throws(Failure) -> Value
@@ -182,7 +182,7 @@ public struct ValueSet: Sendable, Hashable {
         return merged
     }
 
-    /// Where the key is, or where it would have to be inserted.
+    /// The index of the key, or the index at which to insert it.
     func position(of key: String) -> (index: Int, isPresent: Bool) {
         var low = 0
         var high = entries.count
@@ -196,7 +196,7 @@ public struct ValueSet: Sendable, Hashable {
     }
 
     mutating func update(_ value: Value, forKey key: String) {
-        // Most sets are built in ascending order; then no search is needed.
+        // Most sets are built in ascending order, which needs no search.
         if let last = entries.last, last.key.canonicalOrder(to: key) < 0 {
             entries.append(Entry(key: key, value: value))
             return
@@ -211,9 +211,9 @@ public struct ValueSet: Sendable, Hashable {
 }
 
 extension ValueSet: ExpressibleByDictionaryLiteral {
-    /// A set of the literal's pairs; if a key is written twice, the last wins.
+    /// Creates a set from the literal's pairs. If a key occurs twice, the last value is kept.
     public init(dictionaryLiteral elements: (String, Value)...) {
-        // Shifting a few entries is quicker than sorting.
+        // Shifting a few entries is faster than sorting.
         guard elements.count <= 32 else {
             self.init(elements)
             return

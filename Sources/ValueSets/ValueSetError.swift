@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a value could not be encoded, decoded, converted or allowed.
+/// Why a value could not be encoded, decoded or converted, or why it is not allowed.
 ///
-/// Trying again with the same input fails the same way; ``message`` says what to change. Neither ``message`` nor
-/// `description` holds values of the input, only keys, types, counts and positions.
+/// The same input fails again; ``message`` states what to change. Neither ``message`` nor `description` holds values of
+/// the input, only keys, types, counts and positions.
 public struct ValueSetError: Error, Sendable, Hashable {
-    /// What kind of failure it is.
+    /// A kind of failure.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String, Sendable, Hashable {
             case truncated, trailingBytes, notCanonical, duplicateKey, invalidText, unsupported, limitExceeded
@@ -21,17 +21,17 @@ public struct ValueSetError: Error, Sendable, Hashable {
 
         /// The bytes end before the value does.
         public static let truncated = Code(.truncated)
-        /// Bytes are left over behind the value.
+        /// Bytes follow the value.
         public static let trailingBytes = Code(.trailingBytes)
-        /// The value has a shorter or otherwise preferred form, and only that one is accepted (RFC 8949 §4.2.1).
+        /// The value is not in its canonical form, which is the only accepted one (RFC 8949 §4.2.1).
         public static let notCanonical = Code(.notCanonical)
-        /// A dictionary has a key twice, or a set an element.
+        /// A dictionary has a key twice, or a set has an element twice.
         public static let duplicateKey = Code(.duplicateKey)
-        /// Text is not UTF-8, or not a URL where one is due.
+        /// Text is not UTF-8, or is not a URL where one is required.
         public static let invalidText = Code(.invalidText)
         /// A part of CBOR that this format does not use: an indefinite length, another tag, another simple value.
         public static let unsupported = Code(.unsupported)
-        /// The value is larger or deeper than a ``ValueSetLimits`` allows.
+        /// The value exceeds the ``ValueSetLimits``.
         public static let limitExceeded = Code(.limitExceeded)
         /// The value has no encoding: a date that is not finite, a URL without a scheme, an integer out of range.
         public static let notRepresentable = Code(.notRepresentable)
@@ -41,7 +41,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
         public static let missingKey = Code(.missingKey)
         /// A key that the schema does not allow is present.
         public static let unexpectedKey = Code(.unexpectedKey)
-        /// The text is not JSON, or not JSON that stands for a value.
+        /// The text is not JSON, or is JSON that does not represent a value.
         public static let invalidJSON = Code(.invalidJSON)
         /// The value set does not describe a schema.
         public static let invalidSchema = Code(.invalidSchema)
@@ -50,26 +50,26 @@ public struct ValueSetError: Error, Sendable, Hashable {
         public var description: String { kind.rawValue }
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public var code: Code
 
-    /// A sentence that says what happened and what to do.
+    /// What happened and what to do, in one or more sentences.
     public var message: String
 
-    /// Where in the encoded bytes, or in the JSON, it happened, counted from 0 at the start; `nil` if that is not known.
+    /// The offset of the failure in the encoded bytes or in the JSON text, in bytes from 0; `nil` if it is not known.
     public var byteOffset: Int?
 
-    /// Where in the value it happened, such as `player.tracks[3].title`; empty for the value itself. At most 384 bytes of
-    /// UTF-8, with `…` where something was left out.
+    /// The place of the failure in the value, such as `player.tracks[3].title`; empty for the value itself. At most 384
+    /// bytes of UTF-8, with `…` in place of omitted keys.
     public var keyPath: String
 
-    /// What was found, if that can be named without revealing data.
+    /// What was found, if it can be named without revealing data.
     public var found: String?
 
     /// What is allowed instead.
     public var allowed: String?
 
-    /// An error.
+    /// Creates an error.
     public init(
         _ code: Code,
         _ message: String,
@@ -100,7 +100,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
 }
 
 extension ValueSetError: CustomStringConvertible {
-    /// The key path, the sentence, what was found and what is allowed, and the place in the bytes; no values of the input.
+    /// The key path, the message, what was found, what is allowed, and the byte offset; no values of the input.
     public var description: String {
         var text = keyPath.isEmpty ? message : "\(keyPath): \(message)"
         if let found { text += " Found: \(found)." }

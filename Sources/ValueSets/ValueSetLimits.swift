@@ -1,34 +1,35 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much one message may hold. Checked when encoding and, before anything is allocated, when decoding.
+/// The maximum size of a message. Checked when encoding and, before anything is allocated, when decoding.
 public struct ValueSetLimits: Sendable, Hashable {
-    /// How deep collections may be nested; the outermost is level 1. Defaults to 32. Valid range: 1–128. More counts as 128, so
-    /// that a message cannot use up the stack; less refuses every message, as with the other limits.
+    /// The maximum nesting depth of collections. The outermost is level 1. Defaults to 32. Valid range: 1–128. A
+    /// greater value counts as 128, so that a message cannot exhaust the stack. As with the other limits, a value below
+    /// the range refuses every message.
     public var depth: Int {
         didSet { self.depth = min(self.depth, Self.deepest) }
     }
-    /// How many keys one dictionary may have. Defaults to 10 000. Valid range: 0 or more.
+    /// The maximum number of keys in one dictionary. Defaults to 10 000. Valid range: 0 or more.
     public var keysPerDictionary: Int
-    /// How many elements of arrays and sets and entries of dictionaries a message may have in all. Defaults to
-    /// 1 000 000. Valid range: 1 or more.
+    /// The maximum number of array elements, set elements and dictionary entries in a whole message. Defaults to 1 000
+    /// 000. Valid range: 1 or more.
     public var items: Int
-    /// How long the encoded message may be, in bytes. Defaults to 16 777 216 (16 MiB). Valid range: 1 or more.
+    /// The maximum length of the encoded message, in bytes. Defaults to 16 777 216 (16 MiB). Valid range: 1 or more.
     public var bytes: Int
 
-    /// The largest depth that can be set: recursion this deep fits any thread's stack.
+    /// The maximum for ``depth``. Recursion of this depth fits any thread's stack.
     static let deepest = 128
 
-    /// Depth 32, 10 000 keys a dictionary, 1 000 000 items, 16 MiB.
+    /// The default limits: depth 32, 10 000 keys per dictionary, 1 000 000 items, 16 MiB.
     public static var defaults: ValueSetLimits { ValueSetLimits() }
 
-    /// Limits, each at its default unless given.
+    /// Creates limits. Each defaults to the value of ``defaults``.
     ///
     /// - Parameters:
-    ///   - depth: How deep collections may be nested. Above 128 it counts as 128, so that a message cannot use up the stack.
-    ///   - keysPerDictionary: How many keys one dictionary may have.
-    ///   - items: How many elements and entries a message may have in all.
-    ///   - bytes: How long the encoded message may be.
+    ///   - depth: The maximum nesting depth of collections. A value above 128 counts as 128.
+    ///   - keysPerDictionary: The maximum number of keys in one dictionary.
+    ///   - items: The maximum number of elements and entries in a whole message.
+    ///   - bytes: The maximum length of the encoded message, in bytes.
     public init(
         depth: Int = 32,
         keysPerDictionary: Int = 10_000,

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of a value's type, as errors and schemas use it.
+/// The name of a value's type, as used in errors and schemas.
 public enum ValueType: String, Sendable, Hashable, CaseIterable {
     /// ``Value/null``.
     case null

@@ -114,7 +114,7 @@ import ValueSets
     static let articles: [Statement] = [
         Statement(
             "../Sources/ValueSets/ValueSets.docc/WireProfile.md",
-            "what is beyond the limits",
+            "beyond the limits",
             "\(ValueSetLimits.defaults.depth) levels"
         ),
         Statement(

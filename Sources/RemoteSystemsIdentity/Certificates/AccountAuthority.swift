@@ -6,9 +6,9 @@ package import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// An account's newest root key at work: it signs the certificates of the account's systems.
+/// An account's newest root key, used to sign the certificates of the account's systems.
 ///
-/// Held only as long as something is signed. It is on one machine of the account, and in the recovery file.
+/// Keep a value only while signing. The key is stored on one machine of the account and in the recovery file.
 package struct AccountAuthority: Sendable {
     package let accountID: AccountID
     package let roots: RootChain
@@ -18,13 +18,14 @@ package struct AccountAuthority: Sendable {
     /// The certificate of the newest root.
     private let root: Certificate
 
-    /// A new account.
+    /// Creates a new account.
     ///
-    /// - Throws: ``IdentityError/Code/wrongClock`` when `now` cannot be right.
+    /// - Throws: ``IdentityError/Code/wrongClock`` if `now` cannot be right.
     package init(creatingAt now: Date, key: P256.Signing.PrivateKey = .init()) throws(IdentityError) {
         try CertificateLife.checkClock(now)
         let (root, der) = try makingCertificate {
-            // The subject must not be empty (RFC 5280 §4.1.2.4), and says nothing: the key is the account's name.
+            // The subject must not be empty (RFC 5280 §4.1.2.4). Its text has no meaning: the key identifies the
+            // account.
             let name = try DistinguishedName { CommonName("RemoteSystems account") }
             let root = try Certificate(
                 version: .v3,
@@ -54,9 +55,9 @@ package struct AccountAuthority: Sendable {
         self.root = root
     }
 
-    /// The authority of an existing account, or nil unless the key is that of its newest root.
+    /// Creates the authority of an existing account; `nil` unless `key` is the key of its newest root.
     ///
-    /// - Parameter bytes: the certificates of the account's roots, as ``RootChain/bytes``.
+    /// - Parameter bytes: The certificates of the account's roots, as ``RootChain/bytes``.
     init?(rootCertificate bytes: [UInt8], key: P256.Signing.PrivateKey) {
         guard let roots = try? RootChain(bytes) else { return nil }
         self.init(roots: roots, key: key)
@@ -72,15 +73,16 @@ package struct AccountAuthority: Sendable {
         self.root = root
     }
 
-    /// The authority after this account's root key is replaced: signs the next key with the present one.
+    /// Replaces the account's root key: signs the next key with the present one, and returns the authority for the
+    /// next.
     ///
-    /// Systems learn of the new key from those that know it. Until `retirement` the certificates that the present key
+    /// Systems receive the new key from systems that know it. Until `retirement`, the certificates that the present key
     /// signed stay valid, so that their systems can renew them.
     ///
     /// - Parameters:
     ///   - key: The next root key.
-    ///   - retirement: When the present key's signatures stop to count; `now` or earlier for a key that was stolen.
-    /// - Throws: ``IdentityError/Code/rootKeysUsedUp`` when the account has had as many root keys as it can.
+    ///   - retirement: When signatures of the present key become invalid. Pass `now` or earlier for a stolen key.
+    /// - Throws: ``IdentityError/Code/rootKeysUsedUp`` if the account has had the maximum number of root keys.
     package func successor(
         key: P256.Signing.PrivateKey = .init(),
         retiring retirement: Date,
@@ -112,14 +114,14 @@ package struct AccountAuthority: Sendable {
         return successor
     }
 
-    /// A certificate for the system that holds the private half of `key`, in DER.
+    /// Issues a certificate for the system that holds the private half of `key`, in DER.
     ///
-    /// The caller has made sure that the system has that key (by a signed request) and may have a certificate.
+    /// The caller must have verified that the system holds that key (by a signed request) and may have a certificate.
     package func issueCertificate(for key: P256.Signing.PublicKey, now: Date) throws(IdentityError) -> [UInt8] {
         try CertificateLife.checkClock(now)
         let name = SystemName(account: self.accountID, system: SystemID(of: key))
-        // A certificate never outlives its issuer, so a verifier need not check the issuer's time. The end of a later
-        // root's certificate is the end of its predecessor.
+        // A certificate never outlives its issuer, so a verifier need not check the issuer's validity. The end of a
+        // later root's certificate does not count here: it is the retirement date of that root's predecessor.
         let life = self.roots.count == 1 ? self.root.notValidAfter : .distantFuture
         let end = min(now.addingTimeInterval(CertificateLife.system), life)
         guard now < end else {
@@ -156,9 +158,9 @@ package struct AccountAuthority: Sendable {
         }
     }
 
-    /// A further system of the account whose key is made here, for another program to take its identity over.
+    /// Creates another system of the account, with a new key, for another program that takes this identity over.
     ///
-    /// - Parameter identity: an identity of the same account, for its discovery key.
+    /// - Parameter identity: An identity of the same account. Its discovery key is used.
     package func makeSystem(beside identity: SystemIdentity, now: Date) throws(IdentityError) -> SystemIdentity {
         let key = P256.Signing.PrivateKey()
         let certificate = try self.issueCertificate(for: key.publicKey, now: now)
@@ -175,26 +177,27 @@ package struct AccountAuthority: Sendable {
         }
     }
 
-    /// A new certificate for a system of the account that asks for one over an authorised connection.
+    /// Issues a new certificate for a system of the account that requests one over an authorised connection.
     ///
     /// - Parameters:
-    ///   - request: What the system's ``SystemIdentity/makeRenewalRequest()`` made.
-    ///   - peer: Who sent it, as the trust store established.
-    /// - Throws: ``IdentityError/Code/rejectedCertificate`` when the request is not the peer's own.
+    ///   - request: The result of the system's ``SystemIdentity/makeRenewalRequest()``.
+    ///   - peer: The sender, as the trust store identified it.
+    /// - Throws: ``IdentityError/Code/rejectedCertificate`` if the request is not for the peer's own key.
     package func renew(_ request: [UInt8], for peer: PeerIdentity, now: Date) throws(IdentityError) -> [UInt8] {
         let key = try SigningRequest.key(in: request)
         guard peer.standing == .sameAccount(self.accountID), SystemID(of: key) == peer.systemID else {
             throw IdentityError(
                 .rejectedCertificate,
-                "A system asked for a certificate in the name of another one. It got none; it is faulty or hostile."
+                "A system asked for a certificate in another system's name. It got none; it is faulty or hostile."
             )
         }
         return try self.issueCertificate(for: key, now: now)
     }
 
-    /// A revocation list that takes the place of every one numbered below it.
+    /// Creates and signs a revocation list that replaces every list with a lower number.
     ///
-    /// Numbered by the clock, so that two machines which both hold the account's key do not give one number twice.
+    /// The number is at least the clock's milliseconds since 1970, so that two machines with the account's root key do
+    /// not use the same number twice.
     ///
     /// - Parameter list: The list that it replaces; `nil` if there is none.
     /// - Throws: ``IdentityError/Code/tooManySystems``.
@@ -203,11 +206,11 @@ package struct AccountAuthority: Sendable {
         after list: RevocationList?,
         now: Date
     ) throws(IdentityError) -> RevocationList {
-        // Numbers of an older root do not count.
+        // Numbers of lists that an older root signed do not count.
         let number = list.map { $0.root < self.roots.count ? 0 : $0.number } ?? 0
         let clock = UInt64(min(max(now.timeIntervalSince1970 * 1000, 0), 1e15))
         guard number < UInt64(Int64.max) else {
-            throw IdentityError(.tooManySystems, "The revocation list has the last number there is.")
+            throw IdentityError(.tooManySystems, "The revocation list has the highest possible number.")
         }
         return try RevocationList(
             number: max(number + 1, clock),

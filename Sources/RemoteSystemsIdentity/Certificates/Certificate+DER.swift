@@ -6,10 +6,10 @@ import SwiftASN1
 import X509
 
 extension Certificate {
-    /// Nothing longer is parsed, whoever sent it. Ours are about 600 bytes long.
+    /// The maximum size of a certificate that is parsed, in bytes. Those made by this package have about 600 bytes.
     static let largestDER = 4096
 
-    /// The certificate that exactly these bytes are, of which there may be at most ``largestDER``.
+    /// Parses a certificate of at most ``largestDER`` bytes.
     init(boundedDER der: [UInt8]) throws {
         guard der.count <= Self.largestDER else {
             throw ASN1Error.invalidASN1Object(reason: "\(der.count) bytes, of at most \(Self.largestDER)")
@@ -27,7 +27,7 @@ extension Certificate {
     var p256Key: P256.Signing.PublicKey? { P256.Signing.PublicKey(self.publicKey) }
 }
 
-/// Runs `body`, whose failure would be the cryptographic library's and nothing that the caller did.
+/// Runs `body` and reports its failure as a failure of the cryptographic library.
 func makingCertificate<Result>(_ body: () throws -> Result) throws(IdentityError) -> Result {
     do {
         return try body()

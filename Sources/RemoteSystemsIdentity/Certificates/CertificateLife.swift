@@ -3,27 +3,30 @@
 
 package import FoundationEssentials
 
-/// How long the certificates of this package live.
+/// The lifetimes of this package's certificates.
 package enum CertificateLife {
-    /// A certificate is made valid from a day before it was made, for peers whose clocks are behind.
+    /// How long before its creation a certificate becomes valid: one day, for peers whose clocks are behind.
     package static let backdating: TimeInterval = 24 * 3600
 
-    /// A system's certificate lives 90 days: the longest that a lost machine stays trusted by peers that never hear of it.
+    /// How long a system's certificate is valid: 90 days. A peer that never receives its revocation trusts it that
+    /// long.
     package static let system: TimeInterval = 90 * 24 * 3600
 
-    /// The last third of a system certificate's life is for renewing it, in as many tries as it takes.
+    /// The last third of a system certificate's life, in which it is renewed. Failed renewals are retried.
     package static let renewalWindow: TimeInterval = Self.system / 3
 
-    /// An account lives 30 years: its key is its name, so replacing it means a new account.
+    /// How long an account's first root certificate is valid: 30 years. The account's id is the hash of its key, so
+    /// another first root would be another account.
     package static let account: TimeInterval = 30 * 365.25 * 24 * 3600
 
-    /// 2026-01-01: this software did not exist before, so an earlier clock is wrong (typically: no battery, no network).
+    /// 2026-01-01. This software did not exist before, so an earlier clock is wrong (typically: no battery, no
+    /// network).
     package static let earliestPlausible = Date(timeIntervalSince1970: 1_767_225_600)
 
-    /// 2200-01-01: no clock is later than this by design.
+    /// 2200-01-01. No clock is later than this by design.
     package static let latestPlausible = Date(timeIntervalSince1970: 7_258_118_400)
 
-    /// Refuses to make certificates by a clock that cannot be right.
+    /// Throws if the clock cannot be right, so that no certificate is made with a wrong time.
     package static func checkClock(_ now: Date) throws(IdentityError) {
         guard now < Self.earliestPlausible || now > Self.latestPlausible else { return }
         throw IdentityError(

@@ -5,8 +5,8 @@ package import Crypto
 package import FoundationEssentials
 import X509
 
-/// The certificate with which a system that has none yet speaks TLS: self-signed with its new key, good for nothing but
-/// tying the connection to that key.
+/// The TLS certificate of a system that has no account certificate yet. It is self-signed with the system's new key and
+/// only binds the connection to that key.
 package enum JoiningCertificate {
     package static func make(with key: P256.Signing.PrivateKey, now: Date) throws(IdentityError) -> [UInt8] {
         try makingCertificate {
@@ -31,7 +31,7 @@ package enum JoiningCertificate {
         }
     }
 
-    /// The P-256 key of a TLS peer's certificate, whoever signed it; nil when it is no such certificate.
+    /// The P-256 key of a TLS peer's certificate, whatever its signature; `nil` if `der` is not such a certificate.
     package static func key(in der: [UInt8]) -> P256.Signing.PublicKey? {
         (try? X509.Certificate(boundedDER: der))?.p256Key
     }

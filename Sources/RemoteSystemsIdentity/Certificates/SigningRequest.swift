@@ -7,8 +7,7 @@ import X509
 
 /// A certificate signing request (PKCS #10, RFC 2986): a public key, signed with its private half to prove possession.
 ///
-/// It asks for nothing else; name, life and usage are the authority's to decide, so whatever a request says of them is
-/// not even read.
+/// Only the key is used. The authority decides name, lifetime and usage, so those fields of a request are ignored.
 enum SigningRequest {
     static let largestDER = 2048
 
@@ -38,7 +37,7 @@ enum SigningRequest {
         } catch {
             throw IdentityError(
                 .rejectedCertificate,
-                "What a system sent as its certificate request is none. It is faulty or hostile; it got no certificate.",
+                "A system sent an invalid certificate request. It is faulty or hostile; it got no certificate.",
                 cause: error
             )
         }

@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name in a system's certificate: `remote-systems://<account id>/<system id>`, one URI in the subject alternative
-/// name (RFC 5280 §4.2.1.6), and the only name there.
+/// The name in a system's certificate: `remote-systems://<account id>/<system id>`. It is one URI in the subject
+/// alternative name (RFC 5280 §4.2.1.6), and the only name there.
 struct SystemName: Hashable {
     static let scheme = "remote-systems://"
 

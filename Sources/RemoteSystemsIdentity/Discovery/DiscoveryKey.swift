@@ -4,28 +4,29 @@
 import Crypto
 import FoundationEssentials
 
-/// A secret that all systems of an account share, so that they recognise each other's announcements and nobody else can
-/// It proves nothing: whoever answers to an announcement must still be authorised.
+/// A secret that all systems of an account share, to recognise each other's advertisements.
+///
+/// A matching tag proves nothing: the advertised system must still be authorised when it connects.
 package struct DiscoveryKey: Hashable, Sendable {
     package static let byteCount = 32
     package static let tagByteCount = 8
 
     package let bytes: [UInt8]
 
-    /// A new random key.
+    /// Creates a random key.
     package init() {
         self.bytes = unsafe SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
     }
 
-    /// The key made of `bytes`, or nil unless there are 32 of them.
+    /// Creates a key from `bytes`; `nil` unless there are 32 of them.
     package init?(bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = bytes
     }
 
-    /// The tag of an announcement: the first 8 bytes of HMAC-SHA256(key, "remote-systems/1" ‖ instance name in UTF-8).
+    /// The tag of an advertisement: the first 8 bytes of HMAC-SHA256(key, "remote-systems/1" ‖ instance name in UTF-8).
     ///
-    /// Instance names are random and short-lived, so tags do not link one announcement to another.
+    /// Instance names are random and short-lived, so tags do not link advertisements to each other.
     package func discoveryTag(instance: String) -> [UInt8] {
         var code = HMAC<SHA256>(key: SymmetricKey(data: self.bytes))
         code.update(data: Array("remote-systems/1".utf8))
@@ -33,7 +34,7 @@ package struct DiscoveryKey: Hashable, Sendable {
         return Array(code.finalize().prefix(Self.tagByteCount))
     }
 
-    /// Whether `tag` is the tag of `instance`, told in a time that does not depend on how much of it is right.
+    /// Whether `tag` is the tag of `instance`. Compares in constant time.
     package func matches(_ tag: [UInt8], instance: String) -> Bool {
         let expected = self.discoveryTag(instance: instance)
         guard tag.count == expected.count else { return false }

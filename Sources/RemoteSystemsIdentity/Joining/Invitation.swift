@@ -3,19 +3,19 @@
 
 public import FoundationEssentials
 
-/// A one-time invitation into an account, as a text to carry to the machine that is to join.
+/// A one-time invitation into an account, as a text to carry to the machine that joins.
 ///
-/// Whoever has the text within ten minutes, first, becomes a system of the account; so treat it like a password until
-/// then. After that it is worth nothing. Get one with `remotesystems account invite`.
+/// The first machine that uses the text within ten minutes becomes a system of the account. Treat the text like a
+/// password until then; afterwards it is worthless. `remotesystems account invite` makes one.
 public struct Invitation: Hashable, Sendable {
-    /// Where the inviting system listens.
+    /// An address on which the inviting system listens.
     public struct Address: Hashable, Sendable, CustomStringConvertible {
-        /// A host name or an IP address; IPv6 without brackets, with its zone if it has one.
+        /// A host name or an IP address. IPv6 addresses have no brackets, and keep their zone if they have one.
         public var host: String
-        /// A TCP port, not 0.
+        /// A TCP port. Valid range: 1–65535.
         public var port: UInt16
 
-        /// An address to connect to.
+        /// Creates an address to connect to.
         public init(host: String, port: UInt16) {
             self.host = host
             self.port = port
@@ -27,25 +27,25 @@ public struct Invitation: Hashable, Sendable {
         }
     }
 
-    /// How long an invitation is good for: ten minutes.
+    /// How long an invitation is valid, in seconds: 600, which is ten minutes.
     public static let life: TimeInterval = 600
 
-    /// The account into which it invites; the inviting system must prove that it belongs to it.
+    /// The account that the joining system will belong to. The inviting system must prove that it belongs to it.
     public let accountID: AccountID
 
-    /// Where to connect, most promising first; one to eight.
+    /// The addresses to connect to, most promising first. One to eight.
     public let addresses: [Address]
 
-    /// When it ends, by the inviting machine's clock.
+    /// When the invitation expires, by the inviting machine's clock.
     public let expiry: Date
 
     let secret: InvitationSecret
 
-    /// A new invitation into `accountID`.
+    /// Creates a new invitation into `accountID`.
     ///
     /// - Throws: ``IdentityError/Code/invitationMalformed`` unless there are one to eight usable addresses.
     package init(accountID: AccountID, addresses: [Address], now: Date) throws(IdentityError) {
-        // Whole seconds, as in the text, so that an invitation equals what its text reads back as.
+        // Whole seconds, as in the text, so that an invitation equals the one read back from its text.
         let expiry = Date(timeIntervalSince1970: (now.timeIntervalSince1970 + Self.life).rounded(.down))
         try self.init(accountID: accountID, addresses: addresses, expiry: expiry, secret: InvitationSecret())
     }
@@ -68,14 +68,14 @@ public struct Invitation: Hashable, Sendable {
         self.secret = secret
     }
 
-    /// Refuses an invitation whose time is over.
+    /// Refuses an expired invitation.
     package func checkTime(_ now: Date) throws(IdentityError) {
         guard now < self.expiry else {
             throw IdentityError(
                 .invitationExpired,
                 """
-                The invitation ended at \(self.expiry.formatted(.iso8601)), and this machine's clock says \
-                \(now.formatted(.iso8601)). If the clock is right, make a new invitation; each is good for ten minutes.
+                The invitation expired at \(self.expiry.formatted(.iso8601)), and this machine's clock says \
+                \(now.formatted(.iso8601)). If the clock is right, make a new invitation; each is valid for ten minutes.
                 """
             )
         }
@@ -92,7 +92,7 @@ extension Invitation {
 
     /// The invitation as a text, `remote-systems://join?v=1&account=…&address=…&expires=…&secret=…`.
     ///
-    /// It holds the secret: show it to the person who asked, and nowhere else. ``description`` leaves it out.
+    /// It holds the secret: show it only to the person who asked for it. ``description`` does not hold the secret.
     public var uri: String {
         var components = URLComponents()
         components.queryItems =
@@ -104,17 +104,18 @@ extension Invitation {
         return Self.start + (components.percentEncodedQuery ?? "")
     }
 
-    /// Reads an invitation from its text; white space around it is ignored.
+    /// Reads an invitation from its text. Ignores white space around it.
     ///
-    /// - Throws: ``IdentityError/Code/invitationMalformed``, which tells what is wrong but does not repeat the text.
+    /// - Throws: ``IdentityError/Code/invitationMalformed``. The message says what is wrong and does not repeat the
+    ///   text.
     public init(uri text: String) throws(IdentityError) {
-        guard text.utf8.count <= Self.longestText else { throw .malformedInvitation("it is far too long") }
+        guard text.utf8.count <= Self.longestText else { throw .malformedInvitation("it is too long") }
         let text = text.drop(while: \.isWhitespace).trimmingSuffix(while: \.isWhitespace)
         guard text.hasPrefix(Self.start) else { throw .malformedInvitation("it does not begin with \(Self.start)") }
         let query = text.dropFirst(Self.start.count)
         guard !query.contains("#") else { throw .malformedInvitation("it has a '#'") }
-        // Not URLComponents: it encodes a '%' anew when the text has other characters that it would encode, such as
-        // '['.
+        // Not URLComponents: it encodes each '%' a second time if the text has other characters that need encoding,
+        // such as '['.
         let items = query.split(separator: "&", omittingEmptySubsequences: false).map { item in
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (name: parts[0], value: parts.count == 2 ? parts[1] : "")
@@ -138,7 +139,7 @@ extension Invitation {
             return value
         }
 
-        // The version comes first: what a later one adds or changes is not ours to judge.
+        // The version is checked first: the rest of a later version's text may have another form.
         guard try one("v") == Self.version else {
             throw .malformedInvitation("a newer version made it, so this software has to be updated")
         }
@@ -146,7 +147,7 @@ extension Invitation {
             throw .malformedInvitation("its account is not 52 characters of base32")
         }
         guard let seconds = Int64(digits: try one("expires")), (0...253_402_300_799).contains(seconds) else {
-            throw .malformedInvitation("its end is not a time in seconds since 1970")
+            throw .malformedInvitation("its expiry is not a time in seconds since 1970")
         }
         guard let secret = InvitationSecret(text: try one("secret")) else {
             throw .malformedInvitation("its secret is not 26 characters of base32")
@@ -166,12 +167,12 @@ extension Invitation {
 }
 
 extension Invitation: CustomStringConvertible, CustomReflectable {
-    /// What the invitation is for, without its secret.
+    /// The account's short id and the expiry, without the secret.
     public var description: String {
         "invitation into account \(self.accountID.short) until \(self.expiry.formatted(.iso8601))"
     }
 
-    /// Only what is not secret, so that `dump` shows no secret.
+    /// The parts without the secret, so that `dump` does not show it.
     public var customMirror: Mirror {
         Mirror(self, children: ["accountID": self.accountID, "addresses": self.addresses, "expiry": self.expiry])
     }
@@ -193,7 +194,7 @@ extension Invitation.Address {
         guard self.isUsable else { return nil }
     }
 
-    /// Whether the host has only characters of host names, IP addresses and zones, and the port can be connected to.
+    /// Whether the host has only characters of host names, IP addresses and zones, and the port is not 0.
     fileprivate var isUsable: Bool {
         self.port != 0
             && (1...255).contains(self.host.utf8.count)
@@ -211,7 +212,7 @@ extension Invitation.Address {
 }
 
 extension FixedWidthInteger {
-    /// The number that digits alone spell; Swift's own parser takes a sign, too.
+    /// Parses digits only. Swift's own parser also accepts a sign.
     fileprivate init?(digits: some StringProtocol) {
         guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
         self.init(digits)
@@ -219,7 +220,7 @@ extension FixedWidthInteger {
 }
 
 extension StringProtocol {
-    /// What the text stands for; `nil` if a '%' has no two hexadecimal digits behind it, or the bytes are not UTF-8.
+    /// The decoded text; `nil` if a '%' is not followed by two hexadecimal digits, or if the bytes are not UTF-8.
     fileprivate var percentDecoded: String? {
         var bytes: [UInt8] = []
         var rest = Array(self.utf8)[...]

@@ -3,7 +3,7 @@
 
 import Crypto
 
-/// The 128 random bits that make whoever has an invitation welcome. Nothing printed of it shows them.
+/// The 128 random bits of an invitation, which authorise a system to join. Its description and mirror hide them.
 struct InvitationSecret: Hashable, Sendable {
     static let byteCount = 16
 
@@ -18,11 +18,11 @@ struct InvitationSecret: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// The secret in the clear, for the invitation's text alone.
+    /// The secret in plain text, only for the invitation's text.
     var revealed: String { Base32.encode(self.bytes) }
 
-    /// The key with which one side proves that it knows the secret; each side has its own, so neither can echo the
-    /// other's proof.
+    /// The key with which one side proves that it knows the secret. Each side has its own key, so that neither can send
+    /// back the other's proof.
     func key(for side: JoinSide, account: AccountID) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(
             inputKeyMaterial: SymmetricKey(data: self.bytes),

@@ -4,10 +4,10 @@
 import Crypto
 package import FoundationEssentials
 
-/// The inviting side of one connection by which a system may join.
+/// The inviting side of one connection over which a system may join.
 ///
-/// The driver hands over what comes in and does what comes out; the connection's TLS 1.3 handshake is over, with any
-/// certificate accepted from the joiner.
+/// The driver passes in the received messages and performs the returned actions. The connection's TLS 1.3 handshake
+/// must be complete and must accept any certificate from the joiner.
 package struct JoinInviter: Sendable {
     private enum State {
         case waitingForHello
@@ -19,31 +19,35 @@ package struct JoinInviter: Sendable {
     private let authority: AccountAuthority
     private var state = State.waitingForHello
 
-    /// What to do when a hello has come.
+    /// What to do after a hello.
     package enum HelloAction: Hashable, Sendable {
         case send(JoinChallenge)
         case refuse(JoinRefusal)
     }
 
-    /// What to do when a proof has come.
+    /// What to do after a proof.
     package enum ProofAction: Hashable, Sendable {
         /// Record the new system with ``AccountStore/recordJoined(_:)``, then send, then close.
         case accept(JoinAccepted, SystemID)
-        /// Tell the joiner and close.
+        /// Send the refusal and close.
         case refuse(JoinRefusal)
     }
 
+    /// Creates the inviting side.
+    ///
     /// - Parameters:
-    ///   - identity: Who this system is; the certificate is the one it speaks TLS with here.
-    ///   - authority: The key of the same account.
+    ///   - identity: This system's identity. Its certificate must be the one that the TLS connection uses.
+    ///   - authority: The root key of the same account.
     package init(identity: SystemIdentity, authority: AccountAuthority) {
         self.identity = identity
         self.authority = authority
     }
 
+    /// Checks the joiner's hello.
+    ///
     /// - Parameters:
     ///   - peerCertificate: The certificate that the joiner presented in the TLS handshake, in DER.
-    ///   - nonce: 32 random bytes; given only by tests.
+    ///   - nonce: 32 random bytes. Only tests pass one.
     package mutating func receive(
         _ hello: JoinHello,
         peerCertificate: [UInt8],
@@ -77,8 +81,10 @@ package struct JoinInviter: Sendable {
         return .send(challenge)
     }
 
-    /// - Throws: What kept this system from making a certificate: send ``JoinRefusal/failed`` and report it here. The
-    ///   invitation is still good.
+    /// Checks the joiner's proof and issues its certificate.
+    ///
+    /// - Throws: The reason why no certificate could be issued. Send ``JoinRefusal/failed`` and report the error on
+    ///   this machine. The invitation stays valid.
     package mutating func receive(
         _ proof: JoinProof,
         invitation: inout OpenInvitation,
@@ -87,7 +93,7 @@ package struct JoinInviter: Sendable {
         guard case .waitingForProof(let transcript, let key) = self.state else {
             return .refuse(self.finish(.malformed))
         }
-        // Asked again, since another connection may have used it up or time may have run out meanwhile.
+        // Checked again: another connection may have used the invitation, or it may have expired.
         if let refusal = invitation.refusal(at: now) { return .refuse(self.finish(refusal)) }
         let secret = invitation.invitation.secret
         let account = self.identity.accountID

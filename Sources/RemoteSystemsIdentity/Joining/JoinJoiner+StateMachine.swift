@@ -6,8 +6,8 @@ package import FoundationEssentials
 
 /// The joining side of one connection to the system that made an invitation.
 ///
-/// The driver connects over TLS 1.3 with ``certificate`` and ``privateKeyPEM``, accepting any certificate from the other
-/// side: whether it is the right one is decided here, by the challenge, before anything is proved to it.
+/// The driver connects over TLS 1.3 with ``certificate`` and ``privateKeyPEM`` and accepts any certificate from the
+/// other side. This type checks that certificate against the challenge before it sends a proof.
 package struct JoinJoiner: Sendable {
     private enum State {
         case ready
@@ -23,11 +23,13 @@ package struct JoinJoiner: Sendable {
     /// The certificate to present in the TLS handshake, in DER.
     package let certificate: [UInt8]
 
-    /// Its private key, for the TLS library.
+    /// The private key of ``certificate``, for the TLS library.
     package var privateKeyPEM: String { self.systemKey.pemRepresentation }
 
-    /// - Parameter systemKey: The new system's key; given only by tests.
-    /// - Throws: ``IdentityError/Code/invitationExpired``.
+    /// Creates the joining side.
+    ///
+    /// - Parameter systemKey: The new system's key. Only tests pass one.
+    /// - Throws: ``IdentityError/Code/invitationExpired``; ``IdentityError/Code/wrongClock``.
     package init(
         invitation: Invitation,
         now: Date,
@@ -40,7 +42,7 @@ package struct JoinJoiner: Sendable {
         self.certificate = try JoiningCertificate.make(with: systemKey, now: now)
     }
 
-    /// The first message; to be asked for once.
+    /// Returns the first message. Call it once.
     package mutating func start(nonce: [UInt8]? = nil) throws(IdentityError) -> JoinHello {
         guard case .ready = self.state else { throw self.fail(.outOfTurn) }
         let hello = JoinHello(
@@ -51,10 +53,11 @@ package struct JoinJoiner: Sendable {
         return hello
     }
 
-    /// Makes sure that the other side belongs to the inviting account and is the one at the end of the connection.
+    /// Checks that the other side belongs to the inviting account and is the TLS peer of this connection.
     ///
     /// - Parameter peerCertificate: The certificate that the inviter presented in the TLS handshake, in DER.
-    /// - Throws: ``IdentityError/Code/wrongAccount`` or ``IdentityError/Code/joinFailed``; close the connection then.
+    /// - Throws: ``IdentityError/Code/wrongAccount``, ``IdentityError/Code/wrongClock`` or
+    ///   ``IdentityError/Code/joinFailed``. Close the connection then.
     package mutating func receive(
         _ challenge: JoinChallenge,
         peerCertificate: [UInt8],
@@ -87,7 +90,7 @@ package struct JoinJoiner: Sendable {
         return proof
     }
 
-    /// Checks what the inviter granted.
+    /// Checks the inviter's acceptance.
     ///
     /// - Returns: The identity for ``AccountStore/adopt(_:evenIfShared:now:)``.
     package mutating func receive(_ accepted: JoinAccepted, now: Date) throws(IdentityError) -> SystemIdentity {
@@ -116,7 +119,7 @@ package struct JoinJoiner: Sendable {
         }
     }
 
-    /// The error to report when the inviter refused.
+    /// Returns the error to report for the inviter's refusal.
     package mutating func receive(_ refusal: JoinRefusal) -> IdentityError {
         self.fail(.refused(refusal))
     }
@@ -136,17 +139,17 @@ extension IdentityError {
 
     fileprivate static let outOfTurn = IdentityError(
         .joinFailed,
-        "The other side broke the rules of joining: a message came out of turn. Nothing was changed here. \(askAgain)"
+        "The other side violated the joining protocol: a message came out of turn. Nothing was changed. \(askAgain)"
     )
 
     fileprivate static let malformedMessage = IdentityError(
         .joinFailed,
-        "The other side broke the rules of joining: a message has a wrong size. Nothing was changed here. \(askAgain)"
+        "The other side violated the joining protocol: a message has a wrong size. Nothing was changed. \(askAgain)"
     )
 
     fileprivate static let inviterKnowsNoSecret = IdentityError(
         .wrongSecret,
-        "The other side does not know the invitation's secret, so its answer was not used. \(askAgain)"
+        "The other side does not know the invitation's secret, so its response was not used. \(askAgain)"
     )
 
     fileprivate static func wrongAccount(_ cause: TrustError?) -> IdentityError {
@@ -161,8 +164,8 @@ extension IdentityError {
         return IdentityError(
             .wrongAccount,
             """
-            The system at the invitation's address is not the one that made the invitation\(detail). Nothing was told \
-            to it. Another program may use that address now, or somebody pretends to be the inviter. \(askAgain)
+            The system at the invitation's address is not the one that made the invitation\(detail). No secret was \
+            sent to it. Another program may use that address now, or impersonate the inviter. \(askAgain)
             """,
             cause: cause
         )
@@ -191,7 +194,7 @@ extension IdentityError {
                 .invitationUsed,
                 """
                 The invitation was used before, or withdrawn after \(OpenInvitation.maxWrongProofs) wrong secrets. If \
-                it was not you, look at the account's systems on the inviting machine. \(askAgain)
+                you did not use it, check the account's systems on the inviting machine. \(askAgain)
                 """
             )
         case .wrongSecret:
@@ -202,12 +205,12 @@ extension IdentityError {
         case .malformed:
             IdentityError(
                 .joinFailed,
-                "The inviting machine did not understand this one. Use the same version of the software on both."
+                "The inviting machine could not use this one's message. Use the same version of the software on both."
             )
         case .failed:
             IdentityError(
                 .joinFailed,
-                "The inviting machine could not make a certificate; its own log says why. Try again after that."
+                "The inviting machine could not make a certificate; its log has the reason. Correct it and try again."
             )
         }
     }

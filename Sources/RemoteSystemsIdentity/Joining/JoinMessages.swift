@@ -1,7 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Joiner to inviter, first: a random nonce, and a signing request for the key that the joiner's TLS certificate holds.
+/// The first message, joiner to inviter: a random nonce, and a signing request for the key of the joiner's TLS
+/// certificate.
 package struct JoinHello: Hashable, Sendable {
     package var nonce: [UInt8]
     package var signingRequest: [UInt8]
@@ -12,8 +13,10 @@ package struct JoinHello: Hashable, Sendable {
     }
 }
 
-/// Inviter to joiner, second: a random nonce and who the inviter is. The certificate is the one it speaks TLS with, and
-/// the root certificate is that of each of the account's roots, as ``RootChain/bytes``.
+/// The second message, inviter to joiner: a random nonce and the inviter's identity.
+///
+/// `certificate` is the certificate of the TLS connection. `rootCertificate` holds the certificates of all the
+/// account's roots, as ``RootChain/bytes``.
 package struct JoinChallenge: Hashable, Sendable {
     package var nonce: [UInt8]
     package var certificate: [UInt8]
@@ -26,7 +29,7 @@ package struct JoinChallenge: Hashable, Sendable {
     }
 }
 
-/// Joiner to inviter, third: proof that the joiner knows the secret and sees the same conversation.
+/// The third message, joiner to inviter: proof that the joiner knows the secret and has the same transcript.
 package struct JoinProof: Hashable, Sendable {
     package var code: [UInt8]
 
@@ -35,7 +38,7 @@ package struct JoinProof: Hashable, Sendable {
     }
 }
 
-/// Inviter to joiner, last: the joiner's certificate, the account's discovery key, and the inviter's proof.
+/// The last message, inviter to joiner: the joiner's certificate, the account's discovery key, and the inviter's proof.
 package struct JoinAccepted: Hashable, Sendable {
     package var code: [UInt8]
     package var certificate: [UInt8]
@@ -53,7 +56,8 @@ extension JoinAccepted: CustomStringConvertible, CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Inviter to joiner, instead of an answer: why not. The raw values are on the wire and frozen.
+/// A refusal, inviter to joiner, in place of the challenge or the acceptance. The raw values are on the wire and
+/// frozen.
 package enum JoinRefusal: String, Hashable, Sendable {
     case expired
     case alreadyUsed = "already-used"

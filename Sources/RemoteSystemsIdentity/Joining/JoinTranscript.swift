@@ -3,9 +3,9 @@
 
 import Crypto
 
-/// A running hash over everything that both sides said and both keys that the TLS connection rests on.
+/// A running hash over all messages of joining and the keys of both TLS certificates.
 ///
-/// A proof over it is of no use in another conversation, over another connection, or after a changed byte.
+/// A proof over it is invalid in another exchange, over another connection, or after a changed byte.
 struct JoinTranscript {
     private var hash = SHA256()
 
@@ -27,7 +27,7 @@ struct JoinTranscript {
         self.add(challenge.rootCertificate)
     }
 
-    /// The code by which the joiner shows that it knows the secret.
+    /// The joiner's proof that it knows the secret.
     func proof(_ secret: InvitationSecret, _ account: AccountID) -> [UInt8] {
         Array(HMAC<SHA256>.authenticationCode(for: self.digest, using: secret.key(for: .joiner, account: account)))
     }
@@ -36,7 +36,7 @@ struct JoinTranscript {
         Self.isCode(code, for: self.digest, using: secret.key(for: .joiner, account: account))
     }
 
-    /// The code by which the inviter shows the same, and that its answer is its own.
+    /// The inviter's proof that it knows the secret and sent the certificate and the discovery key.
     func acceptance(
         of proof: JoinProof,
         certificate: [UInt8],
@@ -68,13 +68,13 @@ struct JoinTranscript {
         return further.digest
     }
 
-    /// Each field with its length before it, so that no two conversations hash alike.
+    /// Adds a field after its length, so that no two transcripts have the same hash input.
     private mutating func add(_ field: [UInt8]) {
         self.hash.update(data: (0..<8).map { UInt8(truncatingIfNeeded: UInt64(field.count) >> UInt64(56 - 8 * $0)) })
         self.hash.update(data: field)
     }
 
-    /// Compares in a time that does not depend on how much of the code is right.
+    /// Compares in constant time.
     private static func isCode(_ code: [UInt8], for digest: [UInt8], using key: SymmetricKey) -> Bool {
         unsafe code.withUnsafeBytes { bytes in
             unsafe HMAC<SHA256>.isValidAuthenticationCode(bytes, authenticating: digest, using: key)
@@ -82,7 +82,7 @@ struct JoinTranscript {
     }
 }
 
-/// Sizes that both sides hold each other to.
+/// The sizes that both sides require.
 enum JoinLimit {
     static let nonce = 32
 

@@ -3,11 +3,11 @@
 
 package import FoundationEssentials
 
-/// The inviter's side of one invitation: whether it is still good. One for all connections that try to use it.
+/// The inviter's state of one invitation, shared by all connections that try to use it.
 ///
-/// A successful join uses it up. So does the third wrong proof. A wrong secret cannot be a lucky guess in the making (it
-/// has 128 bits), so the limit is not there to stop guessing; it bounds what strangers can make this system compute.
-/// That it is three and not one is for the owner: a mistyped invitation, or one stray connection, does not spoil it.
+/// A successful join uses it up. So does the third wrong proof. The limit is not there against guessing, which 128 bits
+/// prevent: it bounds the work that unknown systems can cause here. It is three and not one so that one mistyped
+/// invitation or unrelated connection does not spoil it.
 package struct OpenInvitation: Sendable {
     package static let maxWrongProofs = 3
 

@@ -3,7 +3,7 @@
 
 /// Base32 as in RFC 4648 §6, in lower case and without padding.
 ///
-/// Only the one canonical spelling of some bytes is read back, so that a text compares equal exactly when its bytes do.
+/// Only the canonical spelling is decoded, so two texts are equal exactly if their bytes are.
 enum Base32 {
     private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
@@ -25,7 +25,7 @@ enum Base32 {
         return String(decoding: characters, as: UTF8.self)
     }
 
-    /// The bytes that `text` spells, or nil when it is not the canonical spelling of exactly `count` bytes.
+    /// The bytes that `text` spells; `nil` unless it is the canonical spelling of exactly `count` bytes.
     static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
         guard text.utf8.count == (count * 8 + 4) / 5 else { return nil }
         var bytes: [UInt8] = []
@@ -46,7 +46,8 @@ enum Base32 {
                 bytes.append(UInt8(truncatingIfNeeded: pending >> UInt16(pendingBits)))
             }
         }
-        // Bits beyond the last whole byte carry nothing; a text that sets them is a second spelling of the same bytes.
+        // Bits beyond the last whole byte have no meaning. A text that sets them is a second spelling of the same
+        // bytes.
         guard pending & ((1 << UInt16(pendingBits)) - 1) == 0, bytes.count == count else { return nil }
         return bytes
     }

@@ -4,10 +4,10 @@
 package import Crypto
 import FoundationEssentials
 
-/// The SHA-256 of a public key's SubjectPublicKeyInfo (RFC 5280 §4.1.2.7): a name that nobody else can claim.
+/// The SHA-256 of a public key's SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). No system without that key can claim it.
 ///
-/// Held as four words rather than an array, so that the ids made of it are copied and compared without allocation. Not as
-/// a vector, whose alignment of 32 bytes makes the compiler's frames of asynchronous functions too small
+/// Stored as four words rather than an array, so that ids are copied and compared without allocation. A vector does not
+/// work: its alignment of 32 bytes makes the compiler's frames of asynchronous functions too small
 /// (Docs/decisions/0008-async-frames.md).
 package struct KeyFingerprint: Hashable, Sendable {
     private let first: UInt64
@@ -26,13 +26,13 @@ package struct KeyFingerprint: Hashable, Sendable {
         self.init(words: digest)
     }
 
-    /// The fingerprint made of `bytes`, or nil unless there are 32 of them.
+    /// Creates a fingerprint from `bytes`; `nil` unless there are 32 of them.
     package init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         self.init(words: bytes)
     }
 
-    /// The fingerprint that 52 canonical base32 characters spell, or nil.
+    /// Parses 52 canonical base32 characters; `nil` for any other text.
     package init?(_ text: some StringProtocol) {
         guard let bytes = Base32.decode(text, count: Self.byteCount) else { return nil }
         self.init(words: bytes)

@@ -3,11 +3,11 @@
 
 package import Crypto
 
-/// The name of one system: a machine as one user of it has enrolled it in an account.
+/// The id of one system: a machine that one of its users added to an account.
 ///
-/// It is the base32 spelling (RFC 4648 §6, lower case, no padding: 52 characters) of the SHA-256 of the system's
-/// public key, so it cannot be claimed by anyone who does not hold the system's private key. It stays the
-/// same when the system's certificate is renewed, its display name is changed or its addresses move.
+/// The id is the SHA-256 of the system's public key, in base32 (RFC 4648 §6, lower case, no padding: 52 characters).
+/// Only the holder of the private key can use it. It does not change when the system's certificate, display name or
+/// addresses change.
 public struct SystemID: Hashable, Sendable {
     package let fingerprint: KeyFingerprint
 
@@ -19,13 +19,13 @@ public struct SystemID: Hashable, Sendable {
         self.fingerprint = KeyFingerprint(of: key)
     }
 
-    /// The first eight characters: enough for a person to tell systems apart, not enough to trust one.
+    /// The first eight characters: enough for a person to distinguish systems, not enough to trust one.
     public var short: String { String(self.description.prefix(8)) }
 
     /// The 32 bytes of the id.
     public var bytes: [UInt8] { self.fingerprint.bytes }
 
-    /// The id made of `bytes`, or nil unless there are exactly 32 of them.
+    /// Creates an id from `bytes`; `nil` unless there are exactly 32 of them.
     public init?(bytes: some Collection<UInt8>) {
         guard let fingerprint = KeyFingerprint(bytes: bytes) else { return nil }
         self.fingerprint = fingerprint
@@ -33,7 +33,7 @@ public struct SystemID: Hashable, Sendable {
 }
 
 extension SystemID: LosslessStringConvertible {
-    /// The id that `description` spells, or nil unless it is 52 canonical lower-case base32 characters.
+    /// Parses an id; `nil` unless `description` is 52 canonical lower-case base32 characters.
     public init?(_ description: String) {
         guard let fingerprint = KeyFingerprint(description) else { return nil }
         self.fingerprint = fingerprint
@@ -44,7 +44,7 @@ extension SystemID: LosslessStringConvertible {
 }
 
 extension SystemID: Comparable {
-    /// Orders ids by their bytes; the order means nothing beyond being the same everywhere.
+    /// Orders ids by their bytes. The order is the same on every system and has no other meaning.
     public static func < (lhs: Self, rhs: Self) -> Bool { lhs.fingerprint < rhs.fingerprint }
 }
 

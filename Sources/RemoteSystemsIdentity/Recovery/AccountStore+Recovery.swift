@@ -5,14 +5,15 @@ import Crypto
 package import FoundationEssentials
 
 extension AccountStore {
-    /// Writes the account to one file that a passphrase opens, for the day on which this machine is lost.
+    /// Writes the account to a recovery file, which is encrypted with a passphrase.
     ///
-    /// Takes about half a second and 128 MiB of memory, on purpose: so does each guess at the passphrase.
+    /// Import the file if this machine is lost. The call takes about half a second and 128 MiB of memory. This is
+    /// deliberate: each guess at the passphrase costs the same.
     ///
     /// - Parameters:
-    ///   - path: A file that does not exist yet; it will be readable by this user alone.
+    ///   - path: A file that does not exist yet. Only this user will be able to read it.
     ///   - passphrase: At least 8 bytes. Read it from a terminal or a file descriptor, never from the command line.
-    /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` when the account's key is not here,
+    /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` if the account's root key is not here,
     ///   ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
     public func exportRecovery(to path: String, passphrase: [UInt8]) throws(IdentityError) {
         try self.exportRecovery(to: path, passphrase: passphrase, factors: .standard)
@@ -39,15 +40,15 @@ extension AccountStore {
         try OpenFile.create(path, path: path, Array(text.utf8))
     }
 
-    /// Brings an account back from its recovery file, with this system as its authority.
+    /// Restores an account from its recovery file, with this system as the account's authority.
     ///
     /// This system gets a certificate of the account. If it belonged to the account before, it keeps its id.
     ///
     /// - Parameters:
-    ///   - path: The recovery file; it is only read.
-    ///   - passphrase: The one that it was exported with.
-    ///   - evenIfShared: Whether to leave an account that other systems belong to. A personal or damaged account is
-    ///     moved aside without asking.
+    ///   - path: The recovery file. It is only read.
+    ///   - passphrase: The passphrase that it was exported with.
+    ///   - evenIfShared: Whether to leave a present account that other systems belong to. Defaults to `false`. A
+    ///     personal or damaged account is moved aside in any case.
     /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``
     ///   or ``IdentityError/Code/accountInUse``.
     public func importRecovery(
@@ -75,7 +76,7 @@ extension AccountStore {
         else {
             throw IdentityError(
                 .recoveryDamaged,
-                "\(path) opens, but the keys in it do not fit each other. Use another copy of the file.",
+                "\(path) opens, but the keys in it do not match each other. Use another copy of the file.",
                 path: path
             )
         }

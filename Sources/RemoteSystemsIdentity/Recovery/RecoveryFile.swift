@@ -6,11 +6,12 @@ import CryptoExtras
 import FoundationEssentials
 import SwiftASN1
 
-/// An account as one text that a passphrase opens.
+/// An account as one text that is encrypted with a passphrase.
 ///
-/// PEM armour around: version, work factors, salt, nonce, sealed account, checksum. The key is scrypt's of the
-/// passphrase (RFC 7914), the seal AES-256-GCM with everything before it authenticated. The checksum is over the whole,
-/// so that a damaged file and a wrong passphrase are told apart; it tells nothing about either secret.
+/// The text is PEM armour around: version, work factors, salt, nonce, sealed account, checksum. The key is derived from
+/// the passphrase with scrypt (RFC 7914). The account is sealed with AES-256-GCM, which also authenticates the bytes
+/// before the nonce. The checksum covers all bytes before it. It distinguishes a damaged file from a wrong passphrase,
+/// and reveals nothing about the account or the passphrase.
 enum RecoveryFile {
     private static let type = "REMOTE SYSTEMS RECOVERY"
     private static let version: UInt8 = 1
@@ -18,13 +19,13 @@ enum RecoveryFile {
     private static let nonceCount = 12
     private static let tagCount = 16
     private static let checksumCount = 8
-    /// Version, log2 of N, r, p.
+    /// Version, log2 of N, r, p: one byte each.
     private static let factorsCount = 4
 
     static let shortestPassphrase = 8
     static let largestFile = 64 * 1024
 
-    /// What is inside the seal.
+    /// The plaintext of the sealed account.
     struct Content: Codable, Equatable {
         var rootKey: Data
         var rootCertificate: Data
@@ -32,16 +33,16 @@ enum RecoveryFile {
         var created: Date
     }
 
-    /// scrypt's parameters. The file says with which it was made, so they can grow.
+    /// scrypt's parameters. The file records them, so later versions can raise them.
     struct WorkFactors: Equatable {
         var logN: UInt8
         var r: UInt8
         var p: UInt8
 
-        /// 128 MiB and a good part of a second for each guess.
+        /// 128 MiB and about half a second for each guess.
         static let standard = WorkFactors(logN: 17, r: 8, p: 1)
 
-        /// A file from elsewhere may ask for at most 1 GiB: what it says is not yet authenticated when it is used.
+        /// Whether the parameters need at most 1 GiB. The parameters of a file are used before they are authenticated.
         var isBearable: Bool {
             (10...20).contains(self.logN) && (1...8).contains(self.r) && (1...4).contains(self.p)
         }
@@ -60,7 +61,7 @@ enum RecoveryFile {
                 .weakPassphrase,
                 """
                 The passphrase is too short: it needs at least \(Self.shortestPassphrase) bytes, and better five words \
-                or more. Whoever has the file may try as many as they like.
+                or more. Anyone who has the file can try any number of passphrases.
                 """
             )
         }
@@ -73,7 +74,7 @@ enum RecoveryFile {
             bytes += Self.checksum(bytes)
             return """
                 RemoteSystems account \(account).
-                Whoever has this file and its passphrase is the account's owner. Keep them apart, and off this machine.
+                Anyone who has this file and its passphrase controls the account. Keep them apart, and off this machine.
                 To use it: remotesystems account import FILE
 
                 \(PEMDocument(type: Self.type, derBytes: bytes).pemString)
@@ -99,7 +100,7 @@ enum RecoveryFile {
             )
         }
         guard let document = try? PEMDocument(pemString: text), document.discriminator == Self.type else {
-            throw damaged("is no recovery file, or not a whole one")
+            throw damaged("is not a recovery file, or not a complete one")
         }
         let headerCount = Self.factorsCount + Self.saltCount
         let bytes = document.derBytes
@@ -113,13 +114,13 @@ enum RecoveryFile {
         guard body[0] == Self.version else {
             throw IdentityError(
                 .unsupportedFormat,
-                "\(path) has format \(body[0]); this version knows \(Self.version) only. Update this software.",
+                "\(path) has format \(body[0]); this version reads \(Self.version) only. Update this software.",
                 path: path
             )
         }
         let factors = WorkFactors(logN: body[1], r: body[2], p: body[3])
         guard factors.isBearable else {
-            throw damaged("asks for more work than this software does for a passphrase")
+            throw damaged("needs more work for its passphrase than this software allows")
         }
         let header = Array(body[..<headerCount])
         let rest = body[headerCount...]
@@ -153,7 +154,7 @@ enum RecoveryFile {
             )
         }
         guard let content = try? JSONDecoder().decode(Content.self, from: plain) else {
-            throw damaged("holds something else than an account")
+            throw damaged("does not hold an account")
         }
         return content
     }

@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What became of a store's account when another one took its place.
+/// The result of replacing a store's account with another one.
 public struct AccountChange: Sendable {
-    /// Who this system is now.
+    /// This system's identity in the new account.
     public let identity: SystemIdentity
 
-    /// The directory to which the account that was there before was moved, whole, or nil if there was none. It is never
-    /// deleted; tell the user where it is.
+    /// The directory to which the previous account was moved as a whole; `nil` if there was none. The software never
+    /// deletes it: show its path to the user.
     public let setAside: String?
 }

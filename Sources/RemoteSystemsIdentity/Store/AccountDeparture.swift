@@ -6,13 +6,13 @@ public struct AccountDeparture: Sendable, Hashable {
     /// The account that the system belonged to.
     public let account: AccountID
 
-    /// The id that the system had. It never gets it again.
+    /// The id that the system had. The system never gets this id again.
     public let system: SystemID
 
-    /// Whether the account's root key was on this system. It was deleted with the rest.
+    /// Whether the account's root key was on this system. If so, it was deleted with the other files.
     public let heldRootKey: Bool
 
-    /// The directories of accounts that were set aside earlier, when another one took their place. They hold keys and
-    /// are left alone.
+    /// The directories of accounts that were replaced earlier and moved aside. They hold keys. Leaving an account does
+    /// not delete them.
     public let setAside: [String]
 }

@@ -1,21 +1,21 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A system leaves its account in this order, so that a crash at any point leaves either the whole account or none:
+/// A system leaves its account in three steps. A crash at any point leaves either the whole account or none:
 ///
-/// 1. The directory `account` is renamed to `.left-` and the system's id. From here on there is no account.
-/// 2. The id is added to the file `left-systems`, by which running processes know that their own account was left, even
-///    if another account has taken its place already.
+/// 1. The directory `account` is renamed to `.left-` and the system's id. From then on there is no account.
+/// 2. The id is added to the file `left-systems`. From it, running processes learn that their own account was left,
+///   even if another account has already replaced it.
 /// 3. The files are deleted, private keys first, and then the directory.
 ///
-/// What a process that died left undone of the last two steps is done before the store is changed again.
+/// If a process dies before it completes steps 2 and 3, they are completed before the next change of the store.
 extension AccountStore {
-    /// Deletes this system's identity: the account's files, all keys among them.
+    /// Deletes this system's identity: all files of the account, including its keys.
     ///
-    /// - Parameter evenWithRootKey: whether to delete the account's root key, too, if it is here.
-    /// - Throws: ``IdentityError/Code/rootKeyWouldBeLost`` when the root key is here and may not be deleted;
-    ///   ``IdentityError/Code/fileMissing`` when there is no account. Nothing is changed then. After any other error
-    ///   the account has been left, unless it is still there, and the file that the error names may remain.
+    /// - Parameter evenWithRootKey: Whether to delete the account's root key, too, if it is here.
+    /// - Throws: ``IdentityError/Code/rootKeyWouldBeLost`` if the root key is here and may not be deleted;
+    ///   ``IdentityError/Code/fileMissing`` if there is no account. Nothing is changed in these two cases. After any
+    ///   other error, the account has been left unless it still exists, and the file that the error names may remain.
     package func leave(evenWithRootKey: Bool) throws(IdentityError) -> AccountDeparture {
         guard try SecretDirectory.open(path: self.directory) != nil else { throw .noAccount(in: self.directory) }
         return try self.withAccount { (account, stored) throws(IdentityError) in
@@ -40,7 +40,7 @@ extension AccountStore {
         }
     }
 
-    /// Whether this system left its account under that id. Ids are never used again.
+    /// Whether this system left its account under this id. Ids are never reused.
     package func hasLeft(_ system: SystemID) throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory) else { return false }
         return try Self.leftSystems(in: state).contains("\(system)")
@@ -48,7 +48,8 @@ extension AccountStore {
 
     static let leftPrefix = ".left-"
     private static let leftSystemsName = "left-systems"
-    /// Processes run for a while after they were left, not for this many accounts.
+    /// The maximum number of ids in the file; the oldest are dropped. A running process needs only the id that it
+    /// started with, so old ids can go.
     private static let maxLeftSystems = 256
 
     private static func leftSystems(in state: borrowing SecretDirectory) throws(IdentityError) -> [String] {
@@ -56,9 +57,10 @@ extension AccountStore {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// Does what remains to be done about accounts that were left. Only under the lock.
+    /// Completes interrupted departures: records the ids and deletes the files. Call it only while holding the lock.
     ///
-    /// - Returns: why a file could not be deleted. That must not keep this system from having another account.
+    /// - Returns: The first error that prevented the deletion of a file. It must not prevent this system from getting
+    ///   another account.
     @discardableResult
     static func finishLeaving(_ state: borrowing SecretDirectory) throws(IdentityError) -> IdentityError? {
         var failure: IdentityError?

@@ -8,11 +8,12 @@
 #endif
 
 extension AccountStore {
-    /// Which version of the files that change in an account's life is there. Equal as long as nobody replaced one.
+    /// Identifies the current versions of the files that change during an account's life. Two values are equal if no
+    /// process replaced a file in between.
     package struct Version: Hashable, Sendable {
         fileprivate var files: [File?]
 
-        /// Files are only ever replaced as a whole, so each version is a file of its own.
+        /// Files are only ever replaced as a whole, so each version has its own inode.
         fileprivate struct File: Hashable {
             var device: UInt64
             var number: UInt64
@@ -21,7 +22,8 @@ extension AccountStore {
         }
     }
 
-    /// Looks whether any process changed something since: a few microseconds, so it can be asked every second.
+    /// Returns the current version, to compare with an earlier one. Takes a few microseconds, so it can be called every
+    /// second.
     package func version() -> Version {
         Version(
             files: [

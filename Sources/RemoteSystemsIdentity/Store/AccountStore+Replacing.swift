@@ -5,10 +5,10 @@ import Crypto
 package import FoundationEssentials
 
 extension AccountStore {
-    /// Makes sure, before an invitation is spent on it, that ``adopt(_:evenIfShared:now:)`` will not be refused.
+    /// Checks that ``adopt(_:evenIfShared:now:)`` will succeed, before an invitation is used for it.
     ///
-    /// - Throws: ``IdentityError/Code/accountInUse`` when this system belongs to `account` already, or its present account
-    ///   is shared and may not be left; what keeps the store from being used.
+    /// - Throws: ``IdentityError/Code/accountInUse`` if this system already belongs to `account`, or if its present
+    ///   account is shared and may not be left; the errors of a store that cannot be used.
     package func checkAdoption(of account: AccountID, evenIfShared: Bool) throws(IdentityError) {
         let state = try SecretDirectory.make(path: self.directory)
         try state.withLock { () throws(IdentityError) in
@@ -24,21 +24,22 @@ extension AccountStore {
         }
     }
 
-    /// Whether what a joined account takes can be written: an invitation is used up by then.
+    /// Checks that the files of a joined account can be written. After joining it is too late: the invitation is used
+    /// by then.
     private static func checkFreeSpace(in state: borrowing SecretDirectory) throws(IdentityError) {
         let page = [UInt8](repeating: 0, count: 4096)
         let trial = Self.temporaryPrefix + SecretDirectory.uniqueSuffix()
-        // As many files as an account has, and no smaller.
+        // As many files as an account has, each at least as large.
         try state.makeSubdirectory(trial, files: (0..<6).map { ("\($0)", page) })
         state.removeSubdirectory(trial)
     }
 
-    /// Makes the account that this system joined the store's own.
+    /// Makes the account that this system joined the store's account.
     ///
-    /// The personal account that first use made is moved to a dated directory beside it.
+    /// A previous account is moved to a dated directory beside it.
     ///
-    /// - Parameter evenIfShared: Whether to leave an account, too, that other systems belong to.
-    /// - Throws: ``IdentityError/Code/accountInUse`` when the present account is shared and may not be left.
+    /// - Parameter evenIfShared: Whether to leave the present account even if other systems belong to it.
+    /// - Throws: ``IdentityError/Code/accountInUse`` if the present account is shared and may not be left.
     package func adopt(
         _ joined: SystemIdentity,
         evenIfShared: Bool = false,
@@ -55,9 +56,9 @@ extension AccountStore {
         }
     }
 
-    /// Puts a recovered account in the store, with a new certificate for this system.
+    /// Stores a recovered account, with a new certificate for this system.
     ///
-    /// A system that belongs to that account already keeps its id and becomes the account's authority.
+    /// If this system already belongs to that account, it keeps its id and becomes the account's authority.
     func restore(
         _ authority: AccountAuthority,
         discoveryKey: DiscoveryKey,
@@ -79,7 +80,7 @@ extension AccountStore {
             if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
                 joinedSystems = try account.read(StoredAccount.File.joinedSystems)
-                // A damaged list must not stand in the way of what repairs it: others bring it back.
+                // A damaged list must not prevent the recovery that repairs it. Other systems send the list again.
                 revocations = try? StoredAccount.revocations(from: present.identity, in: account)
             }
             let identity = try SystemIdentity.founding(
@@ -100,7 +101,7 @@ extension AccountStore {
         }
     }
 
-    /// Makes sure that a recovered root key was not replaced since its file was written.
+    /// Checks that the recovered root key was not replaced after its file was written.
     private static func check(_ authority: AccountAuthority, isNewestIn known: RootChain) throws(IdentityError) {
         do throws(TrustError) {
             guard try authority.roots.extended(by: known).count > authority.roots.count else { return }
@@ -110,13 +111,13 @@ extension AccountStore {
         throw IdentityError(
             .notAuthority,
             """
-            The root key in the recovery file was replaced by a newer one since, so it cannot be used. Nothing was \
-            changed. Use a recovery file that was made after that.
+            The root key in the recovery file has been replaced by a newer one, so it cannot be used. Nothing was \
+            changed. Use a recovery file that was written after the replacement.
             """
         )
     }
 
-    /// The present account; nil, too, when it is damaged, which is what recovery is for and what it sets aside.
+    /// The present account; `nil` if there is none, or if it is damaged. Recovery sets a damaged account aside.
     private static func loadForRecovery(
         from state: borrowing SecretDirectory
     ) throws(IdentityError) -> StoredAccount? {
@@ -142,7 +143,7 @@ extension AccountStore {
                 .accountInUse,
                 """
                 This system belongs to account \(present.identity.accountID.short), which it shares with others, so it \
-                was not replaced. To leave that account, say so (`--leave-account`); it is kept aside, not deleted.
+                was not replaced. To leave that account, use `--leave-account`; its files are moved aside, not deleted.
                 """
             )
         }

@@ -4,7 +4,7 @@
 package import FoundationEssentials
 
 extension AccountStore {
-    /// The systems that were revoked from the account, as far as this machine has heard; `nil` if none ever was.
+    /// The newest revocation list that this machine has received; `nil` if there is none.
     package func revocations() throws(IdentityError) -> RevocationList? {
         guard let state = try SecretDirectory.open(path: self.directory),
             let account = try state.subdirectory(Self.accountName)
@@ -12,11 +12,11 @@ extension AccountStore {
         return try StoredAccount.revocations(from: StoredAccount(reading: account).identity, in: account)
     }
 
-    /// Revokes a system: signs a list with it in, and stores that.
+    /// Revokes a system: signs a revocation list that names it, and stores the list.
     ///
-    /// - Returns: The list in force, which is the one that was there if it named the system already.
-    /// - Throws: ``IdentityError/Code/notAuthority``; ``IdentityError/Code/accountInUse`` for this system itself;
-    ///   ``IdentityError/Code/tooManySystems``.
+    /// - Returns: The list in force. If the present list already names the system, this is the present list.
+    /// - Throws: ``IdentityError/Code/notAuthority``; ``IdentityError/Code/accountInUse`` if `system` is this system
+    ///   itself; ``IdentityError/Code/tooManySystems``.
     package func revoke(_ system: SystemID, now: Date) throws(IdentityError) -> RevocationList {
         try self.withAccount { (account, stored) throws(IdentityError) in
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
@@ -24,8 +24,8 @@ extension AccountStore {
                 throw IdentityError(
                     .accountInUse,
                     """
-                    This is the very system that holds the account's key, so it cannot be revoked. To leave the \
-                    account, join another one (`remotesystems account join --leave-account`).
+                    This system holds the account's root key, so it cannot be revoked. To leave the account, join \
+                    another one (`remotesystems account join --leave-account`).
                     """
                 )
             }
@@ -41,13 +41,15 @@ extension AccountStore {
         }
     }
 
-    /// Takes a list in that another system passed on, if it says more than the one that is here.
+    /// Stores a revocation list that another system sent, if it is newer than the stored one.
     ///
-    /// The newest list wins. Where the account's key is, the two are made one instead: another machine that holds the
-    /// key, too, or held it before this one was recovered, may have revoked systems of which this one never heard.
+    /// The newest list wins. On a machine with the account's root key, the two lists are merged instead if the older
+    /// one names systems that the newer one lacks. Another machine that holds the root key, or held it before this one
+    /// was recovered, may have revoked systems that this one does not know of.
     ///
-    /// - Returns: The list in force then.
-    /// - Throws: ``IdentityError/Code/rejectedCertificate`` when the account's key did not sign it; nothing is changed then.
+    /// - Returns: The list in force afterwards.
+    /// - Throws: ``IdentityError/Code/rejectedCertificate`` if the list is malformed or no valid root key of the
+    ///   account signed it. Nothing is changed then.
     package func install(revocations bytes: [UInt8], now: Date) throws(IdentityError) -> RevocationList {
         try self.withAccount { (account, stored) throws(IdentityError) in
             let list: RevocationList

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AccountStore {
-    /// Keeps root keys of this system's account that follow on the known ones. The first successor of a root key that a
-    /// system learns of stays: another one is never taken in its place.
+    /// Stores root keys of this system's account that follow the known ones. If a root key has several successors, the
+    /// first one learned stays: another one never replaces it.
     ///
-    /// - Returns: Whether there were any.
-    /// - Throws: ``IdentityError/Code/conflictingRoots``, or ``IdentityError/Code/wrongAccount`` for the keys of another
-    ///   account; nothing is changed then.
+    /// - Returns: Whether root keys were added.
+    /// - Throws: ``IdentityError/Code/conflictingRoots``, or ``IdentityError/Code/wrongAccount`` for the keys of
+    ///   another account. Nothing is changed then.
     @discardableResult
     package func install(roots: RootChain) throws(IdentityError) -> Bool {
         try self.withAccount { (account, stored) throws(IdentityError) in

@@ -4,10 +4,10 @@
 import Crypto
 public import FoundationEssentials
 
-/// The directory in which one user of one machine keeps who they are: the account, the system's key and certificate.
+/// The directory that holds one user's identity on one machine: the account, the system's key and its certificate.
 ///
-/// Several processes use it at once and share one identity. Reading takes no lock: files are only ever replaced as a
-/// whole. Its calls block for a few milliseconds of file access; make them before, not on, an event loop.
+/// Several processes can use it at the same time and share one identity. Reading takes no lock, because files are only
+/// ever replaced as a whole. Calls block for a few milliseconds of file access: do not make them on an event loop.
 public struct AccountStore: Sendable {
     /// The directory of the store.
     public let directory: String
@@ -17,30 +17,31 @@ public struct AccountStore: Sendable {
     static let temporaryPrefix = ".new-"
     static let setAsidePrefix = "previous-"
 
-    /// A store in `directory`, which is made on first use.
+    /// Creates a store in `directory`. The directory is created on first use.
     public init(directory: String) {
         self.directory = directory
     }
 
-    /// The user's own store: `$REMOTE_SYSTEMS_STATE`, else `$XDG_STATE_HOME/remote-systems`, else
+    /// Creates the user's own store: `$REMOTE_SYSTEMS_STATE`, else `$XDG_STATE_HOME/remote-systems`, else
     /// `~/.local/state/remote-systems` (XDG Base Directory Specification).
     ///
-    /// - Parameter environment: The environment to read, by default the process's own.
-    /// - Throws: ``IdentityError/Code/noStateDirectory`` when none of these is set to an absolute path, or the
-    ///   first is set to a relative one. A relative path in one of the others is passed over, as XDG demands.
+    /// - Parameter environment: The environment to read. Defaults to the environment of the process.
+    /// - Throws: ``IdentityError/Code/noStateDirectory`` if none of these variables (`HOME` for the last) is set to an
+    ///   absolute path, or if `REMOTE_SYSTEMS_STATE` is set to a relative path. A relative path in one of the others is
+    ///   ignored, as the XDG specification requires.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(IdentityError) {
         func absolute(_ name: String) -> String? {
             guard let path = environment[name], path.hasPrefix("/") else { return nil }
             return path
         }
         if let directory = environment["REMOTE_SYSTEMS_STATE"], !directory.isEmpty {
-            // Passed over, it would be another identity than the one that was meant.
+            // Ignoring a relative path would silently select another identity.
             guard directory.hasPrefix("/") else {
                 throw IdentityError(
                     .noStateDirectory,
                     """
-                    REMOTE_SYSTEMS_STATE is a relative path, which is another directory, and so another identity, \
-                    wherever a program is started. Set it to an absolute one.
+                    REMOTE_SYSTEMS_STATE is a relative path. It would name another directory, and so another identity, \
+                    in each directory from which a program is started. Set it to an absolute path.
                     """
                 )
             }
@@ -53,18 +54,19 @@ public struct AccountStore: Sendable {
             throw IdentityError(
                 .noStateDirectory,
                 """
-                There is nowhere to keep this system's identity: neither REMOTE_SYSTEMS_STATE nor XDG_STATE_HOME nor \
+                There is no directory for this system's identity: neither REMOTE_SYSTEMS_STATE nor XDG_STATE_HOME nor \
                 HOME is set to an absolute path. Set REMOTE_SYSTEMS_STATE to a directory of this user's own.
                 """
             )
         }
     }
 
-    /// Who this system is. On first use a personal account is made, silently; processes that start at once agree on one.
+    /// Returns this system's identity. On first use, creates a personal account without asking.
     ///
-    /// On the machine that holds the account's key, a certificate in the last third of its life is renewed on the way.
+    /// Processes that start at the same time agree on one account. On the machine that holds the account's root key,
+    /// this call also renews a certificate that is in the last third of its life.
     ///
-    /// - Throws: ``IdentityError``. What is there but cannot be used is never overwritten.
+    /// - Throws: ``IdentityError``. Existing files that cannot be used are never overwritten.
     public func identity() throws(IdentityError) -> SystemIdentity {
         try self.identity(now: Date())
     }
@@ -73,11 +75,11 @@ public struct AccountStore: Sendable {
         try self.renewing(try self.loadOrCreate(now: now), now: now)
     }
 
-    /// The same, without making an account: `nil` when there is none.
+    /// Returns this system's identity without creating an account; `nil` if there is none.
     package func storedIdentity(now: Date) throws(IdentityError) -> SystemIdentity? {
         guard let state = try SecretDirectory.open(path: self.directory) else { return nil }
         if let stored = try Self.load(from: state) { return try self.renewing(stored.identity, now: now) }
-        // Another process may be about to put it in its place.
+        // Another process may be in the middle of replacing the account.
         let settled = try state.withLock { () throws(IdentityError) in try Self.loadSettled(from: state)?.identity }
         return if let settled { try self.renewing(settled, now: now) } else { nil }
     }
@@ -87,14 +89,14 @@ public struct AccountStore: Sendable {
         do {
             return try self.renewIfDue(now: now)
         } catch {
-            // While the old certificate is good, not being able to write a new one must stop nobody's service. Nor must
-            // a clock that is not set yet: it will be, and the certificate may be good then.
+            // While the old certificate is valid, a failed renewal must not interrupt service. The same applies if the
+            // clock is not set yet: the old certificate may be valid once it is.
             guard identity.certificateValidity.contains(now) || error.code == .wrongClock else { throw error }
             return identity
         }
     }
 
-    /// Whether there is an account, usable or not. Makes none.
+    /// Whether the store holds an account, usable or not. Does not create one.
     package func holdsAccount() throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory) else { return false }
         let names = state.names()
@@ -120,9 +122,9 @@ public struct AccountStore: Sendable {
         }
     }
 
-    /// The account's root key, for signing.
+    /// Returns the account's root key, for signing.
     ///
-    /// - Throws: ``IdentityError/Code/notAuthority`` when it is on another machine.
+    /// - Throws: ``IdentityError/Code/notAuthority`` if the root key is not on this machine.
     package func authority() throws(IdentityError) -> AccountAuthority {
         if let state = try SecretDirectory.open(path: self.directory),
             let account = try state.subdirectory(Self.accountName),
@@ -133,7 +135,8 @@ public struct AccountStore: Sendable {
         throw .notAuthority
     }
 
-    /// Whether the account's root key was here and is missing, so that nobody can join, be revoked or be renewed.
+    /// Whether the account's root key was stored here and is missing. Without it, no system can join, be revoked or be
+    /// renewed.
     package func lacksRootKey() throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory),
             let account = try state.subdirectory(Self.accountName)
@@ -143,7 +146,8 @@ public struct AccountStore: Sendable {
 
     // MARK: Renewing
 
-    /// Renews this system's certificate if that is due and the account's key is here; returns the identity in force.
+    /// Renews this system's certificate if that is due and the account's root key is here. Returns the identity in
+    /// force.
     package func renewIfDue(now: Date) throws(IdentityError) -> SystemIdentity {
         try self.withAccount { (account, stored) throws(IdentityError) in
             guard stored.identity.isRenewalDue(at: now), let authority = try StoredAccount.authority(in: account) else {
@@ -156,9 +160,9 @@ public struct AccountStore: Sendable {
         }
     }
 
-    /// Puts a certificate that the authority renewed in place of the present one, after checking that it is better.
+    /// Replaces this system's certificate with one that the authority renewed, after checking that it is better.
     ///
-    /// - Throws: ``IdentityError/Code/rejectedCertificate``; the present certificate then stays.
+    /// - Throws: ``IdentityError/Code/rejectedCertificate``. The present certificate then stays.
     package func install(renewedCertificate der: [UInt8], now: Date) throws(IdentityError) -> SystemIdentity {
         try self.withAccount { (account, stored) throws(IdentityError) in
             do throws(TrustError) {
@@ -172,7 +176,7 @@ public struct AccountStore: Sendable {
                 renewed.certificateValidity.upperBound > present.upperBound || !present.contains(now)
                     || renewed.root > stored.identity.root
             else {
-                throw .rejectedRenewal("does not live longer than the present one")
+                throw .rejectedRenewal("does not expire later than the present one")
             }
             try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(der))
             return renewed
@@ -181,7 +185,7 @@ public struct AccountStore: Sendable {
 
     // MARK: Members
 
-    /// Notes that a system was given a certificate of this account, so that the account is known to be shared.
+    /// Records that a system received a certificate of this account. The account then counts as shared.
     package func recordJoined(_ system: SystemID) throws(IdentityError) {
         try self.withAccount { (account, _) throws(IdentityError) in
             var systems = try Self.joinedSystems(in: account)
@@ -189,7 +193,7 @@ public struct AccountStore: Sendable {
             guard systems.count < Self.maxJoinedSystems else {
                 throw IdentityError(
                     .tooManySystems,
-                    "This account has \(systems.count) systems, the most it can hold. Make another account."
+                    "This account has \(systems.count) systems, which is the maximum. Create another account."
                 )
             }
             systems.append(system)
@@ -198,7 +202,7 @@ public struct AccountStore: Sendable {
         }
     }
 
-    /// The systems that were given a certificate by this machine, oldest first.
+    /// The systems that received a certificate from this machine, oldest first.
     package func joinedSystems() throws(IdentityError) -> [SystemID] {
         guard let state = try SecretDirectory.open(path: self.directory),
             let account = try state.subdirectory(Self.accountName)
@@ -214,7 +218,7 @@ public struct AccountStore: Sendable {
         var systems: [SystemID] = []
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
             guard let system = SystemID(String(line)) else {
-                throw .damaged(name, "has a line that is no system id", in: account)
+                throw .damaged(name, "has a line that is not a system id", in: account)
             }
             systems.append(system)
         }
@@ -233,7 +237,7 @@ extension AccountStore {
         return try StoredAccount(reading: account, isForRecovery: isForRecovery)
     }
 
-    /// Loads the account after finishing or undoing what a process that died left half done. Only under the lock.
+    /// Loads the account after completing or undoing interrupted changes. Call it only while holding the lock.
     static func loadSettled(
         from state: borrowing SecretDirectory,
         isForRecovery: Bool = false
@@ -242,8 +246,10 @@ extension AccountStore {
         return try Self.load(from: state, isForRecovery: isForRecovery)
     }
 
-    /// A directory `incoming` is complete. Beside an account it is one that never came in; without one, the replacement
-    /// had moved the old account away already and only the last step is missing.
+    /// Completes or undoes what a process that died left unfinished. Call it only while holding the lock.
+    ///
+    /// A directory `incoming` is always complete. If `account` exists, `incoming` never took effect and is removed.
+    /// Without `account`, the replacement had already moved the old account away, and only the last rename is missing.
     private static func settle(_ state: borrowing SecretDirectory) throws(IdentityError) {
         let names = state.names()
         try Self.finishLeaving(state)
@@ -258,9 +264,9 @@ extension AccountStore {
         }
     }
 
-    /// Makes `files` the account of this store. Only under the lock, and settled.
+    /// Makes `files` the account of this store. Call it only while holding the lock, after `settle`.
     ///
-    /// - Returns: Where the account that was there before is now.
+    /// - Returns: The path to which the previous account was moved; `nil` if there was none.
     @discardableResult
     static func install(
         _ files: [(name: String, bytes: [UInt8])],
@@ -273,7 +279,7 @@ extension AccountStore {
             try state.rename(temporary, to: Self.accountName)
             return nil
         }
-        // Three renames, each of which leaves what `settle` can finish or undo: an old account is never lost.
+        // Three renames. `settle` can complete or undo each intermediate state, so an old account is never lost.
         let date = now.formatted(.iso8601.timeSeparator(.omitted))
         let aside = "\(Self.setAsidePrefix)\(date)-\(SecretDirectory.uniqueSuffix().prefix(4))"
         try state.rename(temporary, to: Self.incomingName)
@@ -282,7 +288,7 @@ extension AccountStore {
         return state.path(of: aside)
     }
 
-    /// Runs `body` with the account that is there, while no other process changes it.
+    /// Runs `body` with the present account while no other process can change it.
     func withAccount<Result>(
         _ body: (borrowing SecretDirectory, StoredAccount) throws(IdentityError) -> Result
     ) throws(IdentityError) -> Result {
@@ -292,7 +298,7 @@ extension AccountStore {
             guard let account = try state.subdirectory(Self.accountName) else {
                 throw IdentityError(
                     .fileMissing,
-                    "\(self.directory) holds no account yet. Start anything that uses it once, then try again.",
+                    "\(self.directory) holds no account yet. Start a program that uses it once, then try again.",
                     path: self.directory
                 )
             }
@@ -302,7 +308,7 @@ extension AccountStore {
 }
 
 extension SystemIdentity {
-    /// The identity of a system with a new key, on the machine that holds the account.
+    /// Creates the identity of the system that holds the account's root key.
     static func founding(
         _ authority: AccountAuthority,
         discoveryKey: DiscoveryKey = DiscoveryKey(),
@@ -319,7 +325,7 @@ extension SystemIdentity {
                 isAuthority: true
             )
         } catch {
-            throw .rejectedRenewal("was made wrong (\(error.code)); please report this", cause: error)
+            throw .rejectedRenewal("is invalid (\(error.code)); please report this", cause: error)
         }
     }
 
@@ -344,7 +350,7 @@ extension IdentityError {
             .notAuthority,
             """
             This needs the account's root key, which is not on this machine. Do it on the machine where the account \
-            was made, or bring the account here with its recovery file (`remotesystems account import`).
+            was made, or import the account's recovery file here (`remotesystems account import`).
             """
         )
     }

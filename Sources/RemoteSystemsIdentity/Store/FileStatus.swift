@@ -3,19 +3,19 @@
 
 package import Glibc
 
-/// What there is to know of a file before it is trusted. A symbolic link is told of itself, not of what it leads to.
+/// The type, owner and permissions of a file, to check before it is trusted.
 package struct FileStatus: Sendable {
     private let mode: mode_t
     private let owner: uid_t
 
-    /// `nil`, with `errno` set, when it cannot be known.
+    /// Reads the status of the file at `path`, or of the symbolic link itself. `nil`, with `errno` set, on failure.
     package init?(path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// `nil`, with `errno` set, when it cannot be known.
+    /// Reads the status of an open file. `nil`, with `errno` set, on failure.
     package init?(descriptor: CInt) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
@@ -29,9 +29,9 @@ package struct FileStatus: Sendable {
 
     package var isDirectory: Bool { self.mode & S_IFMT == S_IFDIR }
     package var isRegularFile: Bool { self.mode & S_IFMT == S_IFREG }
-    /// Whether it belongs to the user that this process acts for.
+    /// Whether it belongs to the effective user of this process.
     package var isOwn: Bool { self.owner == geteuid() }
-    /// Whether nobody but its owner may do anything with it.
+    /// Whether only its owner has any permission.
     package var isPrivate: Bool { self.permissions & 0o077 == 0 }
     /// The bits that `chmod` sets.
     package var permissions: mode_t { self.mode & 0o7777 }

@@ -7,7 +7,7 @@
     import Musl
 #endif
 
-/// An open file, closed with its last use. All reading is bounded, all writing reaches the disk or is undone.
+/// An open file, closed when the value is destroyed. Reads are bounded; a write reaches the disk or is undone.
 struct OpenFile: ~Copyable {
     let path: String
     let descriptor: Int32
@@ -21,7 +21,7 @@ struct OpenFile: ~Copyable {
         close(self.descriptor)
     }
 
-    /// Opens a file for reading, or returns nil when there is none.
+    /// Opens a file for reading; `nil` if it does not exist.
     ///
     /// - Parameters:
     ///   - directory: The open directory that `name` is relative to.
@@ -32,7 +32,7 @@ struct OpenFile: ~Copyable {
         path: String,
         flags: Int32 = 0
     ) throws(IdentityError) {
-        // Not blocking: a named pipe put there must not hang us.
+        // Non-blocking: opening a named pipe must not hang.
         let descriptor = unsafe openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags)
         guard descriptor >= 0 else {
             let cause = SystemCallError("open")
@@ -42,7 +42,7 @@ struct OpenFile: ~Copyable {
         self.init(path: path, descriptor: descriptor)
     }
 
-    /// Makes a file that only its owner can read and that did not exist before, with `bytes` in it; all or nothing.
+    /// Creates a file that only its owner can read, with `bytes` in it. Fails if it exists; on failure no file remains.
     static func create(
         _ name: String,
         in directory: Int32 = AT_FDCWD,
@@ -55,7 +55,8 @@ struct OpenFile: ~Copyable {
             throw .failed(SystemCallError("open"), to: "be made", path: path)
         }
         let file = OpenFile(path: path, descriptor: descriptor)
-        // Gives back what a strange umask took from the owner. File systems without modes refuse; nothing is lost then.
+        // Restores owner permissions that an unusual umask removed. File systems without modes refuse, which is
+        // harmless.
         _ = fchmod(descriptor, 0o600)
         do throws(IdentityError) {
             try file.write(bytes)
@@ -68,7 +69,7 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// What the file is, who owns it and who may read it.
+    /// The file's type, owner and permissions.
     func status() throws(IdentityError) -> stat {
         var status = stat()
         guard unsafe fstat(self.descriptor, &status) == 0 else {
@@ -77,7 +78,9 @@ struct OpenFile: ~Copyable {
         return status
     }
 
-    /// All bytes of the file, of which there may be at most `limit`.
+    /// Reads the whole file.
+    ///
+    /// - Throws: ``IdentityError/Code/damaged`` if the file has more than `limit` bytes.
     func read(limit: Int) throws(IdentityError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16 * 1024)
@@ -93,7 +96,8 @@ struct OpenFile: ~Copyable {
             guard bytes.count <= limit else {
                 throw IdentityError(
                     .damaged,
-                    "\(self.path) is far too large to be ours. Nothing was changed: put it back from a backup, or move it away.",
+                    "\(self.path) is too large to be a file of this software. Nothing was changed: restore it from a "
+                        + "backup, or move it away.",
                     path: self.path
                 )
             }
@@ -114,7 +118,7 @@ struct OpenFile: ~Copyable {
     }
 }
 
-// Outside the type, where `read` is the system's and not the file's own.
+// Outside the type, where `read` is the system call and not `OpenFile.read`.
 
 private func systemRead(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     unsafe read(file, buffer.baseAddress, buffer.count)

@@ -11,13 +11,13 @@ import FoundationEssentials
 
 /// An open directory that only its owner may enter, and the plain files in it that only their owner may read.
 ///
-/// All names are resolved relative to the open directory, so renaming it meanwhile (when another process replaces the
-/// account) cannot mix the files of two accounts. No symbolic link is followed inside it.
+/// All names are resolved relative to the open directory. If another process replaces the account and renames the
+/// directory, the files of two accounts cannot mix. Symbolic links inside it are not followed.
 struct SecretDirectory: ~Copyable {
     let path: String
     private let descriptor: Int32
 
-    /// The most bytes that any file of ours may hold; a longer one is damaged.
+    /// The maximum size of a file, in bytes: 1 MiB. A larger file is damaged.
     private static let largestFile = 1 << 20
 
     private init(path: String, descriptor: Int32) {
@@ -33,19 +33,20 @@ struct SecretDirectory: ~Copyable {
 
     // MARK: Opening
 
-    /// Opens the directory at `path`, or returns nil when there is none.
+    /// Opens the directory at `path`; `nil` if it does not exist.
     static func open(path: String) throws(IdentityError) -> SecretDirectory? {
         try Self.open(path: path, at: AT_FDCWD, name: path, flags: 0)
     }
 
-    /// Opens the directory at `path`, making it and its parents for this user alone when they do not exist.
+    /// Opens the directory at `path`. Creates it and its parents, for this user alone, if they do not exist.
     static func make(path: String) throws(IdentityError) -> SecretDirectory {
         var prefix = path.hasPrefix("/") ? "/" : ""
         for component in path.split(separator: "/") {
             prefix += component
             if unsafe mkdir(prefix, 0o700) != 0, errno != EEXIST {
                 let cause = SystemCallError("mkdir")
-                // A parent that we may not write to but that exists (EROFS, EACCES) is no failure: what counts is the end.
+                // A failure for a parent that exists but is not writable (EROFS, EACCES) is ignored: only the last
+                // directory matters.
                 var status = stat()
                 guard unsafe stat(prefix, &status) == 0 else {
                     throw .failed(cause, to: "be made", path: prefix)
@@ -63,7 +64,7 @@ struct SecretDirectory: ~Copyable {
         return directory
     }
 
-    /// Opens the directory `name` in this one, or returns nil when there is none.
+    /// Opens the directory `name` in this one; `nil` if it does not exist.
     func subdirectory(_ name: String) throws(IdentityError) -> SecretDirectory? {
         try Self.open(path: self.path(of: name), at: self.descriptor, name: name, flags: O_NOFOLLOW)
     }
@@ -89,7 +90,7 @@ struct SecretDirectory: ~Copyable {
         return directory
     }
 
-    /// Refuses what another user owns or may look into.
+    /// Refuses an item that has another type or owner, or that other users may access.
     private static func check(_ status: stat, path: String, kind: mode_t) throws(IdentityError) {
         guard status.st_mode & S_IFMT == kind else {
             throw IdentityError(
@@ -109,11 +110,11 @@ struct SecretDirectory: ~Copyable {
             )
         }
         guard status.st_mode & 0o077 == 0 else {
-            // A directory may have been named by mistake, and closing one that others need would be bad advice.
+            // A directory may have been named by mistake. Restricting one that other users need would be bad advice.
             let advice =
                 kind == S_IFDIR
                 ? "If it is for nothing else: chmod 700 '\(path)'. Else set REMOTE_SYSTEMS_STATE to another directory."
-                : "To close it: chmod 600 '\(path)'"
+                : "To restrict it: chmod 600 '\(path)'"
             throw IdentityError(
                 .permissions,
                 "\(path) is open to other users of this machine, who may have read the keys in it. \(advice)",
@@ -124,13 +125,13 @@ struct SecretDirectory: ~Copyable {
 
     // MARK: Files
 
-    /// The bytes of the file `name`, or nil when there is none.
+    /// Reads the file `name`; `nil` if it does not exist.
     func read(_ name: String) throws(IdentityError) -> [UInt8]? {
         guard let file = try self.file(name) else { return nil }
         return try file.read(limit: Self.largestFile)
     }
 
-    /// Whether there is a file `name`, checked as ``read(_:)`` would but not read.
+    /// Whether the file `name` exists. Makes the same checks as ``read(_:)`` without reading it.
     func contains(_ name: String) throws(IdentityError) -> Bool {
         let file = try self.file(name)
         return file != nil
@@ -145,12 +146,12 @@ struct SecretDirectory: ~Copyable {
         return file
     }
 
-    /// Makes the file `name`, which must not exist, and sees it on the disk.
+    /// Creates the file `name`, which must not exist, and syncs it to disk.
     func create(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
         try OpenFile.create(name, in: self.descriptor, path: self.path(of: name), bytes)
     }
 
-    /// Replaces the file `name` as a whole: whoever reads meanwhile gets the old bytes or the new ones.
+    /// Replaces the file `name` as a whole: a concurrent reader gets either the old bytes or the new ones.
     func replace(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
         let temporary = ".new-" + Self.uniqueSuffix()
         try self.create(temporary, bytes)
@@ -164,7 +165,7 @@ struct SecretDirectory: ~Copyable {
 
     // MARK: Names
 
-    /// Renames and sees the new name on the disk.
+    /// Renames a file or directory and syncs the new name to disk.
     func rename(_ name: String, to newName: String) throws(IdentityError) {
         guard unsafe renameat(self.descriptor, name, self.descriptor, newName) == 0 else {
             throw .failed(SystemCallError("rename"), to: "be renamed", path: self.path(of: name))
@@ -172,7 +173,7 @@ struct SecretDirectory: ~Copyable {
         try self.sync()
     }
 
-    /// Makes the directory `name` with these files in it, all of it or nothing.
+    /// Creates the directory `name` with these files in it, or nothing.
     func makeSubdirectory(_ name: String, files: [(name: String, bytes: [UInt8])]) throws(IdentityError) {
         guard unsafe mkdirat(self.descriptor, name, 0o700) == 0 else {
             throw .failed(SystemCallError("mkdir"), to: "be made", path: self.path(of: name))
@@ -198,14 +199,15 @@ struct SecretDirectory: ~Copyable {
         }
     }
 
-    /// Removes the directory `name` and the files in it, as far as possible: for what we made and nobody used.
+    /// Removes the directory `name` and its files on a best-effort basis. Only for directories that no process uses
+    /// yet.
     func removeSubdirectory(_ name: String) {
         try? FileManager.default.removeItem(atPath: self.path(of: name))
     }
 
-    /// Deletes the directory `name` and the plain files in it: those in `first`, then the others.
+    /// Deletes the directory `name` and the plain files in it: the files in `first`, then the others.
     ///
-    /// - Throws: ``IdentityError`` naming the first file that could not be deleted, after all others have been.
+    /// - Throws: ``IdentityError`` naming the first file that could not be deleted, after all other files were deleted.
     func deleteSubdirectory(_ name: String, first: [String]) throws(IdentityError) {
         do {
             guard let directory = try self.subdirectory(name) else { return }
@@ -241,9 +243,9 @@ struct SecretDirectory: ~Copyable {
 }
 
 extension SecretDirectory {
-    /// Runs `body` while no other holder of this directory's lock does, in this process or another.
+    /// Runs `body` while holding this directory's lock, which excludes other threads and processes.
     ///
-    /// - Throws: ``IdentityError/Code/busy`` when the lock is not free within ten seconds.
+    /// - Throws: ``IdentityError/Code/busy`` if the lock is not free within `limit`, which defaults to ten seconds.
     func withLock<Result: ~Copyable>(
         waiting limit: Duration = .seconds(10),
         _ body: () throws(IdentityError) -> Result
@@ -253,9 +255,9 @@ extension SecretDirectory {
         guard file >= 0 else {
             throw .failed(SystemCallError("open"), to: "be opened", path: path)
         }
-        // Closing gives the lock back, also when the process dies.
+        // Closing releases the lock, also when the process dies.
         defer { close(file) }
-        // `flock` itself would wait without end, so ask again and again; it is held for milliseconds.
+        // A blocking `flock` has no timeout, so poll every 2 ms. The lock is normally held for milliseconds.
         let deadline = ContinuousClock.now + limit
         while flock(file, LOCK_EX | LOCK_NB) != 0 {
             let cause = SystemCallError("flock")
@@ -266,8 +268,8 @@ extension SecretDirectory {
                 throw IdentityError(
                     .busy,
                     """
-                    Another process has kept \(path) locked for \(limit). Try again; if it stays so, \
-                    `fuser '\(path)'` shows which process it is.
+                    Another process has kept \(path) locked for \(limit). Try again; if the lock stays, \
+                    `fuser '\(path)'` shows which process holds it.
                     """,
                     path: path,
                     cause: cause

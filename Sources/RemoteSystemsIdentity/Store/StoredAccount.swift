@@ -5,7 +5,7 @@ import Crypto
 import FoundationEssentials
 import SwiftASN1
 
-/// An account as it lies in the directory `account`: which files there are and how they must fit together.
+/// An account as stored in the directory `account`: its files and the rules by which they must match.
 struct StoredAccount {
     var identity: SystemIdentity
     var created: Date
@@ -57,7 +57,7 @@ struct StoredAccount {
 
     static func certificateFile(_ der: [UInt8]) -> [UInt8] { Self.pem(Self.certificateType, der) }
 
-    /// One PEM block for each root's certificate, the first root's first.
+    /// One PEM block for each root's certificate, starting with the first root's.
     static func rootsFile(_ roots: RootChain) -> [UInt8] {
         Array(roots.certificates.map { Self.pem(Self.certificateType, $0) }.joined())
     }
@@ -70,8 +70,9 @@ struct StoredAccount {
 
     // MARK: Reading
 
-    /// - Parameter isForRecovery: Whether to pass over the keys that a recovery file brings back, and that may be what is
-    ///   damaged.
+    /// Reads and checks the account in `directory`.
+    ///
+    /// - Parameter isForRecovery: Whether to ignore the keys that a recovery file restores, since they may be damaged.
     init(reading directory: borrowing SecretDirectory, isForRecovery: Bool = false) throws(IdentityError) {
         let manifest = try Manifest(reading: directory)
         let roots = try Self.readRoots(in: directory)
@@ -95,7 +96,7 @@ struct StoredAccount {
         } catch {
             throw .damaged(
                 File.systemCertificate,
-                "does not fit the keys beside it (\(error.code))",
+                "does not match the keys beside it (\(error.code))",
                 in: directory,
                 cause: error
             )
@@ -109,11 +110,11 @@ struct StoredAccount {
         self.created = manifest.created
     }
 
-    /// Whether the account's root key was stored here and is not here any more.
+    /// Whether the account's root key was stored here and is missing now.
     static func lacksRootKey(in directory: borrowing SecretDirectory) throws(IdentityError) -> Bool {
         guard try !directory.contains(File.rootKey) else { return false }
         if let wasThere = try Manifest(reading: directory).rootKey { return wasThere }
-        // Accounts of earlier versions do not say it, but only who has the key lets others join.
+        // Accounts of earlier versions do not record it. But only a machine with the root key records joined systems.
         return try directory.contains(File.joinedSystems)
     }
 
@@ -124,13 +125,13 @@ struct StoredAccount {
         guard let number = roots.number(of: key.publicKey) else {
             throw .damaged(File.rootKey, "is not the key of \(File.rootCertificate)", in: directory)
         }
-        // Another machine may have replaced the root key, so that the one here signs nothing any more.
+        // Another machine may have replaced the root key. The old key then signs nothing any more.
         return number == roots.count ? AccountAuthority(rootCertificate: roots.bytes, key: key) : nil
     }
 
     /// The systems that were revoked from the account; `nil` if none ever was.
     ///
-    /// Checked like everything that is kept: a list that somebody changed must let nobody back in.
+    /// The signature is checked on every read: a modified list must not readmit a revoked system.
     static func revocations(
         from account: SystemIdentity,
         in directory: borrowing SecretDirectory
@@ -142,7 +143,7 @@ struct StoredAccount {
         } catch {
             throw .damaged(
                 File.revokedSystems,
-                "is no list that the account's key signed (\(error.code))",
+                "is not a list that the account's key signed (\(error.code))",
                 in: directory,
                 cause: error
             )
@@ -205,7 +206,7 @@ struct StoredAccount {
     }
 }
 
-/// `account.json`: what the other files are, in a form that later versions can extend.
+/// `account.json`: describes the other files, in a format that later versions can extend.
 private struct Manifest: Codable {
     static let currentFormat = 1
 
@@ -213,9 +214,10 @@ private struct Manifest: Codable {
     var account: AccountID
     var system: SystemID
     var created: Date
-    /// Whether the root key was stored beside it; nil in accounts of earlier versions, as is the next.
+    /// Whether the root key was stored with the account; `nil` in accounts of earlier versions.
     var rootKey: Bool?
-    /// What the discovery key makes of the account's id. Nothing else is tied to that key, so another one would fit, too.
+    /// The tag that the discovery key computes for the account's id; `nil` in accounts of earlier versions. Nothing
+    /// else binds that key to the account, so without the tag another key would pass.
     var discoveryTag: Data?
 
     init(of identity: SystemIdentity, hasRootKey: Bool, created: Date) {
@@ -245,7 +247,7 @@ private struct Manifest: Codable {
             throw IdentityError(
                 .unsupportedFormat,
                 """
-                \(directory.path(of: name)) has format \(version.format); this version knows \(Self.currentFormat) \
+                \(directory.path(of: name)) has format \(version.format); this version reads \(Self.currentFormat) \
                 only. A newer version wrote it: update this software. Nothing was changed.
                 """,
                 path: directory.path(of: name)
@@ -285,14 +287,14 @@ extension IdentityError {
         let lastResort =
             name == StoredAccount.File.rootKey
             ? """
-            \(path) away: this system stays in the account until its certificate ends, but nobody can join it or be \
-            revoked any more, and no certificate of it is renewed.
+            \(path) away: this system stays in the account until its certificate ends, but no system can join the \
+            account or be revoked any more, and no certificate is renewed.
             """
             : "\(directory.path) away: a new identity is made on the next start, and its systems have to join again."
         return IdentityError(
             .damaged,
             """
-            \(path) \(what). Nothing was overwritten and trying again will not help. Bring the files back from a \
+            \(path) \(what). Nothing was overwritten and trying again will not help. Restore the files from a \
             backup, or use the account's recovery file (`remotesystems account import`). If both are lost, move \
             \(lastResort)
             """,

@@ -7,12 +7,12 @@
     import Musl
 #endif
 
-/// A system call that failed, kept as the cause of an ``IdentityError``.
+/// A failed system call, kept as the cause of an ``IdentityError``.
 struct SystemCallError: Error, CustomStringConvertible {
     var call: String
     var number: Int32
 
-    /// Takes the number from `errno`, so make it right after the failed call.
+    /// Reads `errno`, so call it directly after the failed system call.
     init(_ call: String) {
         self.call = call
         self.number = errno
@@ -23,9 +23,9 @@ struct SystemCallError: Error, CustomStringConvertible {
 }
 
 extension IdentityError {
-    /// The error of a failed system call, with the advice that fits it.
+    /// The error for a failed system call, with matching advice.
     ///
-    /// - Parameter intent: What was being done, as in "be read".
+    /// - Parameter intent: What was attempted, in the form "be read".
     static func failed(_ cause: SystemCallError, to intent: String, path: String) -> IdentityError {
         let start = "\(path) cannot \(intent): \(cause.reason)."
         return switch cause.number {
@@ -48,7 +48,7 @@ extension IdentityError {
         case ENOTDIR:
             IdentityError(
                 .notAPlainFile,
-                "\(start) A part of that path, or all of it, is no directory: name one that is, or can be made.",
+                "\(start) A part of that path is not a directory: name a directory that exists or can be created.",
                 path: path,
                 cause: cause
             )

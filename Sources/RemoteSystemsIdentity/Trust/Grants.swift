@@ -3,15 +3,15 @@
 
 package import FoundationEssentials
 
-/// What this account lets the systems of a linked account do. Nothing is granted unless it is named here.
+/// What this account permits the systems of a linked account to do. Anything that is not listed here is not permitted.
 package struct Grants: Hashable, Sendable {
     /// The names of the app services that they may call.
     package var services: Set<String>
-    /// The schemes of the URIs that they may have opened, in lower case.
+    /// The schemes of the URIs that they may open here, in lower case.
     package var uriSchemes: Set<String>
     /// The topics of published state that they may subscribe to.
     package var topics: Set<String>
-    /// From then on nothing is granted, by this machine's clock; `nil` if the grants do not end.
+    /// The time from which nothing is granted, by this machine's clock; `nil` if the grants do not end.
     package var end: Date?
 
     package init(

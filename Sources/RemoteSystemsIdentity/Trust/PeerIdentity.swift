@@ -3,14 +3,14 @@
 
 package import FoundationEssentials
 
-/// The system at the other end of a connection, as its certificate proved.
+/// The identity of the peer of a connection, as its certificate proved it.
 package struct PeerIdentity: Hashable, Sendable {
     package let standing: Standing
     package let systemID: SystemID
-    /// When the trust in the peer ends: with its certificate, with the time of the root key that signed it, or with
-    /// what was granted. A connection that outlives it must be authorised anew.
+    /// When the trust in the peer ends: when its certificate expires, when the root key that signed the certificate is
+    /// retired, or when the grants end, whichever is first. A connection that lasts longer must be authorised again.
     package private(set) var expiry: Date
-    /// The number of the root key that signed the certificate, from 1; `nil` where that is not proved.
+    /// The number of the root key that signed the certificate, from 1; `nil` if that is not proved.
     package internal(set) var root: Int?
 
     package init(_ standing: Standing, systemID: SystemID, expiry: Date) {
@@ -19,6 +19,6 @@ package struct PeerIdentity: Hashable, Sendable {
         self.expiry = expiry
     }
 
-    /// Ends the trust at this time if it would end later.
+    /// Ends the trust at `date` unless it ends earlier.
     mutating func end(by date: Date) { self.expiry = min(self.expiry, date) }
 }

@@ -3,39 +3,39 @@
 
 import Crypto
 
-/// Which systems were revoked from an account, in the account's own words: signed by its root key, so that it does not
-/// matter who passes it on (`Docs/wire/revocation.md`).
+/// The systems that were revoked from an account, signed by the account's root key (`Docs/wire/revocation.md`).
 ///
-/// Lists only ever grow. A system that is invited again has a new key, and so another id.
+/// Because of the signature, any system may pass the list on. Lists only grow. A revoked system that is invited again
+/// has a new key, and so another id.
 package struct RevocationList: Hashable, Sendable {
-    /// Of two lists the one with the greater number is newer.
+    /// The list's number. Of two lists that the same root key signed, the one with the greater number is newer.
     package let number: UInt64
 
     /// The revoked systems, in ascending order.
     package let systems: [SystemID]
 
-    /// The list as it is stored and sent: the number in 8 bytes, most significant first, the ids, 64 bytes of
-    /// signature.
+    /// The list as stored and sent: the number (8 bytes, big-endian), the ids (32 bytes each), the signature (64
+    /// bytes).
     package let bytes: [UInt8]
 
     /// The number of the account's root key that signed the list, from 1.
     package let root: Int
 
-    /// The most systems that a list may name: 128 KiB.
+    /// The maximum number of systems in a list: 4096, which is 128 KiB of ids.
     package static let maxSystems = 4096
     package static let maxBytes = Self.numberCount + Self.maxSystems * KeyFingerprint.byteCount + Self.signatureCount
 
     private static let numberCount = 8
     private static let signatureCount = 64
-    /// So that the signature can be taken for nothing else that the account's key signs.
+    /// Included in the signed bytes, so that the signature is not valid for anything else that the account's key signs.
     private static let context = Array("remote-systems/1 revoked".utf8)
 
-    /// Reads a list, from wherever it came.
+    /// Reads a list and verifies its signature.
     ///
     /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
     init(_ bytes: [UInt8], of roots: RootChain) throws(TrustError) {
         guard Self.canHave(length: bytes.count) else {
-            throw TrustError(.malformed, "A revocation list has a length that none can have.")
+            throw TrustError(.malformed, "A revocation list has an invalid length.")
         }
         let body = bytes.dropLast(Self.signatureCount)
         let signed = Self.signed(body, roots.accountID)
@@ -45,7 +45,7 @@ package struct RevocationList: Hashable, Sendable {
             throw TrustError(
                 .badSignature,
                 """
-                A revocation list was not signed by this account's key. Whoever passed it on is faulty or \
+                A revocation list was not signed by this account's key. The system that sent it is faulty or \
                 hostile; nothing was changed.
                 """
             )
@@ -62,7 +62,7 @@ package struct RevocationList: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// The number that a list claims to have, before anybody has looked whether it was signed; `nil` if it is none.
+    /// The number of a list whose signature is not verified yet; `nil` if the length is not that of a list.
     package static func number(in bytes: [UInt8]) -> UInt64? {
         Self.canHave(length: bytes.count) ? Self.number(bytes[...]) : nil
     }
@@ -76,7 +76,7 @@ package struct RevocationList: Hashable, Sendable {
         bytes.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// A list that `key` signs.
+    /// Creates a list and signs it with `key`.
     init(
         number: UInt64,
         _ systems: Set<SystemID>,
@@ -88,8 +88,8 @@ package struct RevocationList: Hashable, Sendable {
             throw IdentityError(
                 .tooManySystems,
                 """
-                \(Self.maxSystems) systems were revoked from this account, the most that it can keep out. Make \
-                another account for those that are left.
+                \(Self.maxSystems) systems were revoked from this account, which is the maximum. Create another \
+                account for the remaining systems.
                 """
             )
         }
@@ -103,14 +103,14 @@ package struct RevocationList: Hashable, Sendable {
         } catch {
             throw IdentityError(
                 .cryptography,
-                "The revocation list could not be signed. Nobody was revoked; please report this.",
+                "The revocation list could not be signed. No system was revoked; please report this.",
                 cause: error
             )
         }
     }
 
-    /// Whether the list replaces another one of its account: a newer root key signed it, or the same one with a greater
-    /// number. So a number that a stolen, retired key has used up keeps out no list.
+    /// Whether the list replaces another list of its account: a newer root key signed it, or the same root key with a
+    /// greater number. So a thief of a retired root key cannot block new lists by using the highest number.
     package func isNewer(than other: RevocationList) -> Bool {
         (self.root, self.number) > (other.root, other.number)
     }

@@ -8,31 +8,32 @@ import X509
 /// The root keys that an account has had, oldest first.
 ///
 /// The account's id is the id of the first key. Each further key has a certificate that its predecessor signed, a
-/// *link* (`Docs/wire-protocol.md`, section 2), so a system that knows the first part of a chain can verify the rest. A
-/// value of this type holds verified links only.
+/// *link* (`Docs/wire-protocol.md`, section 2). A system that knows the first part of a chain can therefore verify the
+/// rest. A value of this type holds verified links only.
 package struct RootChain: Sendable {
     /// The maximum number of root keys in an account's life.
     package static let maxRoots = 16
-    /// The maximum size of the certificates of a chain together, in bytes: as many as fit into a message of joining.
+    /// The maximum size of all certificates of a chain together, in bytes. A joining message can hold this many.
     package static let maxBytes = 7168
 
-    /// The roots' certificates in DER. The first root signed its own, which is kept for its bytes alone.
+    /// The roots' certificates in DER. The first one is self-signed; only its bytes are used.
     package private(set) var certificates: [[UInt8]]
     private var roots: [Root]
 
     private struct Root {
         var id: KeyFingerprint
         var key: P256.Signing.PublicKey
-        /// From then on the key's signatures of certificates and revocation lists do not count; `nil` for the newest.
+        /// The time from which the key's signatures of certificates and revocation lists are invalid; `nil` for the
+        /// newest.
         var retirement: Date?
     }
 
-    /// The chain of an account whose root key was never replaced.
+    /// Creates the chain of an account whose root key was never replaced.
     ///
-    /// - Throws: ``TrustError/Code/malformed`` unless it is one certificate of a P-256 key.
+    /// - Throws: ``TrustError/Code/malformed`` unless `der` is one certificate of a P-256 key.
     init(first der: [UInt8]) throws(TrustError) {
         guard let key = (try? Certificate(boundedDER: der))?.p256Key else {
-            throw TrustError(.malformed, "The account's root certificate is not one. Trying again will not help.")
+            throw TrustError(.malformed, "The account's root certificate is invalid. Trying again will not help.")
         }
         self.certificates = [der]
         self.roots = [Root(id: KeyFingerprint(of: key), key: key)]
@@ -49,23 +50,23 @@ package struct RootChain: Sendable {
         for link in certificates.dropFirst() { try self.append(link) }
     }
 
-    /// The account's id, that of its first root key. Not stored: its alignment would make a chain expensive to keep in an
-    /// asynchronous function's frame.
+    /// The account's id, which is the id of its first root key. Computed, because its alignment would make a chain
+    /// expensive to keep in an asynchronous function's frame.
     package var accountID: AccountID { AccountID(self.roots[0].id) }
 
-    /// The certificates one after the other, the first root's first. An account whose root key was never replaced has
-    /// one certificate here.
+    /// The concatenated certificates, the first root's first. For an account whose root key was never replaced, this is
+    /// one certificate.
     package var bytes: [UInt8] { Array(self.certificates.joined()) }
 
     /// The number of root keys.
     package var count: Int { self.roots.count }
 
-    /// The certificates of all roots but the first, in the order of a TLS handshake: the newest first.
+    /// The certificates of all roots but the first, newest first, which is the order of a TLS handshake.
     package var links: [[UInt8]] { self.certificates.dropFirst().reversed() }
 
     var newestKey: P256.Signing.PublicKey { self.roots[self.roots.count - 1].key }
 
-    /// The number of the root with this key, from 1; `nil` if it is none of the account's.
+    /// The number of the root with this key, from 1; `nil` if the account has no such root.
     func number(of key: P256.Signing.PublicKey) -> Int? {
         let id = KeyFingerprint(of: key)
         return self.roots.firstIndex { $0.id == id }.map { $0 + 1 }
@@ -74,14 +75,14 @@ package struct RootChain: Sendable {
     /// When the root with this number, from 1, was or will be retired; `nil` for the newest.
     func retirement(of number: Int) -> Date? { self.roots[number - 1].retirement }
 
-    /// The number of the root, from 1, whose key `verify` returns true for. The newest is tried first.
+    /// The number, from 1, of the newest root for whose key `verify` returns true.
     func signer(_ verify: (P256.Signing.PublicKey) -> Bool) -> Int? {
         self.roots.lastIndex { verify($0.key) }.map { $0 + 1 }
     }
 
     // MARK: Growing
 
-    /// Appends a root key that the newest one has signed.
+    /// Appends a root key that the newest root has signed.
     ///
     /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
     mutating func append(_ der: [UInt8]) throws(TrustError) {
@@ -99,14 +100,14 @@ package struct RootChain: Sendable {
         self.certificates.append(der)
     }
 
-    /// This chain with the roots that a peer presents behind its certificate and that are not known yet.
+    /// Returns this chain, extended by the unknown roots that a peer presents after its certificate.
     ///
-    /// The chain that is known stays as it is. It is extended if the peer's begins with it.
+    /// The known roots stay as they are. The chain is extended if the peer's chain begins with it.
     ///
-    /// - Parameter links: The certificates of all the peer's roots but the first, newest first. None for a peer that
+    /// - Parameter links: The certificates of all the peer's roots but the first, newest first. Empty for a peer that
     ///   knows one root.
-    /// - Throws: ``TrustError/Code/conflictingRoots`` if a known root signed two successors, of which the peer presents
-    ///   the one that is not known here; ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    /// - Throws: ``TrustError/Code/conflictingRoots`` if a known root signed two successors and the peer presents the
+    ///   one that is not known here; ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
     package func extended(by links: [[UInt8]]) throws(TrustError) -> RootChain {
         guard links.count < Self.maxRoots else { throw .malformedRoots("are more than an account can have") }
         var chain = self
@@ -122,21 +123,21 @@ package struct RootChain: Sendable {
                 throw .malformedRoots("are not in order, or name another account")
             }
             guard link.isSigned(by: chain.roots[number - 2].key) else { throw .forgedRoots }
-            // Another statement of the same successor changes nothing: the first that was known stays.
+            // Another certificate of the same successor changes nothing: the first one learned stays.
             guard chain.roots[number - 1].id == KeyFingerprint(of: link.key) else { throw .conflictingRoots }
         }
         return chain
     }
 
-    /// The longer of two chains of an account, of which one begins with the other.
+    /// Returns the longer of two chains of an account, one of which begins with the other.
     ///
-    /// - Throws: as ``extended(by:)``; ``TrustError/Code/notOurAccount`` for the chain of another account.
+    /// - Throws: As ``extended(by:)``; ``TrustError/Code/notOurAccount`` for the chain of another account.
     package func extended(by other: RootChain) throws(TrustError) -> RootChain {
         guard other.accountID == self.accountID else { throw .notOurAccount }
         return try self.extended(by: other.links)
     }
 
-    /// Takes certificates apart that stand one after the other; `nil` unless they are whole DER sequences.
+    /// Splits concatenated certificates; `nil` unless they are complete DER sequences.
     private static func split(_ bytes: [UInt8]) -> [[UInt8]]? {
         var rest = bytes[...]
         var parts: [[UInt8]] = []
@@ -150,7 +151,7 @@ package struct RootChain: Sendable {
         return parts
     }
 
-    /// The size of the DER sequence at the beginning, with its head.
+    /// The size in bytes of the DER sequence at the beginning, including its tag and length.
     private static func lengthOfSequence(_ bytes: ArraySlice<UInt8>) -> Int? {
         let head = Array(bytes.prefix(4))
         guard head.count == 4, head[0] == 0x30 else { return nil }
@@ -164,7 +165,7 @@ package struct RootChain: Sendable {
 }
 
 extension RootChain: Hashable {
-    /// Chains are equal when they have the same keys.
+    /// Two chains are equal if they have the same keys.
     package static func == (one: RootChain, other: RootChain) -> Bool {
         one.roots.map(\.id) == other.roots.map(\.id)
     }
@@ -193,8 +194,8 @@ extension TrustError {
         TrustError(
             .conflictingRoots,
             """
-            The account's root key was replaced twice, by two different keys. This system goes on with the one that it \
-            learned of first, and does not trust systems that follow the other. If that is the wrong one, join the \
+            The account's root key was replaced twice, by two different keys. This system follows the one that it \
+            received first, and does not trust systems that follow the other. If that is the wrong one, join the \
             account again on this machine.
             """,
             toPeer: """

@@ -8,9 +8,9 @@ import X509
 /// The certificate with which an account's root key names its successor: a self-issued certificate authority, "new with
 /// old" (RFC 4210, section 4.4).
 ///
-/// In X.509's own form, so that TLS carries it behind a system's certificate and any library can verify it.
+/// It is an X.509 certificate, so that TLS carries it after a system's certificate and any library can verify it.
 struct RootLink {
-    /// Nothing longer is parsed. Ours are about 430 bytes long.
+    /// The maximum size that is parsed, in bytes. Links made by this package have about 430 bytes.
     static let largestDER = 512
 
     let accountID: AccountID
@@ -18,11 +18,11 @@ struct RootLink {
     let number: Int
     /// The new root's key.
     let key: P256.Signing.PublicKey
-    /// From then on the signatures of the root that signed this do not count, this one excepted.
+    /// The time from which the signatures of the signing root are invalid, except the signature of this link.
     let retirement: Date
     private let certificate: Certificate
 
-    /// Reads a link, without its signature.
+    /// Reads a link without verifying its signature.
     ///
     /// - Throws: ``TrustError/Code/malformed``.
     init(_ der: [UInt8]) throws(TrustError) {
@@ -45,7 +45,7 @@ struct RootLink {
             && Certificate.PublicKey(key).isValidSignature(self.certificate.signature, for: self.certificate)
     }
 
-    /// The certificate of the root that follows on the newest one of `roots`, in DER.
+    /// Creates the link for the successor of the newest root, in DER. `predecessor` is the newest root's key.
     static func make(
         number: Int,
         of key: P256.Signing.PublicKey,

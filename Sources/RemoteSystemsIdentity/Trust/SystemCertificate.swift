@@ -6,17 +6,20 @@ import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// A system's certificate, whose signature is not verified yet: the rules of `Docs/wire-protocol.md`, section 2, that
-/// do not depend on the account that signed it.
+/// A system's certificate with its signature not verified yet. Checks the rules of `Docs/wire-protocol.md`, section 2,
+/// that do not depend on the account that signed it.
 ///
 /// swift-certificates' `Verifier` is not used. It is asynchronous, which would cost a hop off the event loop for each
-/// connection, and most of the rules (the name's form, ids that match keys, P-256 alone) would be policies of ours.
+/// connection. Most of the rules (the form of the name, ids that match keys, P-256 only) would be custom policies
+/// anyway.
 struct SystemCertificate {
     let certificate: Certificate
     let key: P256.Signing.PublicKey
     let name: SystemName
 
-    /// - Throws: ``TrustError/Code/malformed``, or ``TrustError/Code/notOurAccount`` without a name of the right
+    /// Reads a certificate.
+    ///
+    /// - Throws: ``TrustError/Code/malformed``, or ``TrustError/Code/notOurAccount`` if it has no name of the right
     ///   scheme.
     init(_ der: [UInt8]) throws(TrustError) {
         do {
@@ -34,7 +37,7 @@ struct SystemCertificate {
         Certificate.PublicKey(key).isValidSignature(self.certificate.signature, for: self.certificate)
     }
 
-    /// When the certificate is valid: from the first date on, before the second.
+    /// When the certificate is valid: from the first date, until before the second.
     var validity: (from: Date, to: Date) { (self.certificate.notValidBefore, self.certificate.notValidAfter) }
 
     var hasKnownSignatureAlgorithm: Bool { self.certificate.signatureAlgorithm == .ecdsaWithSHA256 }
@@ -64,7 +67,7 @@ struct SystemCertificate {
         .X509ExtensionID.subjectAlternativeName,
     ]
 
-    /// Checks what the certificate may be used for, and that it names the system whose key is in it.
+    /// Checks the permitted usage, and that the certificate names the system whose key is in it.
     ///
     /// - Throws: ``TrustError/Code/malformed``, ``TrustError/Code/wrongUsage`` or ``TrustError/Code/identityMismatch``.
     func checkUsage() throws(TrustError) {
@@ -79,7 +82,7 @@ struct SystemCertificate {
             throw .malformed("has an unreadable extension")
         }
         guard constraints == .notCertificateAuthority else {
-            throw .wrongUsage("is an authority's, or does not say that it is none")
+            throw .wrongUsage("is a certificate authority's, or does not state that it is not")
         }
         guard let keyUsage, keyUsage.digitalSignature, !keyUsage.keyCertSign, !keyUsage.cRLSign else {
             throw .wrongUsage("is not for signing handshakes, or is for signing certificates")
@@ -100,6 +103,8 @@ struct SystemCertificate {
         }
     }
 
+    /// Checks the validity period.
+    ///
     /// - Throws: ``TrustError/Code/notYetValid`` or ``TrustError/Code/expired``.
     func checkValidity(at now: Date) throws(TrustError) {
         let (begin, end) = self.validity
@@ -139,7 +144,8 @@ extension TrustError {
     fileprivate static func malformed(_ what: String) -> TrustError {
         TrustError(
             .malformed,
-            "What the other system presented \(what). It is faulty or hostile; trying again will not help."
+            "The certificate that the other system presented \(what). The system is faulty or hostile; trying again "
+                + "will not help."
         )
     }
 
@@ -151,7 +157,7 @@ extension TrustError {
         TrustError(
             .notOurAccount,
             """
-            The other system does not belong to this account. To bring it in, make an invitation here and use it \
+            The other system does not belong to this account. To add it, make an invitation here and use it \
             there (`remotesystems account invite`, `remotesystems account join`).
             """,
             toPeer: """

@@ -3,7 +3,7 @@
 
 /// Why a system's certificate was not trusted.
 ///
-/// Neither ``message`` nor ``description`` holds a name or a secret, so both are fit for logs.
+/// Neither ``message`` nor ``description`` holds a name or a secret, so both may be logged.
 public struct TrustError: Error, Hashable, Sendable {
     /// The rule that the certificate broke.
     public var code: Code
@@ -11,10 +11,10 @@ public struct TrustError: Error, Hashable, Sendable {
     /// What is wrong, whether trying again can help, and what to do.
     public var message: String
 
-    /// The same for the system whose certificate it is, which reads it as said to itself.
+    /// The same message, worded for the system that the certificate belongs to.
     package var messageToPeer: String
 
-    /// - Parameter messageToPeer: `nil` where the message reads the same on both sides.
+    /// - Parameter messageToPeer: `nil` if the message is the same on both sides.
     init(_ code: Code, _ message: String, toPeer messageToPeer: String? = nil) {
         self.code = code
         self.message = message
@@ -23,7 +23,7 @@ public struct TrustError: Error, Hashable, Sendable {
 }
 
 extension TrustError {
-    /// A rule that a certificate can break. New ones may be added in any release.
+    /// A rule that a certificate can break. Any release may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case notOurAccount, expired, notYetValid, malformed, wrongUsage, identityMismatch, revoked, badSignature
@@ -32,16 +32,16 @@ extension TrustError {
 
         private let kind: Kind
 
-        /// The code's name, which is stable and fit for logs and scripts.
+        /// The code's name. It is stable, so logs and scripts can use it.
         public var description: String { self.kind.rawValue }
 
         /// The certificate names another account, or none.
         public static let notOurAccount = Code(kind: .notOurAccount)
-        /// The certificate's life is over by this machine's clock.
+        /// The certificate has expired by this machine's clock.
         public static let expired = Code(kind: .expired)
-        /// The certificate's life has not begun by this machine's clock.
+        /// The certificate is not valid yet by this machine's clock.
         public static let notYetValid = Code(kind: .notYetValid)
-        /// The bytes are no certificate, or not one of the only form that is accepted.
+        /// The bytes are not a certificate of the one accepted form.
         public static let malformed = Code(kind: .malformed)
         /// The certificate is for another purpose than being a system.
         public static let wrongUsage = Code(kind: .wrongUsage)
@@ -49,9 +49,9 @@ extension TrustError {
         public static let identityMismatch = Code(kind: .identityMismatch)
         /// The system was revoked from the account.
         public static let revoked = Code(kind: .revoked)
-        /// The certificate names our account but our account did not sign it.
+        /// The certificate names this system's account, but the account did not sign it.
         public static let badSignature = Code(kind: .badSignature)
-        /// The certificate was signed by a root key that the account has replaced since.
+        /// The certificate was signed by a root key that the account has replaced.
         public static let retiredRoot = Code(kind: .retiredRoot)
         /// The account's root key was replaced twice, by different keys, and the two systems follow different ones.
         public static let conflictingRoots = Code(kind: .conflictingRoots)

@@ -3,26 +3,25 @@
 
 package import FoundationEssentials
 
-/// The accounts that this system trusts, and every decision that follows from them.
+/// The accounts that this system trusts, and the decisions about peers that follow from them.
 ///
-/// A value without files or a clock. Its methods are synchronous and short, so that they run on the event loop that did
+/// A value without files or a clock. Its methods are synchronous and short, so that they can run on the event loop of
 /// the handshake.
 package struct TrustStore: Sendable {
     /// This system's own account.
     package private(set) var own: TrustedAccount
-    /// The accounts that it is linked with, by id.
+    /// The linked accounts, by id.
     package private(set) var linked: [AccountID: LinkedAccount] = [:]
 
     package init(_ own: TrustedAccount) {
         self.own = own
     }
 
-    /// What a peer presents in the TLS handshake: bytes that nothing is known of yet, but that it holds the key of the
-    /// certificate.
+    /// What a peer presents in the TLS handshake. TLS has verified only that the peer holds the certificate's key.
     package struct Presented: Sendable {
         /// The peer's own certificate, in DER.
         package var certificate: [UInt8]
-        /// The certificates behind it: those of the roots of its account but the first, newest first.
+        /// The certificates after it: those of its account's roots but the first, newest first.
         package var links: [[UInt8]]
 
         package init(_ certificate: [UInt8], links: [[UInt8]] = []) {
@@ -31,22 +30,25 @@ package struct TrustStore: Sendable {
         }
     }
 
-    /// A peer that is trusted.
+    /// The result for a trusted peer.
     package struct Verdict: Sendable {
         package var peer: PeerIdentity
-        /// The chain of the peer's account if it has root keys that are not known yet, for ``extend(roots:)``.
+        /// The extended chain of the peer's account, for ``extend(roots:)``; `nil` unless it has root keys that are not
+        /// known yet.
         package var learned: RootChain?
     }
 
     // MARK: Decisions
 
-    /// Establishes who presented a certificate, having proved by TLS that it holds the certificate's key.
+    /// Decides whether to trust a peer. TLS must already have verified that the peer holds the certificate's key.
     ///
     /// - Parameters:
-    ///   - presented: At most 4 KiB of certificate and 15 links of 512 bytes are read.
-    ///   - accepted: The standings that will do. The certificate of an anonymous system must keep every rule but that
-    ///     of the signature, which cannot be verified: the key of its account is not known.
-    /// - Throws: why it is not trusted. The order of the checks is that of `Docs/wire-protocol.md`, section 2.
+    ///   - presented: Reads at most 4 KiB of certificate and 15 links of 512 bytes.
+    ///   - accepted: The accepted standings. Defaults to this system's own account. The certificate of an anonymous
+    ///     system must satisfy every rule except the signature, which cannot be verified: the key of its account is not
+    ///     known.
+    /// - Throws: The reason why the peer is not trusted. The order of the checks is that of `Docs/wire-protocol.md`,
+    ///   section 2.
     package func judge(
         _ presented: Presented,
         now: Date,
@@ -69,13 +71,13 @@ package struct TrustStore: Sendable {
         if case .linked(_, let grants) = standing, let end = grants.end { verdict.peer.end(by: end) }
         try system.checkUsage()
         try system.checkValidity(at: now)
-        // The certificate itself is valid now, and so are the grants: what is over is the time of its root.
+        // The certificate and the grants are valid now, so the remaining reason is a retired root.
         guard now < verdict.peer.expiry else { throw .retiredRoot }
         if self.isRevoked(verdict.peer) { throw .revoked }
         return verdict
     }
 
-    /// The same for a certificate without links.
+    /// Decides about a certificate without links, as ``judge(_:now:accepting:)``.
     ///
     /// - Parameter der: The peer's own certificate.
     package func authorise(
@@ -86,7 +88,7 @@ package struct TrustStore: Sendable {
         try self.judge(Presented(der), now: now, accepting: accepted).peer
     }
 
-    /// Why a peer that was authorised before, by this store or an older one, is not trusted any more; `nil` if it is.
+    /// Why a peer that this store or an older one authorised is not trusted any more; `nil` if it is still trusted.
     package func objection(to peer: PeerIdentity, now: Date) -> TrustError? {
         switch peer.standing {
         case .sameAccount(self.own.id), .anonymous:
@@ -94,7 +96,7 @@ package struct TrustStore: Sendable {
         case .sameAccount:
             return .notOurAccount
         case .linked(let account, let grants):
-            // With other grants it is another peer: it has to connect anew.
+            // The grants are part of the peer's identity. If they changed, the peer has to connect again.
             guard let linked = self.linked[account], linked.grants == grants, linked.isInForce(at: now) else {
                 return .notOurAccount
             }
@@ -105,15 +107,14 @@ package struct TrustStore: Sendable {
         return self.isRevoked(peer) ? .revoked : nil
     }
 
-    /// When the trust in a peer that was authorised before ends by itself, as far as it depends on the account's root
-    /// keys; `nil` if it does not.
+    /// When the root key that certified an authorised peer is retired; `nil` if no retirement is known.
     package func retirement(of peer: PeerIdentity) -> Date? {
         guard let root = peer.root, let account = self.account(of: peer.standing) else { return nil }
         return account.roots.retirement(of: root)
     }
 
-    /// The standing that a system of this account has if its certificate keeps the rules. A system that names an
-    /// account which is trusted must be of it, even where anonymous ones are accepted.
+    /// The standing of a system that names `account`, if its certificate satisfies the rules. A system that names a
+    /// trusted account must belong to it, even where anonymous systems are accepted.
     private func claimedStanding(
         _ account: AccountID,
         now: Date,
@@ -126,7 +127,7 @@ package struct TrustStore: Sendable {
         return .anonymous
     }
 
-    /// What is known of the account that certified a peer; `nil` where that is not proved.
+    /// The account that certified a peer; `nil` if that is not proved.
     private func account(of standing: Standing) -> TrustedAccount? {
         switch standing {
         case .sameAccount: self.own
@@ -135,17 +136,17 @@ package struct TrustStore: Sendable {
         }
     }
 
-    /// A system that this account revoked is refused whatever account it names.
+    /// A system that this account revoked is refused, whatever account it names.
     private func isRevoked(_ peer: PeerIdentity) -> Bool {
         self.own.hasRevoked(peer.systemID) || self.account(of: peer.standing)?.hasRevoked(peer.systemID) ?? false
     }
 
     // MARK: Changes
 
-    /// Adds root keys that follow on the known ones of a trusted account.
+    /// Adds root keys to a trusted account's chain.
     ///
-    /// - Returns: Whether there were any.
-    /// - Throws: ``TrustError/Code/notOurAccount`` for an account that is not trusted; as
+    /// - Returns: Whether root keys were added.
+    /// - Throws: ``TrustError/Code/notOurAccount`` for an account that is not trusted; otherwise as
     ///   ``TrustedAccount/extend(roots:)``.
     @discardableResult
     package mutating func extend(roots: RootChain) throws(TrustError) -> Bool {
@@ -156,16 +157,16 @@ package struct TrustStore: Sendable {
         return isExtended
     }
 
-    /// Replaces what is known of this system's own account.
+    /// Replaces this system's own account.
     package mutating func update(own account: TrustedAccount) { self.own = account }
 
-    /// Links an account, or changes what is granted to it. The own account cannot be linked.
+    /// Links an account, or changes its grants. Does nothing for this system's own account.
     package mutating func link(_ account: LinkedAccount) {
         guard account.account.id != self.own.id else { return }
         self.linked[account.account.id] = account
     }
 
-    /// Withdraws a link.
+    /// Removes the link with an account.
     package mutating func unlink(_ account: AccountID) { self.linked[account] = nil }
 }
 
@@ -174,8 +175,8 @@ extension TrustError {
         TrustError(
             .badSignature,
             """
-            The certificate names this account, but the account's key did not sign it. Somebody pretends to \
-            belong to the account, or the certificate was changed on its way. Trying again will not help.
+            The certificate names this account, but the account's key did not sign it. The other system impersonates \
+            a member of the account, or the certificate was changed on its way. Trying again will not help.
             """
         )
     }

@@ -3,12 +3,12 @@
 
 package import FoundationEssentials
 
-/// An account whose systems can prove that they belong to it: what is known of its keys.
+/// An account whose systems this system can recognise: its root keys, revocations and discovery key.
 package struct TrustedAccount: Sendable {
     package private(set) var roots: RootChain
-    /// The systems that are not trusted any more; `nil` if none ever was revoked, as far as is known.
+    /// The systems that were revoked from the account; `nil` if no revocation list is known.
     package var revocations: RevocationList?
-    /// What the announcements of its systems are tagged with, if it was shared with this account.
+    /// The key for the tags in its systems' advertisements; `nil` if the account did not share it.
     package var discoveryKey: DiscoveryKey?
 
     package var id: AccountID { self.roots.accountID }
@@ -19,10 +19,10 @@ package struct TrustedAccount: Sendable {
         self.discoveryKey = discoveryKey
     }
 
-    /// Adds root keys that follow on the known ones.
+    /// Adds root keys to the known chain.
     ///
-    /// - Returns: Whether there were any.
-    /// - Throws: as ``RootChain/extended(by:)-(RootChain)``; nothing is changed then.
+    /// - Returns: Whether root keys were added.
+    /// - Throws: As ``RootChain/extended(by:)-(RootChain)``. Nothing is changed then.
     package mutating func extend(roots chain: RootChain) throws(TrustError) -> Bool {
         let extended = try self.roots.extended(by: chain)
         guard extended.count > self.roots.count else { return false }
@@ -30,10 +30,10 @@ package struct TrustedAccount: Sendable {
         return true
     }
 
-    /// Reads a revocation list that another system passed on.
+    /// Reads a revocation list that another system sent.
     ///
-    /// - Throws: ``TrustError/Code/malformed``; ``TrustError/Code/badSignature``, or ``TrustError/Code/retiredRoot``
-    ///   when the root key that signed it is retired.
+    /// - Throws: ``TrustError/Code/malformed``; ``TrustError/Code/badSignature``; ``TrustError/Code/retiredRoot`` if
+    ///   the root key that signed it is retired.
     package func revocationList(_ bytes: [UInt8], now: Date) throws(TrustError) -> RevocationList {
         let list = try RevocationList(bytes, of: self.roots)
         guard !self.isRetired(list.root, at: now) else {
@@ -55,10 +55,10 @@ package struct TrustedAccount: Sendable {
     func hasRevoked(_ system: SystemID) -> Bool { self.revocations?.contains(system) ?? false }
 }
 
-/// An account of somebody else that this account is linked with.
+/// Another account that this account is linked with.
 package struct LinkedAccount: Sendable {
     package var account: TrustedAccount
-    /// What this account lets its systems do.
+    /// What this account permits the linked account's systems to do.
     package var grants: Grants
 
     package init(_ account: TrustedAccount, grants: Grants) {

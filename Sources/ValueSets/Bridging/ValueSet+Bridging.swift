@@ -4,22 +4,22 @@
 import FoundationEssentials
 
 extension ValueSet {
-    /// A set from a dictionary of ordinary Swift values.
+    /// Creates a set from a dictionary of ordinary Swift values.
     ///
-    /// Taken are `Bool`, every integer and floating-point type of the standard library, `String`, `Substring`, `Data`,
-    /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value``, ``ValueSet``, and arrays, sets of ``Value`` and dictionaries
-    /// with string keys of these.
+    /// Accepts `Bool`, every integer and floating-point type of the standard library, `String`, `Substring`, `Data`,
+    /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value`` and ``ValueSet``. Also accepts arrays, sets of ``Value``
+    /// and dictionaries with string keys of these.
     ///
     /// - Throws: ``ValueSetError`` with the key path of a value of another type.
     public init(bridging dictionary: [String: any Sendable]) throws(ValueSetError) {
         try self.init(bridging: dictionary, depth: 1)
     }
 
-    /// The set as a dictionary of ordinary Swift values; ``init(bridging:)`` reads it back without loss.
+    /// The set as a dictionary of ordinary Swift values. ``init(bridging:)`` reads it back without loss.
     ///
-    /// Integers become `Int` (`UInt64` above `Int.max`); dates become `Date`, or stay ``Value`` where `Date` would round them;
-    /// null becomes ``Value/null``, and sets become `Set<Value>`. Of keys that differ in their Unicode composition only, a
-    /// Swift dictionary keeps one.
+    /// Integers become `Int` (`UInt64` above `Int.max`). Dates become `Date`, or stay ``Value`` if `Date` would round
+    /// them. Null becomes ``Value/null``, and sets become `Set<Value>`. If keys differ only in their Unicode
+    /// composition, the Swift dictionary keeps one of them.
     public var bridged: [String: any Sendable] {
         var dictionary: [String: any Sendable] = [:]
         dictionary.reserveCapacity(count)
@@ -43,7 +43,7 @@ extension ValueSet {
 }
 
 extension Value {
-    /// A value from an ordinary Swift value of one of the types of ``ValueSet/init(bridging:)``.
+    /// Creates a value from an ordinary Swift value of one of the types listed at ``ValueSet/init(bridging:)``.
     ///
     /// - Throws: ``ValueSetError`` with the key path of a value of another type.
     public init(bridging value: any Sendable) throws(ValueSetError) {
@@ -79,7 +79,7 @@ extension Value {
         case let double as Double: self = .double(double)
         case let float as Float: self = Value(float)
         case let data as Data: self = .data(data)
-        // An empty array can be cast to one of any type.
+        // An empty array can be cast to an array of any type.
         case let bytes as [UInt8] where Swift.type(of: value) == [UInt8].self: self = Value(bytes)
         case let date as Date: self = .date(date)
         case let uuid as UUID: self = .uuid(uuid)

@@ -3,15 +3,17 @@
 
 package import NIOCore
 
-/// An array of one to three integers and, if it goes on, a dictionary and up to two items more: what every frame is.
+/// A CBOR array with the layout of every frame: one to three integers, then optionally a dictionary and up to two more
+/// items.
 ///
-/// Measured first, so that a frame that is too long is refused before room is made for it, and then written in one run.
+/// The size is measured first, so that a frame that is too long is refused before memory is allocated. It is then
+/// written in one pass.
 package struct CBORArray {
-    /// What may stand at the end.
+    /// The item after the dictionary.
     package enum Last {
         case set(ValueSet)
         case bytes([UInt8])
-        /// In place of an item that is missing, when there is one behind it.
+        /// A placeholder for a missing item that is followed by another one.
         case null
     }
 
@@ -48,9 +50,9 @@ package struct CBORArray {
         return count
     }
 
-    /// How many bytes it takes.
+    /// Returns the size of the encoding, in bytes.
     ///
-    /// - Throws: ``ValueSetError`` if a dictionary is over the limits or not representable.
+    /// - Throws: ``ValueSetError`` if a dictionary exceeds the limits or cannot be represented.
     package func size(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> Int {
         var size = 1 + CBORMeasure.headCount(first)
         if let second { size += CBORMeasure.headCount(second) }
@@ -88,9 +90,9 @@ package struct CBORArray {
 }
 
 extension ByteBuffer {
-    /// Appends four bytes of length, most significant first, and the array.
+    /// Appends the length as four bytes, big-endian, and then the array.
     ///
-    /// - Parameter size: what ``CBORArray/size(limits:)`` has found.
+    /// - Parameter size: The result of ``CBORArray/size(limits:)``.
     package mutating func writeLengthPrefixed(_ array: CBORArray, size: Int) {
         let prefix = MemoryLayout<UInt32>.size
         unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: prefix + size) { memory in

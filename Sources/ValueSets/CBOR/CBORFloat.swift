@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A floating-point number in the shortest of CBOR's three widths that keeps it exactly (RFC 8949 §4.2.1, rule 3).
+/// A floating-point number in the shortest of CBOR's three widths that represents it exactly (RFC 8949 §4.2.1, rule 3).
 ///
-/// The half-precision width is worked out on the bits, so that it is the same on every processor.
+/// The half-precision form is computed from the bits, so that it is the same on every processor.
 enum CBORFloat {
     case half(UInt16)
     case single(UInt32)
@@ -29,7 +29,7 @@ enum CBORFloat {
         }
     }
 
-    /// How many bytes the encoding takes, with its head.
+    /// The size of the encoding in bytes, including the initial byte.
     var encodedCount: Int {
         switch self {
         case .half: 3
@@ -38,7 +38,7 @@ enum CBORFloat {
         }
     }
 
-    /// The half-precision pattern of a number that is not NaN, or `nil` if that would not be exact.
+    /// The half-precision bit pattern of a number that is not NaN; `nil` if the conversion is not exact.
     static func half(exactly single: Float) -> UInt16? {
         let bits = single.bitPattern
         let sign = UInt16(truncatingIfNeeded: bits >> 16) & 0x8000
@@ -62,7 +62,7 @@ enum CBORFloat {
         }
     }
 
-    /// The number of a half-precision pattern. Any NaN pattern gives a NaN.
+    /// The number of a half-precision bit pattern. Any NaN pattern gives a NaN.
     static func number(half bits: UInt16) -> Double {
         let exponent = UInt64(bits >> 10) & 0x1f
         let fraction = UInt64(bits & 0x3ff)
@@ -79,7 +79,7 @@ enum CBORFloat {
     }
 }
 
-/// A date's seconds in their one form on the wire: an integer if they are whole and at most 2^53, else a float.
+/// A date's seconds in their canonical form: an integer if they are whole and at most 2^53 in magnitude, else a float.
 enum CBORSeconds {
     case integer(Int64)
     case float(CBORFloat)

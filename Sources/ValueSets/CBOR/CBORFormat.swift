@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The numbers of RFC 8949 that this format uses.
+/// The major types of RFC 8949, shifted into the initial byte.
 enum CBORMajor {
     static let unsigned: UInt8 = 0 << 5
     static let negative: UInt8 = 1 << 5
@@ -22,7 +22,7 @@ enum CBORSimple {
     static let double: UInt8 = 0xfb
 }
 
-/// The registered tags in use.
+/// The registered tags that this format uses.
 enum CBORTag {
     /// Seconds since 1970 (RFC 8949 §3.4.2).
     static let date: UInt64 = 1

@@ -3,10 +3,10 @@
 
 import FoundationEssentials
 
-/// Finds how long an encoding will be, and everything that stands in its way, before the first byte is written.
+/// Computes the length of an encoding and finds every error before the first byte is written.
 ///
-/// Knowing the length makes writing one run over memory that is already there, and a message that is too long is refused
-/// without having been built.
+/// With a known length, the memory is allocated once and written in one pass. A message that is too long is refused
+/// without being built.
 struct CBORMeasure {
     let limits: ValueSetLimits
     private(set) var items = 0
@@ -80,7 +80,7 @@ struct CBORMeasure {
             bytes += 3
             try enter(count: set.count, depth: depth)
             for element in set {
-                // A set has no order before it is encoded, so its elements have no place in a key path.
+                // Before encoding, a set has no order, so a key path cannot contain its elements' positions.
                 try add(element, depth: depth + 1)
             }
         case .dictionary(let dictionary):
@@ -132,14 +132,14 @@ struct CBORMeasure {
 }
 
 extension URL {
-    /// The text that is sent: absolute, and read back unchanged.
+    /// The text to send: an absolute URL that parsing leaves unchanged.
     func encodableText() throws(ValueSetError) -> String {
         let text = absoluteString
         guard URL(sent: text) != nil else { throw .urlNotAbsolute() }
         return text
     }
 
-    /// A URL from text that is a URI (RFC 3986, so with a scheme) and that parsing leaves unchanged.
+    /// Creates a URL from text that is a URI (RFC 3986, so with a scheme) and that parsing leaves unchanged.
     init?(sent text: String) {
         guard URIGrammar.isURI(text), let url = URL(string: text, encodingInvalidCharacters: false),
             url.absoluteString.hasSameUTF8(as: text)

@@ -182,7 +182,7 @@ extension CBORReader {
             do throws(ValueSetError) {
                 let element = try readValue(depth: depth + 1)
                 let range = start..<offset
-                // No encoding begins with another one, so comparing the common length decides.
+                // No encoding is a prefix of another one, so comparing the common length is sufficient.
                 let order = unsafe compareBytes(
                     pointer(at: previous.lowerBound),
                     pointer(at: start),

@@ -4,9 +4,9 @@
 internal import FoundationEssentials
 package import NIOCore
 
-/// Reads CBOR items one after another, straight from memory, accepting the one canonical form only.
+/// Reads consecutive CBOR items from memory and accepts only the canonical form.
 ///
-/// Frames are arrays that mix fixed items with a message, so the items compose:
+/// A frame is an array of fixed items and a message, so the items are read one by one:
 ///
 /// ```swift
 /// let frame = try CBORReader.read(buffer) { reader throws(ValueSetError) in
@@ -19,17 +19,17 @@ package import NIOCore
 /// }
 /// ```
 ///
-/// It is safe because every read checks what is left, and because a reader exists only inside ``read(_:limits:_:)``: it
-/// cannot be made elsewhere or copied out.
+/// It is memory-safe for two reasons. Every read checks the number of remaining bytes. A reader exists only inside
+/// ``read(_:limits:_:)``: it cannot be created elsewhere or copied out.
 @safe
 package struct CBORReader: ~Copyable {
     let limits: ValueSetLimits
     private let base: UnsafeRawPointer
     private let count: Int
-    /// What keeps the bytes in memory, where that can be shared, and how much it keeps there.
+    /// The object that keeps the bytes in memory, if it can be shared, and the size of its storage.
     private let owner: Unmanaged<AnyObject>?
     private let ownedBytes: Int
-    /// How many bytes have been read.
+    /// The number of bytes read so far.
     package private(set) var offset = 0
     private var items = 0
 
@@ -42,13 +42,13 @@ package struct CBORReader: ~Copyable {
         self.limits = limits
         unsafe self.owner = owner
         self.ownedBytes = ownedBytes
-        // Memory of no bytes may have no address; any address does then, as it is never read.
+        // An empty buffer may have no address. Any address works then, because it is never read.
         unsafe base = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
         count = bytes.count
     }
 
-    /// Reads from the buffer's readable bytes; the buffer's indices stay where they are. Data that is most of the buffer's storage is not
-    /// copied: it shares that storage.
+    /// Reads from the buffer's readable bytes without moving the buffer's indices. Data that takes at least half of the
+    /// buffer's storage is not copied but shares that storage.
     @inline(__always)
     package static func read<Result, Failure: Error>(
         _ buffer: ByteBuffer,
@@ -61,7 +61,7 @@ package struct CBORReader: ~Copyable {
         }
     }
 
-    /// Reads from the bytes.
+    /// Reads from `bytes`.
     @inline(__always)
     package static func read<Result, Failure: Error>(
         _ bytes: RawSpan,
@@ -76,33 +76,33 @@ package struct CBORReader: ~Copyable {
 
     // MARK: Items
 
-    /// How many bytes are left.
+    /// The number of bytes that are left.
     package var remaining: Int { count - offset }
 
-    /// Checks that everything has been read.
+    /// Checks that all bytes have been read.
     ///
     /// - Throws: ``ValueSetError/Code/trailingBytes``.
     package func finish() throws(ValueSetError) {
         guard offset == count else { throw .trailingBytes(count - offset, at: offset) }
     }
 
-    /// Reads the head of an array; its items come next.
+    /// Reads the head of an array. Its items come next.
     ///
-    /// - Returns: How many items follow, at most as many as bytes are left.
+    /// - Returns: The number of items that follow. It is never greater than the number of bytes left.
     package mutating func readArrayHead() throws(ValueSetError) -> Int {
         let initial = try readInitial(CBORMajor.array, expecting: "an array")
         return try readCount(initial, bytesEach: 1)
     }
 
-    /// Reads an integer from 0 on.
+    /// Reads a non-negative integer.
     package mutating func readUnsigned() throws(ValueSetError) -> UInt64 {
         let initial = try readInitial(CBORMajor.unsigned, expecting: "an integer from 0 on")
         return try readArgument(initial)
     }
 
-    /// Passes over an item of any kind, tags and simple values of the future included.
+    /// Skips one item of any kind, including unknown tags and simple values.
     ///
-    /// Lengths, depth and the number of items are checked; text is not.
+    /// Checks lengths, depth and the number of items, but not text.
     package mutating func skipItem() throws(ValueSetError) {
         try skipItem(depth: 1)
     }
@@ -131,7 +131,7 @@ package struct CBORReader: ~Copyable {
             switch initial & 0x1f {
             case 0..<24: break
             case 24:
-                // Below 32 such a value is not well-formed (RFC 8949, section 3.3).
+                // A value below 32 in this form is not well-formed (RFC 8949, section 3.3).
                 guard try read(UInt8.self) >= 32 else { throw .unsupportedSimple(initial, at: offset - 2) }
             case 25: _ = unsafe take(try requireRemaining(2))
             case 26: _ = unsafe take(try requireRemaining(4))
@@ -150,7 +150,7 @@ package struct CBORReader: ~Copyable {
         unsafe base.load(fromByteOffset: offset, as: UInt8.self)
     }
 
-    /// The first byte of the next item: major type and the beginning of its argument.
+    /// Reads the first byte of the next item: the major type and the beginning of its argument.
     @inline(__always)
     mutating func readInitial() throws(ValueSetError) -> UInt8 {
         guard offset < count else { throw .truncated(at: offset) }
@@ -187,7 +187,7 @@ package struct CBORReader: ~Copyable {
         return argument
     }
 
-    /// A length or count, checked against the bytes that are left before anybody allocates for it.
+    /// Reads a length or count, and checks it against the remaining bytes before any memory is allocated for it.
     @inline(__always)
     mutating func readCount(_ initial: UInt8, bytesEach: UInt64) throws(ValueSetError) -> Int {
         let start = offset - 1
@@ -208,7 +208,8 @@ package struct CBORReader: ~Copyable {
         return length
     }
 
-    /// The address of the next `length` bytes, which the caller has checked to be there, moving behind them.
+    /// Returns the address of the next `length` bytes and moves past them. The caller must have checked that they
+    /// exist.
     @inline(__always)
     @unsafe
     mutating func take(_ length: Int) -> UnsafeRawPointer {
@@ -217,17 +218,17 @@ package struct CBORReader: ~Copyable {
         return unsafe start
     }
 
-    /// The bytes from an offset that was read already.
+    /// The address of a byte that was already read.
     @inline(__always)
     @unsafe
     func pointer(at offset: Int) -> UnsafeRawPointer {
         unsafe base + offset
     }
 
-    /// The next `length` bytes, which the caller has checked to be there.
+    /// Returns the next `length` bytes. The caller must have checked that they exist.
     mutating func takeData(_ length: Int) -> Data {
-        // Sharing keeps the whole storage in memory, of which what is read from may be a small part: it must be worth it. TLS, besides,
-        // would have to copy all of a storage that it goes on with.
+        // Sharing keeps the whole storage in memory, so the data must be large and at least half of it. TLS would also
+        // have to copy the whole shared storage in order to reuse it.
         guard let owner = unsafe owner, length >= Self.minSharedBytes, length >= ownedBytes / 2 else {
             return unsafe Data(bytes: take(length), count: length)
         }
@@ -254,7 +255,7 @@ package struct CBORReader: ~Copyable {
         }
     }
 
-    /// Counts a collection's content against the limits.
+    /// Counts a collection's elements against the limits.
     @inline(__always)
     mutating func enter(count: Int, depth: Int) throws(ValueSetError) {
         guard depth <= limits.depth else { throw .tooDeep(limits: limits, at: offset) }

@@ -3,27 +3,27 @@
 
 import FoundationEssentials
 
-/// Writes into memory whose length ``CBORMeasure`` has worked out.
+/// Writes an encoding into memory of the length that ``CBORMeasure`` computed.
 ///
-/// It is safe because every write checks the room that is left.
+/// It is memory-safe because every write checks the remaining space.
 @safe
 struct CBORSink {
     private var cursor: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
 
-    /// The memory must outlive the sink.
+    /// Creates a sink. The memory must outlive it.
     @unsafe
     init(_ memory: UnsafeMutableRawBufferPointer, at start: UnsafeMutableRawPointer) {
         unsafe cursor = start
         unsafe end = start + memory.count
     }
 
-    /// How much room is left, in bytes.
+    /// The remaining space, in bytes.
     var remaining: Int { unsafe end - cursor }
 
     @inline(__always)
     private mutating func claim(_ count: Int) -> UnsafeMutableRawPointer {
-        // Cannot fail on any input: the length was measured from the same, immutable value.
+        // Cannot fail for any input: the length was measured from the same, immutable value.
         precondition(unsafe end - cursor >= count, "the encoding is longer than was measured")
         let start = unsafe cursor
         unsafe cursor += count
@@ -136,7 +136,7 @@ struct CBORSink {
     mutating func write(_ set: ValueSet) {
         let entries = set.entries
         writeHead(CBORMajor.map, UInt64(truncatingIfNeeded: entries.count))
-        // Through a span, what is read is not retained.
+        // Reading through a span avoids retaining the elements.
         let span = entries.span
         for index in span.indices {
             writeText(span[index].key)
@@ -144,7 +144,7 @@ struct CBORSink {
         }
     }
 
-    /// Elements go in the order of their encodings, so that equal sets have equal encodings.
+    /// Writes a set's elements in the order of their encodings, so that equal sets have equal encodings.
     private mutating func write(_ set: Set<Value>) {
         writeHead(CBORMajor.tag, CBORTag.set)
         writeHead(CBORMajor.array, UInt64(truncatingIfNeeded: set.count))
@@ -159,7 +159,7 @@ struct CBORSink {
         let unsorted = unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: cursor - start))
         unsafe unsorted.withUnsafeBytes { bytes in
             ranges.sort { left, right in
-                // No encoding begins with another one, so comparing the common length decides.
+                // No encoding is a prefix of another one, so comparing the common length is sufficient.
                 unsafe compareBytes(
                     bytes.baseAddress.map { unsafe $0 + left.lowerBound },
                     bytes.baseAddress.map { unsafe $0 + right.lowerBound },

@@ -4,25 +4,26 @@
 public import FoundationEssentials
 
 extension ValueSet {
-    /// The set in the wire's encoding: deterministic CBOR (article "Wire profile"). Equal sets give equal bytes.
+    /// Encodes the set for the wire, as deterministic CBOR (article "Wire profile"). Equal sets give equal bytes.
     ///
-    /// - Throws: ``ValueSetError`` if the set is over the limits or holds a date that is not finite or a URL without a
-    ///   scheme; the key path says where.
+    /// - Throws: ``ValueSetError`` with the key path if the set exceeds the limits or holds a date that is not finite
+    ///   or a URL without a scheme.
     public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
         let size = try CBORMeasure.size(of: self, limits: limits)
         return CBORSink.bytes(count: size) { sink in sink.write(self) }
     }
 
-    /// The length of the encoding, in bytes, without making it.
+    /// Returns the length of the encoding, in bytes, without creating it.
     ///
-    /// - Throws: ``ValueSetError`` as ``encoded(limits:)``.
+    /// - Throws: ``ValueSetError``, as ``encoded(limits:)``.
     package func encodedSize(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> Int {
         try CBORMeasure.size(of: self, limits: limits)
     }
 
-    /// Decodes what ``encoded(limits:)`` gives.
+    /// Decodes the result of ``encoded(limits:)``.
     ///
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
+    ///   limits.
     public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard bytes.byteCount <= limits.bytes else { throw .tooManyBytes(bytes.byteCount, limits: limits) }
         self = try CBORReader.read(bytes, limits: limits) { reader throws(ValueSetError) in
@@ -32,34 +33,37 @@ extension ValueSet {
         }
     }
 
-    /// Decodes what ``encoded(limits:)`` gives.
+    /// Decodes the result of ``encoded(limits:)``.
     ///
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
+    ///   limits.
     public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
     }
 
-    /// Decodes what ``encoded(limits:)`` gives.
+    /// Decodes the result of ``encoded(limits:)``.
     ///
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the limits.
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
+    ///   limits.
     public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(encoded: data.bytes, limits: limits)
     }
 }
 
 extension Value {
-    /// The value in the wire's encoding: deterministic CBOR (article "Wire profile"). Equal values give equal bytes.
+    /// Encodes the value for the wire, as deterministic CBOR (article "Wire profile"). Equal values give equal bytes.
     ///
-    /// - Throws: ``ValueSetError`` if the value is over the limits or holds a date that is not finite or a URL without a
-    ///   scheme; the key path says where.
+    /// - Throws: ``ValueSetError`` with the key path if the value exceeds the limits or holds a date that is not finite
+    ///   or a URL without a scheme.
     public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
         let size = try CBORMeasure.size(of: self, limits: limits)
         return CBORSink.bytes(count: size) { sink in sink.write(self) }
     }
 
-    /// Decodes what ``encoded(limits:)`` gives.
+    /// Decodes the result of ``encoded(limits:)``.
     ///
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the limits.
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
+    ///   limits.
     public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard bytes.byteCount <= limits.bytes else { throw .tooManyBytes(bytes.byteCount, limits: limits) }
         self = try CBORReader.read(bytes, limits: limits) { reader throws(ValueSetError) in
@@ -69,16 +73,18 @@ extension Value {
         }
     }
 
-    /// Decodes what ``encoded(limits:)`` gives.
+    /// Decodes the result of ``encoded(limits:)``.
     ///
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the limits.
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
+    ///   limits.
     public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
     }
 
-    /// Decodes what ``encoded(limits:)`` gives.
+    /// Decodes the result of ``encoded(limits:)``.
     ///
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the limits.
+    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
+    ///   limits.
     public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(encoded: data.bytes, limits: limits)
     }

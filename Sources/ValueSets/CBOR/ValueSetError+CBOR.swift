@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// Made away from where they are thrown, so that the code that reads and writes stays small and its success path quick.
+// Separate functions that are not inlined: the coding functions stay small, and their success path stays fast.
 extension ValueSetError {
     @inline(never)
     static func truncated(at offset: Int) -> ValueSetError {
         ValueSetError(
             .truncated,
-            "The bytes end before the value does. It was cut off on its way, or its length is wrong: send it whole.",
+            "The bytes end before the value does. They were truncated, or a length is wrong: send the whole value.",
             byteOffset: offset
         )
     }
@@ -16,7 +16,7 @@ extension ValueSetError {
     static func trailingBytes(_ count: Int, at offset: Int) -> ValueSetError {
         ValueSetError(
             .trailingBytes,
-            "\(count) bytes are left over behind the value. Send one value and nothing else.",
+            "\(count) bytes follow the value. Send one value and nothing else.",
             byteOffset: offset
         )
     }
@@ -25,7 +25,7 @@ extension ValueSetError {
     static func unexpectedItem(at offset: Int, expecting kind: StaticString) -> ValueSetError {
         ValueSetError(
             .typeMismatch,
-            "The item is of another kind than belongs here.",
+            "The item has another type than is expected here.",
             byteOffset: offset,
             allowed: "\(kind)"
         )
@@ -57,7 +57,7 @@ extension ValueSetError {
     static func notTheNaN(at offset: Int) -> ValueSetError {
         ValueSetError(
             .notCanonical,
-            "A NaN has another form than the one that is accepted.",
+            "A NaN is not in its canonical form.",
             byteOffset: offset,
             allowed: "f97e00"
         )
@@ -118,7 +118,7 @@ extension ValueSetError {
     static func urlNotAbsolute() -> ValueSetError {
         ValueSetError(
             .notRepresentable,
-            "The URL is not a URI (RFC 3986): it has no scheme, or a malformed host. Send an absolute URL, or a string.",
+            "The URL is not a URI (RFC 3986): it has no scheme or a malformed host. Send an absolute URL, or a string.",
             found: "a relative or malformed URL",
             allowed: "a URI with a scheme (RFC 3986)"
         )
@@ -138,7 +138,7 @@ extension ValueSetError {
     static func notTheDateForm(at offset: Int) -> ValueSetError {
         ValueSetError(
             .notCanonical,
-            "A date's seconds are not in their one form.",
+            "A date's seconds are not in their canonical form.",
             byteOffset: offset,
             allowed: "an integer if whole and at most 2^53, else a float"
         )
@@ -207,7 +207,7 @@ extension ValueSetError {
     static func tooManyItems(limits: ValueSetLimits, at offset: Int? = nil) -> ValueSetError {
         ValueSetError(
             .limitExceeded,
-            "The value holds too many elements and entries in all. Split it up.",
+            "The value holds too many elements and entries in total. Split it up.",
             byteOffset: offset,
             allowed: "\(limits.items) items"
         )

@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way to a place in a value that is being coded, as a list from the inside out.
+/// The path to a place in a value that is being coded, as a linked list that starts at the innermost key.
 ///
-/// A step is made for each nested coder only, and turned into keys only for an error.
+/// A node is created only for a nested coder, and converted to coding keys only for an error.
 final class CodingPath: Sendable {
     private let parent: CodingPath?
     private let key: any CodingKey
-    /// How many coders are nested here.
+    /// The number of nested coders up to here.
     let depth: Int
 
     init(_ parent: CodingPath?, _ key: any CodingKey) {
@@ -32,7 +32,7 @@ extension CodingPath? {
     var depth: Int { self?.depth ?? 0 }
 }
 
-/// A key that is not declared by the coded type: an index, or `super`.
+/// A key that the coded type does not declare: an index, or `super`.
 enum IndexKey: CodingKey {
     case index(Int)
     case `super`
@@ -58,7 +58,7 @@ enum IndexKey: CodingKey {
 /// A key read from a dictionary.
 struct TextKey: CodingKey {
     let stringValue: String
-    /// Never an index, so that a path tells keys of digits from places in arrays.
+    /// Never an index, so that a path distinguishes keys made of digits from array positions.
     var intValue: Int? { nil }
 
     init(stringValue: String) {

@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// The place of one value while it is being encoded; what its containers have collected is made a ``Value`` at the end.
+/// Collects one value while it is being encoded. ``finish()`` makes a ``Value`` of it.
 final class EncodedNode {
     private enum Kind {
         case nothing, single, keyed, unkeyed
@@ -13,7 +13,7 @@ final class EncodedNode {
     private var single = Value.null
     private var entries: [ValueSet.Entry] = []
     private var values: [Value] = []
-    /// Containers that may still be written to: by key or by index.
+    /// Containers that may still be written to, by key or by index.
     private var nestedByKey: [(key: String, node: EncodedNode)] = []
     private var nestedByIndex: [(index: Int, node: EncodedNode)] = []
 
@@ -32,7 +32,7 @@ final class EncodedNode {
             return .dictionary(ValueSet(unsorted: entries))
         case .unkeyed:
             for (index, node) in nestedByIndex {
-                // A super encoder that nothing was written to leaves an empty dictionary, as in Foundation's encoders.
+                // A super encoder without content produces an empty dictionary, as in Foundation's encoders.
                 values[index] = node.finish() ?? [:]
             }
             return .array(values)
@@ -71,7 +71,7 @@ final class EncodedNode {
 }
 
 extension Value {
-    /// The value of an encodable one: directly for types that have a counterpart, through their `encode(to:)` for others.
+    /// Converts an encodable value: directly if its type has a counterpart, otherwise with its `encode(to:)`.
     init<T: Encodable>(encoding value: T, path: CodingPath?, userInfo: [CodingUserInfoKey: any Sendable]) throws {
         if let direct = Value(counterpartOf: value) {
             self = direct
@@ -120,9 +120,9 @@ extension Value {
     }
 }
 
-/// The value, if its static type is `Other`.
+/// Returns the value if its static type is `Other`.
 @inline(__always)
 func same<T, Other>(_ value: T, as _: Other.Type) -> Other? {
-    // A dynamic cast takes longer than coding a number does; the types were just found to be one.
+    // A dynamic cast takes longer than coding a number. The comparison has already shown that the types are equal.
     T.self == Other.self ? unsafe unsafeBitCast(value, to: Other.self) : nil
 }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The `Encoder` that user types see: it fills one ``EncodedNode``.
+/// The `Encoder` passed to user types. It fills one ``EncodedNode``.
 struct NodeEncoder: Encoder {
     let node: EncodedNode
     let path: CodingPath?
@@ -31,7 +31,7 @@ struct NodeEncoder: Encoder {
     }
 
     fileprivate func value<T: Encodable>(_ value: T, at key: some CodingKey) throws -> Value {
-        // A path is only needed for what has content of its own.
+        // Only a value with content of its own needs a path.
         if let direct = Value(counterpartOf: value) { return direct }
         return try Value(encoding: value, path: CodingPath(path, key), userInfo: sendableUserInfo)
     }
@@ -179,7 +179,7 @@ private struct Single: SingleValueEncodingContainer {
     func encode(_ value: UInt128) throws { set(try encoder.integer(value)) }
 
     func encode<T: Encodable>(_ value: T) throws {
-        // A wrapper is a level too: a type that encodes itself would otherwise never end.
+        // A wrapper counts as a level. Otherwise a type that encodes itself would recurse without end.
         set(try encoder.value(value, at: IndexKey.super))
     }
 }

@@ -3,14 +3,14 @@
 
 import FoundationEssentials
 
-/// Why a value does not give what a user type asks for; the container adds the coding path.
+/// Why a value cannot be decoded as the requested type. The container adds the coding path.
 enum CodingFailure: Error {
     case mismatch(any Any.Type, StaticString)
     case outOfRange(any Any.Type)
 }
 
 extension Value {
-    /// The value as a type that has a counterpart among the values, or `nil` if the type has none.
+    /// Converts the value to a type that has a counterpart in ``Value``; `nil` if the type has none.
     @inline(__always)
     func counterpart<T>(_ type: T.Type) throws(CodingFailure) -> T? {
         if type == String.self { return same(try decodedString(), as: type) }
@@ -38,7 +38,7 @@ extension Value {
     func decodedFloat() throws(CodingFailure) -> Float {
         let double = try decodedDouble()
         let float = Float(double)
-        // Fewer digits are what the caller asked for; infinity from a finite number is not.
+        // Losing precision is what the caller requested; infinity from a finite number is not.
         guard float.isFinite || !double.isFinite else { throw .outOfRange(Float.self) }
         return float
     }

@@ -6,7 +6,8 @@ struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let set: ValueSet
     private let cursor = Cursor()
 
-    /// Where the next key is expected: dictionaries are decoded in the order of ``allKeys``, and need no search then.
+    /// The position of the next expected key. A dictionary type decodes its keys in the order of ``allKeys``, which
+    /// then needs no search.
     private final class Cursor {
         var next = 0
     }
@@ -47,7 +48,7 @@ struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
         decoder.nested(try value(key), at: key)
     }
 
-    /// Reads a value that has no content of its own; its path is only needed for an error.
+    /// Reads a value without content of its own. A path is created only for an error.
     @inline(__always)
     private func read<T>(_ key: Key, _ body: (Value) throws(CodingFailure) -> T) throws -> T {
         let value = try value(key)
@@ -135,14 +136,14 @@ struct UnkeyedValueContainer: UnkeyedDecodingContainer {
         return array[currentIndex]
     }
 
-    /// Decodes the next element by a decoder of its own, and moves on only if that succeeds.
+    /// Decodes the next element with a nested decoder. Advances only if that succeeds.
     private mutating func nested<T>(_ type: T.Type, _ body: (ValueDecoder) throws -> T) throws -> T {
         let result = try body(decoder.nested(try next(type), at: IndexKey.index(currentIndex)))
         currentIndex += 1
         return result
     }
 
-    /// Reads an element that has no content of its own; its path is only needed for an error.
+    /// Reads an element without content of its own. A path is created only for an error.
     @inline(__always)
     private mutating func read<T>(_ body: (Value) throws(CodingFailure) -> T) throws -> T {
         let value = try next(T.self)
@@ -258,7 +259,7 @@ struct SingleValueContainer: SingleValueDecodingContainer {
     func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        // A wrapper is a level too: a type that decodes itself would otherwise never end.
+        // A wrapper counts as a level. Otherwise a type that decodes itself would recurse without end.
         try decoder.nested(decoder.value, at: IndexKey.super).decode(type)
     }
 }

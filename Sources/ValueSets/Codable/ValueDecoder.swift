@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The `Decoder` that user types see: it reads one ``Value``.
+/// The `Decoder` passed to user types. It reads one ``Value``.
 struct ValueDecoder: Decoder {
     let value: Value
     let path: CodingPath?

@@ -1,26 +1,27 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns values of user types that are `Encodable` into value sets.
+/// Encodes values of user types that are `Encodable` into value sets.
 ///
-/// `Date`, `UUID`, `URL`, `Data`, ``Value`` and ``ValueSet`` become the values of the same name; integers and floating-point
-/// numbers become integers and doubles; everything else becomes dictionaries and arrays as its `encode(to:)` says.
+/// `Date`, `UUID`, `URL`, `Data`, ``Value`` and ``ValueSet`` become the values of the same name. Integers and
+/// floating-point numbers become integers and doubles. All other types become dictionaries and arrays, as their
+/// `encode(to:)` determines.
 ///
 /// ```swift
 /// struct Ping: Codable { var type: String; var creationDate: Date }
 /// let message = try ValueSetEncoder().encode(Ping(type: "ping", creationDate: .now))
 /// ```
 public struct ValueSetEncoder: Sendable {
-    /// Passed to the types' `encode(to:)`.
+    /// Values passed to the types' `encode(to:)`. Defaults to none.
     public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
-    /// An encoder without user info.
+    /// Creates an encoder without user info.
     public init() {}
 
-    /// The value as a dictionary.
+    /// Encodes the value as a dictionary.
     ///
-    /// - Throws: `EncodingError` if the value is not coded as a dictionary, holds an integer out of range or is nested more
-    ///   than 128 levels deep; and what its `encode(to:)` throws.
+    /// - Throws: `EncodingError` if the value is not coded as a dictionary, holds an integer out of range or is nested
+    ///   more than 128 levels deep; errors of its `encode(to:)`.
     public func encode(_ value: some Encodable) throws -> ValueSet {
         let encoded = try encodeValue(value)
         guard case .dictionary(let set) = encoded else {
@@ -42,10 +43,10 @@ public struct ValueSetEncoder: Sendable {
         return set
     }
 
-    /// The value as a ``Value`` of any type.
+    /// Encodes the value as a ``Value`` of any type.
     ///
-    /// - Throws: `EncodingError` if the value holds an integer out of range or is nested more than 128 levels deep; and what
-    ///   its `encode(to:)` throws.
+    /// - Throws: `EncodingError` if the value holds an integer out of range or is nested more than 128 levels deep;
+    ///   errors of its `encode(to:)`.
     public func encodeValue(_ value: some Encodable) throws -> Value {
         try Value(encoding: value, path: nil, userInfo: userInfo)
     }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ValueSetError {
-    /// What a `DecodingError` or an `EncodingError` says, with the key path, and with the type that was found and the one
-    /// that was expected where they are known; `nil` for other errors.
+    /// Converts a `DecodingError` or an `EncodingError`; `nil` for other errors.
     ///
-    /// The text that other code has given such an error may quote a value, so it is not taken over.
+    /// The result has the key path, and the found and the expected type if they are known. The original error's text is
+    /// not copied: code outside this module may have written it, and it may quote a value.
     package init?(coding error: any Error) {
         switch error {
         case let error as DecodingError: self.init(error)
@@ -30,9 +30,9 @@ extension ValueSetError {
     }
 
     private init(_ underlying: (any Error)?, at path: [any CodingKey]) {
-        self = underlying as? ValueSetError ?? ValueSetError(.notRepresentable, "The type does not take the value.")
+        self = underlying as? ValueSetError ?? ValueSetError(.notRepresentable, "The type does not accept the value.")
         for key in path.reversed() {
-            // A wrapper that is coded as its only content has a step of its own, which no one wrote.
+            // A wrapper that is coded as its only content adds a `super` step that is not in the user's data.
             if case .super? = key as? IndexKey { continue }
             self = key.intValue.map { self.inside(index: $0) } ?? self.inside(key: key.stringValue)
         }

@@ -1,28 +1,28 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A number as JSON writes it: decimal digits, which may say more than any type holds.
+/// A number as written in JSON: decimal digits, possibly more than any type can hold.
 struct JSONNumber {
-    /// What keeps a number from being a value.
+    /// Why a number cannot become a value.
     enum Loss: Error {
-        /// It is whole, and beyond 64 bits.
+        /// It is whole and does not fit into 64 bits.
         case integer
-        /// It is beyond what a double holds, or so small that only 0 would be left.
+        /// It is too large for a double, or so small that it would become 0.
         case tooLarge, tooSmall
     }
 
-    /// The digits before the point.
+    /// The digits before the decimal point.
     var whole: ArraySlice<UInt8>
     var isNegative: Bool
-    /// The digits behind the point.
+    /// The digits after the decimal point.
     var fraction: ArraySlice<UInt8> = []
-    /// The digits behind the e, with their sign.
+    /// The digits after the `e`, with their sign.
     var exponent: ArraySlice<UInt8> = []
 
     private var sign: String { self.isNegative ? "-" : "" }
     private var isZero: Bool { (self.whole + self.fraction).allSatisfy { $0 == UInt8(ascii: "0") } }
 
-    /// An integer if the number is whole, however it is written, else the nearest double. Only a double has a −0.
+    /// An integer if the number is whole, however it is written, else the nearest double. −0 is a double.
     func value() throws(Loss) -> Value {
         guard let digits = self.integer, !(self.isNegative && self.isZero) else { return .double(try self.double()) }
         let text = self.sign + String(decoding: digits, as: UTF8.self)
@@ -44,12 +44,12 @@ struct JSONNumber {
         return double
     }
 
-    /// The digits of the whole number that this is; nil if it has a fraction.
+    /// The digits of the number if it is whole; `nil` if it has a fraction.
     private var integer: ArraySlice<UInt8>? {
         guard !self.fraction.isEmpty || !self.exponent.isEmpty else { return self.whole }
         guard !self.isZero else { return [UInt8(ascii: "0")] }
         let written = String(decoding: self.exponent, as: UTF8.self)
-        // Beyond this no text is long enough to make up for it, and nothing below overflows.
+        // No text is long enough to compensate for a greater exponent, and no computation below overflows.
         let most = 1 << 40
         let exponent = written.isEmpty ? 0 : Int(written) ?? (written.hasPrefix("-") ? -most : most)
         var digits = self.whole + self.fraction
@@ -59,7 +59,7 @@ struct JSONNumber {
             places -= 1
         }
         guard places <= 0 else { return nil }
-        // More than twenty digits do not fit, however many more there are.
+        // More than twenty digits never fit, so no more zeros are needed.
         return digits + repeatElement(UInt8(ascii: "0"), count: min(-places, 20))
     }
 }

@@ -3,8 +3,8 @@
 
 /// Reads a value from JSON (RFC 8259), with tags, in one pass.
 ///
-/// A JSON library gives what it made of the text: one of two equal keys, 0 for −0, the nearest double of a number that no
-/// double holds, and no place of what it does not take. This one takes what is JSON and loses nothing unsaid.
+/// A JSON library hides losses: it keeps one of two equal keys, reads −0 as 0, and turns a number close to 0 into 0. It
+/// also gives no offset of invalid input. This reader keeps −0 and reports the other cases as errors with an offset.
 struct JSONReader {
     private let text: [UInt8]
     private var position = 0
@@ -13,7 +13,7 @@ struct JSONReader {
         self.text = text
     }
 
-    /// - Throws: ``ValueSetError`` with the offset of what is wrong and the key path of the value it is in.
+    /// - Throws: ``ValueSetError`` with the offset of the error and the key path of the value that contains it.
     static func value(of text: [UInt8]) throws(ValueSetError) -> Value {
         var reader = JSONReader(text)
         let value = try reader.value(depth: 1)
@@ -79,7 +79,7 @@ struct JSONReader {
         }
     }
 
-    /// A dictionary, or what its only key says if that is a tag.
+    /// Reads an object: a dictionary, or the tagged value if its only key is a tag.
     private mutating func object(depth: Int) throws(ValueSetError) -> Value {
         try self.enter(depth: depth)
         var entries: [ValueSet.Entry] = []
@@ -237,7 +237,7 @@ struct JSONReader {
         var code = UInt32(try self.codeUnit())
         if UTF16.isLeadSurrogate(UInt16(code)), self.take("\\"), self.take("u") {
             let trail = try self.codeUnit()
-            // Where no trail follows, the lead alone is left, which is no scalar.
+            // Without a trail surrogate, the lead surrogate remains, which is not a scalar.
             if UTF16.isTrailSurrogate(trail) { code = 0x10000 + (code - 0xD800) << 10 + (UInt32(trail) - 0xDC00) }
         }
         guard let scalar = Unicode.Scalar(code) else { throw self.fault("an escape is half of a character", at: start) }
@@ -274,12 +274,12 @@ struct JSONReader {
         self.fault(self.next == nil ? "it ends, but \(what)" : what, at: self.position)
     }
 
-    /// The text is not JSON, with the place of the first thing that is wrong: never with what stands there.
+    /// Reports invalid JSON with the place of the first error. Never quotes the text.
     private func fault(_ what: String, at offset: Int) -> ValueSetError {
         let before = self.text.prefix(offset)
         let line = before.count { $0 == UInt8(ascii: "\n") } + 1
         let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        // Characters, not bytes: whoever looks for the place counts what an editor shows.
+        // Count characters, not bytes, so that the column matches an editor's.
         let column = before[start...].count { $0 & 0xC0 != 0x80 } + 1
         return ValueSetError(
             .invalidJSON,

@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// The keys by which JSON says what it has no type for: an object with one of them and nothing else.
+/// The keys for types that JSON does not have. A tagged value is an object with one of these keys and no other.
 enum JSONTag: String {
     case date = "$date"
     case uuid = "$uuid"
@@ -12,19 +12,19 @@ enum JSONTag: String {
     case set = "$set"
     case double = "$double"
 
-    /// A dictionary's own key, told from a tag by one more `$`.
+    /// Escapes a dictionary's own key: one more `$` distinguishes it from a tag.
     static func escaped(_ key: String) -> String {
         key.utf8.first == UInt8(ascii: "$") ? "$" + key : key
     }
 
-    /// A dictionary's own key from its escaped form, or `nil` if it is not one.
+    /// Unescapes a dictionary's own key; `nil` if the key is not in escaped form.
     static func unescaped(_ key: String) -> String? {
         guard key.utf8.first == UInt8(ascii: "$") else { return key }
         let rest = key.dropFirst()
         return rest.utf8.first == UInt8(ascii: "$") ? String(rest) : nil
     }
 
-    /// The value that is meant by text behind the tag; `nil` if none is.
+    /// The tagged value for a text; `nil` if the text is not valid for the tag.
     func value(of text: String) -> Value? {
         switch self {
         case .date: DateText.secondsSince1970(text).map { .date(secondsSince1970: $0) }
@@ -43,7 +43,7 @@ enum JSONTag: String {
         }
     }
 
-    /// The value that is meant by a number behind the tag; `nil` if none is.
+    /// The tagged value for a number; `nil` if the tag does not accept numbers.
     func value(of number: Double) -> Value? {
         switch self {
         case .date: .date(secondsSince1970: number)

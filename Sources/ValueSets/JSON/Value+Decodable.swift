@@ -4,9 +4,9 @@
 import FoundationEssentials
 
 extension Value: Decodable {
-    /// Decodes a value: as it is from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
+    /// Decodes a value: unchanged from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
     ///
-    /// - Throws: `DecodingError`, also for a tag that is not known and for an integer that would lose digits.
+    /// - Throws: `DecodingError`, also for an unknown tag and for an integer that would lose digits.
     public init(from decoder: any Decoder) throws {
         if let decoder = decoder as? ValueDecoder {
             self = decoder.value
@@ -31,7 +31,7 @@ extension Value: Decodable {
         if let string = try? container.decode(String.self) { return .string(string) }
         if let bool = try? container.decode(Bool.self) { return .bool(bool) }
         if let integer = try? container.decode(Int64.self) {
-            // Of all integers only 0 may have lost something: the sign of the double −0.
+            // Only an integer 0 may have lost something: the sign of the double −0.
             guard integer == 0, let zero = try? container.decode(Double.self), zero.sign == .minus else {
                 return .integer(integer)
             }
@@ -66,9 +66,9 @@ extension Value: Decodable {
 }
 
 extension ValueSet: Decodable {
-    /// Decodes a set: as it is from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
+    /// Decodes a set: unchanged from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
     ///
-    /// - Throws: `DecodingError`, also if there is something else than a dictionary.
+    /// - Throws: `DecodingError`, also if the input is not a dictionary.
     public init(from decoder: any Decoder) throws {
         guard case .dictionary(let set) = try Value(from: decoder) else {
             throw DecodingError.typeMismatch(

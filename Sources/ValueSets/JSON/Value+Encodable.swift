@@ -3,11 +3,11 @@
 
 import FoundationEssentials
 
-// ValueSetEncoder takes values as they are. Every other encoder gets the form with JSON's tags.
+// ValueSetEncoder stores values unchanged. Every other encoder gets the form with JSON tags.
 extension Value: Encodable {
-    /// Encodes the value: as it is into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
+    /// Encodes the value: unchanged into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
     ///
-    /// - Throws: What the encoder throws, and `EncodingError` if the tags cannot say it.
+    /// - Throws: The errors of the encoder, and `EncodingError` if the value cannot be represented with tags.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
             encoder.node.set(self)
@@ -38,7 +38,7 @@ extension Value: Encodable {
         }
     }
 
-    /// JSON does not tell 5 from 5.0, and knows no infinity: such doubles carry a tag.
+    /// JSON does not distinguish 5 from 5.0 and has no infinity, so such doubles have a tag.
     private static func encode(_ double: Double, to encoder: any Encoder) throws {
         if double.isNaN {
             try encoder.tagged(.double, "NaN")
@@ -61,15 +61,15 @@ extension Value: Encodable {
 }
 
 extension ValueSet: Encodable {
-    /// Encodes the set: as it is into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
+    /// Encodes the set: unchanged into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
     ///
-    /// - Throws: What the encoder throws, and `EncodingError` if the tags cannot say it.
+    /// - Throws: The errors of the encoder, and `EncodingError` if the set cannot be represented with tags.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
             encoder.node.set(.dictionary(self))
             return
         }
-        // Encoders keep keys in Swift dictionaries, where canonically equivalent strings are one key.
+        // Encoders keep keys in Swift dictionaries, which treat canonically equivalent strings as one key.
         let isPlain = keys.allSatisfy { key in key.utf8.allSatisfy { $0 < 0x80 } }
         guard isPlain || Set(keys).count == count else {
             throw encoder.refusal(

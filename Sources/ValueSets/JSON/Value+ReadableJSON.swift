@@ -4,10 +4,10 @@
 import FoundationEssentials
 
 extension Value {
-    /// The value as JSON for a person to read, over several lines and without tags: a double is written with its fraction
-    /// (`22.0`), a date as RFC 3339 text, a UUID and a URL as text, data as base64, a set as an array.
+    /// The value as JSON for a person to read, over several lines and without tags.
     ///
-    /// The types cannot be told from the text; ``json(prettyPrinted:)`` keeps them.
+    /// A double is written with its fraction (`22.0`), a date as RFC 3339 text, a UUID and a URL as text, data as
+    /// base64, a set as an array. The text does not preserve the types; ``json(prettyPrinted:)`` does.
     package var readableJSON: String {
         var text = ""
         self.write(to: &text, indent: 0)
@@ -83,7 +83,7 @@ extension Value {
         double.isNaN ? "NaN" : double < 0 ? "-Infinity" : "Infinity"
     }
 
-    /// Dates that the calendar does not reach are written as seconds since 1970.
+    /// Dates outside the years 1 to 9999 are written as seconds since 1970.
     private static func text(ofDate seconds: Double) -> String {
         guard (-62_135_596_800..<253_402_300_800).contains(seconds) else { return "\(seconds) s since 1970" }
         let hasFraction = seconds.rounded(.towardZero) != seconds

@@ -4,10 +4,10 @@
 public import FoundationEssentials
 
 extension ValueSet {
-    /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or not such an
-    ///   object, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or not such
+    ///   an object, if a key occurs twice, or if a number is out of range; also if it exceeds the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard case .dictionary(let set) = try Value(json: json, limits: limits) else {
             throw ValueSetError(.invalidJSON, "The JSON is not an object.", allowed: "{ … } without a tag")
@@ -15,48 +15,49 @@ extension ValueSet {
         self = set
     }
 
-    /// A set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or not such an
-    ///   object, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or not such
+    ///   an object, if a key occurs twice, or if a number is out of range; also if it exceeds the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
 
-    /// The set as a JSON object, with tags for the types that JSON does not have (article "JSON tags"). Equal sets give equal
-    /// text.
+    /// Returns the set as a JSON object, with tags for the types that JSON does not have (article "JSON tags"). Equal
+    /// sets give equal text.
     ///
-    /// - Parameter prettyPrinted: Whether to break lines and indent.
-    /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ in their
-    ///   Unicode composition only.
+    /// - Parameter prettyPrinted: Whether to add line breaks and indentation. Defaults to `false`.
+    /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ
+    ///   only in their Unicode composition.
     public func json(prettyPrinted: Bool = false) throws(ValueSetError) -> String {
         try Value.dictionary(self).json(prettyPrinted: prettyPrinted)
     }
 }
 
 extension Value {
-    /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or its tags are
-    ///   not, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or a tag is
+    ///   invalid, if a key occurs twice, or if a number is out of range; also if it exceeds the limit of bytes.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard json.count <= limits.bytes else { throw .tooManyBytes(json.count, limits: limits) }
         self = try JSONReader.value(of: Array(json))
     }
 
-    /// A value from JSON, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or its tags are
-    ///   not, if a key is there twice, or if a number would not keep its value; also if it is over the limit of bytes.
+    /// - Throws: ``ValueSetError`` with the byte offset and the key path if the text is not JSON (RFC 8259) or a tag is
+    ///   invalid, if a key occurs twice, or if a number is out of range; also if it exceeds the limit of bytes.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
 
-    /// The value as JSON, with tags for the types that JSON does not have (article "JSON tags"). Equal values give equal text.
+    /// Returns the value as JSON, with tags for the types that JSON does not have (article "JSON tags"). Equal values
+    /// give equal text.
     ///
-    /// - Parameter prettyPrinted: Whether to break lines and indent.
-    /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ in their
-    ///   Unicode composition only.
+    /// - Parameter prettyPrinted: Whether to add line breaks and indentation. Defaults to `false`.
+    /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ
+    ///   only in their Unicode composition.
     public func json(prettyPrinted: Bool = false) throws(ValueSetError) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -5,7 +5,7 @@ extension ValueSetError {
     static func unknownTag(_ key: String, at offset: Int? = nil) -> ValueSetError {
         ValueSetError(
             .invalidJSON,
-            "A key begins with $ but is no tag, or stands beside other keys. Write a key of your own with one $ more.",
+            "A key begins with $ but is not a tag, or is beside other keys. Write a key of your own with one $ more.",
             byteOffset: offset,
             found: KeyPathText.quoted(key),
             allowed: "$date, $uuid, $data, $url, $set, $double, each alone in its object"
@@ -15,7 +15,7 @@ extension ValueSetError {
     static func invalidTagContent(_ tag: JSONTag, at offset: Int? = nil) -> ValueSetError {
         let allowed =
             switch tag {
-            case .date: "seconds since 1970, or text such as 2026-01-31T12:00:00Z (RFC 3339), of a day that there is"
+            case .date: "seconds since 1970, or text such as 2026-01-31T12:00:00Z (RFC 3339), of a day that exists"
             case .uuid: "text such as E621E1F8-C36C-495A-93FC-0C247A3E6E5F"
             case .data: "base64 (RFC 4648 §4) with padding"
             case .url: "a URI with a scheme (RFC 3986)"
@@ -24,7 +24,7 @@ extension ValueSetError {
             }
         return ValueSetError(
             .invalidJSON,
-            "What stands behind \(tag.rawValue) is not what the tag says.",
+            "The value of \(tag.rawValue) does not match the tag.",
             byteOffset: offset,
             allowed: allowed
         )
@@ -49,7 +49,7 @@ extension ValueSetError {
         case .tooSmall:
             ValueSetError(
                 .notRepresentable,
-                "A number is so close to 0 that nothing else would be left of it. Write 0, or a string.",
+                "A number is too close to 0 and would become 0. Write 0, or a string.",
                 byteOffset: offset,
                 allowed: "0, or at least \(Double.leastNonzeroMagnitude) away from it"
             )

@@ -1,15 +1,15 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// Nothing is allocated while all is well: entries and fields are both in canonical key order and are walked side by side,
-// and key paths are put together on the way out of an error.
+// A successful validation allocates nothing. Entries and fields are both in canonical key order, so one pass compares
+// them. Key paths are built only while an error propagates.
 extension AllowedValueSchema {
-    /// Checks a dictionary.
+    /// Checks a dictionary against this schema.
     ///
-    /// - Throws: ``ValueSetError`` with the key path, what was found and what is allowed; its code is `typeMismatch`,
+    /// - Throws: ``ValueSetError`` with the key path, what was found and what is allowed. Its code is `typeMismatch`,
     ///   `missingKey`, `unexpectedKey`, or `limitExceeded` for values nested more than 128 levels deep.
     public func validate(_ set: ValueSet) throws(ValueSetError) {
-        // A schema that allows everything needs no look at the set.
+        // A schema that allows everything needs no check.
         guard profile != .full || !fields.isEmpty || !allowsFurtherKeys else { return }
         try validate(set, profile: profile, depth: 1)
     }
@@ -158,7 +158,7 @@ extension AllowedValueSchema.Profile {
         }
     }
 
-    /// The rule of homogeneous arrays of scalars, for app services.
+    /// Checks that an array of an app service holds scalars of one type.
     fileprivate func validateArrayShape(_ array: [Value]) throws(ValueSetError) {
         guard self == .appService, let first = array.first else { return }
         for index in array.indices {
@@ -207,7 +207,7 @@ extension ValueSetError {
         )
     }
 
-    /// A value that app services take only if their schema is based on `full`.
+    /// A value that an app service accepts only if its schema is based on `full`.
     @inline(never)
     fileprivate static func notForAppServices(_ value: Value, allowed: String) -> ValueSetError {
         let instead =
@@ -220,8 +220,9 @@ extension ValueSetError {
             }
         return ValueSetError(
             .typeMismatch,
-            "A value is of a type that app services do not take by default. To allow it, give the service a schema that "
-                + "is based on 'full': AllowedValueSchema(fields: […], basedOn: .full), or '.full' for every value\(instead).",
+            "A value is of a type that app services do not accept by default. To allow it, give the service a schema "
+                + "that is based on 'full': AllowedValueSchema(fields: […], basedOn: .full), "
+                + "or '.full' for every value\(instead).",
             found: value.type.rawValue,
             allowed: allowed
         )

@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// A schema travels as a value set:
+// The published form of a schema is a value set:
 //
 //     { "base": "appService", "furtherKeys": true,
 //       "fields": { "Tags": { "type": "array", "of": { "type": "string" }, "required": true } } }
 //
-// A nested dictionary's "fields" and "furtherKeys" stand beside its "type". What has its default is left out.
+// A nested dictionary has its "fields" and "furtherKeys" beside its "type". Parts with their default value are omitted.
 extension AllowedValueSchema {
-    /// The schema as it is published; ``init(_:)`` reads it back.
+    /// The published form of the schema. ``init(_:)`` reads it back.
     public var valueSet: ValueSet {
         var set: ValueSet = ["base": .string(profile.rawValue)]
         set.merge(body) { _, new in new }
@@ -32,13 +32,13 @@ extension AllowedValueSchema {
         return set
     }
 
-    /// A schema from its published form.
+    /// Creates a schema from its published form.
     ///
-    /// What a later version may add never makes this one refuse a message: keys that are not known are passed over, a type
-    /// that is not known counts as ``FieldType/any``, and a base that is not known counts as ``full``. The receiver of the
-    /// message checks it in any case.
+    /// Additions of a later version never make this version refuse a message. Unknown keys are ignored, an unknown type
+    /// counts as ``FieldType/any``, and an unknown base counts as ``full``. The receiver of the message checks it in
+    /// any case.
     ///
-    /// - Throws: ``ValueSetError`` with the code `invalidSchema` and the key path of a part that is known but not right.
+    /// - Throws: ``ValueSetError`` with the code `invalidSchema` and the key path of a known part that is invalid.
     public init(_ set: ValueSet) throws(ValueSetError) {
         let base = try set.schemaPart("base", \.string, "string") ?? Profile.full.rawValue
         try self.init(body: set, profile: Profile(rawValue: base) ?? .full, depth: 1)

@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Says which values may be used in one place: a profile that holds for everything, and, if declared, the fields of a
+/// The values that may be used in one place: a profile that applies to all values and, if declared, the fields of a
 /// message.
 ///
-/// The same schema is applied on sending and on receipt. A service can publish a schema of its own messages, so that a
-/// caller is told before it sends:
+/// The same schema is applied when sending and when receiving. A service can publish the schema of its messages, so
+/// that a caller gets the error before it sends:
 ///
 /// ```swift
 /// let schema = AllowedValueSchema(fields: [
@@ -16,7 +16,7 @@
 /// try schema.validate(["Type": "play", "Track": 3])
 /// ```
 public struct AllowedValueSchema: Sendable, Hashable {
-    /// The rule that every value performs, declared as a field or not.
+    /// The rule that applies to every value, whether declared as a field or not.
     enum Profile: String, Sendable, Hashable {
         case appService, userActivity, full
     }
@@ -25,47 +25,48 @@ public struct AllowedValueSchema: Sendable, Hashable {
     public struct Field: Sendable, Hashable {
         /// The key.
         public let name: String
-        /// What its value may be.
+        /// The allowed values.
         public let type: FieldType
-        /// Whether the key must be there.
+        /// Whether the key must be present.
         public let isRequired: Bool
 
-        /// A key that must be there.
+        /// Declares a key that must be present.
         public static func required(_ name: String, _ type: FieldType) -> Field {
             Field(name: name, type: type, isRequired: true)
         }
 
-        /// A key that may be left out.
+        /// Declares a key that may be absent.
         public static func optional(_ name: String, _ type: FieldType) -> Field {
             Field(name: name, type: type, isRequired: false)
         }
     }
 
     private(set) var profile: Profile
-    /// The declared keys, each once, in the order in which they are encoded (shorter ones first), so that they are matched
-    /// with a set's entries in one pass.
+    /// The declared keys, without duplicates, in the order in which they are encoded (shorter keys first). In this
+    /// order, one pass compares them with a set's entries.
     public let fields: [Field]
 
     /// Whether keys that are not declared are allowed.
     public let allowsFurtherKeys: Bool
 
-    /// What app-service messages may hold: strings, numbers, booleans, dates and UUIDs; arrays of one of these types,
-    /// integers and doubles counting as one; dictionaries of the same.
+    /// The values allowed in app-service messages: strings, numbers, booleans, dates and UUIDs; arrays of one of these
+    /// types, where integers and doubles count as one type; dictionaries of all of these.
     public static let appService = AllowedValueSchema(profile: .appService, fields: [], allowsFurtherKeys: true)
 
-    /// What a user activity may hold: arrays, data, dates, dictionaries, null, numbers and booleans, sets, strings
-    /// and URLs.
+    /// The values allowed in a user activity: arrays, data, dates, dictionaries, null, numbers and booleans, sets,
+    /// strings and URLs.
     public static let userActivity = AllowedValueSchema(profile: .userActivity, fields: [], allowsFurtherKeys: true)
 
-    /// Every value.
+    /// Allows every value.
     public static let full = AllowedValueSchema(profile: .full, fields: [], allowsFurtherKeys: true)
 
-    /// A schema of one kind of message.
+    /// Creates a schema for one kind of message.
     ///
     /// - Parameters:
-    ///   - fields: The declared keys. If a name is declared twice, the last counts.
-    ///   - allowsFurtherKeys: Whether keys that are not declared are allowed; no by default.
-    ///   - base: The schema whose rule holds for all values on top of the declared types; ``appService`` by default.
+    ///   - fields: The declared keys. If a name is declared twice, the last declaration applies.
+    ///   - allowsFurtherKeys: Whether keys that are not declared are allowed. Defaults to `false`.
+    ///   - base: The schema whose rule applies to all values in addition to the declared types. Defaults to
+    ///     ``appService``.
     public init(
         fields: [Field],
         allowsFurtherKeys: Bool = false,
@@ -88,7 +89,7 @@ public struct AllowedValueSchema: Sendable, Hashable {
         self.allowsFurtherKeys = allowsFurtherKeys
     }
 
-    /// The same declarations as part of another schema, whose base holds for them.
+    /// The same declarations as part of another schema, whose base then applies.
     var nested: AllowedValueSchema {
         var nested = self
         nested.profile = .full

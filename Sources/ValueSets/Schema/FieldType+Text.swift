@@ -9,16 +9,16 @@ extension FieldType: CustomStringConvertible {
 }
 
 extension FieldType {
-    /// The value that a person means who writes `text` for a field of this type; nil when it is none.
+    /// Parses text that a user typed for a field of this type; `nil` if it is not a value of the type.
     ///
-    /// Dates are written as RFC 3339 or as seconds since 1970, data as base64, collections as JSON. Where every type is
-    /// allowed, text is text.
+    /// Dates are written as RFC 3339 or as seconds since 1970, data as base64, collections as JSON. For ``any``, the
+    /// result is a string.
     package func value(of text: String) -> Value? {
         self.kind.value(of: text)
     }
 
-    /// The value that is meant by JSON for a field of this type: JSON knows neither dates nor sets, and does not tell 1
-    /// from 1.0. What does not fit stays as it is, for the schema to say so.
+    /// Converts a value read from plain JSON for a field of this type, because JSON has no dates or sets and does not
+    /// distinguish 1 from 1.0. A value that does not match is returned unchanged, so that validation reports it.
     package func value(fitting json: Value) -> Value {
         self.kind.value(fitting: json)
     }

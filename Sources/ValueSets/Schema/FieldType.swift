@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the value of a declared field may be.
+/// The allowed type of a declared field's value.
 public struct FieldType: Sendable, Hashable {
     indirect enum Kind: Sendable, Hashable {
         case any, number
@@ -13,7 +13,7 @@ public struct FieldType: Sendable, Hashable {
 
     let kind: Kind
 
-    /// Whatever the schema's base allows.
+    /// Any value that the schema's base allows.
     public static let any = FieldType(kind: .any)
     /// ``Value/null``.
     public static let null = FieldType(kind: .scalar(.null))
@@ -46,14 +46,14 @@ public struct FieldType: Sendable, Hashable {
         FieldType(kind: .set(of: element.kind))
     }
 
-    /// A dictionary of the schema's fields. Its base does not count: that of the outermost schema holds throughout.
+    /// A dictionary with the schema's fields. The schema's base is ignored: the base of the outermost schema applies.
     public static func dictionary(_ schema: AllowedValueSchema) -> FieldType {
         FieldType(kind: .dictionary(schema.nested))
     }
 }
 
 extension FieldType.Kind {
-    /// The name in errors.
+    /// The name used in errors.
     var name: String {
         switch self {
         case .any: "any"

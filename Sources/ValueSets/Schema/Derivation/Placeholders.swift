@@ -3,9 +3,9 @@
 
 import FoundationEssentials
 
-/// What stands for a value in one run of a type's `init(from:)`.
+/// The values supplied in place of real ones in one run of a type's `init(from:)`.
 ///
-/// The runs differ in all of it, so that a type that branches on what it has read shows more than one branch.
+/// The runs use different values, so that a type that branches on them shows more than one branch.
 struct Placeholders {
     static let all = [
         Placeholders(index: 0, number: 0, text: "", flag: false, isPresent: true),
@@ -18,10 +18,10 @@ struct Placeholders {
     let number: Int8
     let text: String
     let flag: Bool
-    /// Whether keys that the type asks about are there, and are not null, and arrays have elements.
+    /// Whether keys that the type asks about are present and not null, and whether arrays have elements.
     let isPresent: Bool
 
-    /// Types that have a counterpart among the values, or are written as one.
+    /// The field type and placeholder for types that have a counterpart in ``Value`` or are written as one.
     func known<T>(_ type: T.Type) -> (type: FieldType, value: T?)? {
         for (known, field, value) in self.table where known == type { return (field, value as? T) }
         return nil
@@ -47,7 +47,7 @@ struct Placeholders {
         }
     }
 
-    /// One of the cases of an enumeration that lists them: the raw values that it is decoded from cannot be guessed.
+    /// A case of an enumeration that is `CaseIterable`. Its raw values cannot be guessed.
     func enumerationCase<T>(of type: T.Type) -> T? {
         func pick<Cases: CaseIterable>(_ type: Cases.Type) -> Any? {
             let cases = Array(type.allCases)

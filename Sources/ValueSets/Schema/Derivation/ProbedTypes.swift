@@ -1,37 +1,37 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The types that one schema is derived from: each is probed once, by several runs of its `init(from:)`.
+/// The types from which one schema is derived. Each type is probed once, with several runs of its `init(from:)`:
 ///
 /// - One run for each of ``Placeholders/all``.
-/// - One run for each read of the first, in which that read fails: a type that goes on all the same (`try?`) takes
-///   other values as well.
+/// - One run for each read of the first run, in which that read fails. A type that continues nevertheless (`try?`)
+///   accepts other values as well.
 final class ProbedTypes {
     private struct Probed {
         var type: FieldType
-        /// One for each of the ``Placeholders/all``; none if there is no placeholder.
+        /// One value for each of ``Placeholders/all``; empty if there is no placeholder.
         var values: [Any]
     }
 
     private static let maxRefusals = 512
 
     private var probed: [ObjectIdentifier: Probed] = [:]
-    /// The types that are being probed, from the outermost on.
+    /// The types that are being probed, outermost first.
     private var outer: [ObjectIdentifier] = []
 
-    /// The schema of messages that the type can be decoded from; `nil` if it is not decoded from a dictionary.
+    /// The schema of the messages that the type can be decoded from; `nil` if it is not decoded from a dictionary.
     static func schema<T: Decodable>(of type: T.Type) -> AllowedValueSchema? {
         if let described = type as? any AllowedValueSchemaProviding.Type { return described.allowedValueSchema }
         let findings = ProbedTypes().findings(of: type).findings
         return findings.isDictionary ? findings.schema : nil
     }
 
-    /// What values of the type look like, and one of them if there is a placeholder.
+    /// The field type of values of `type`, and a sample value if there is a placeholder.
     func probe<T: Decodable>(_ type: T.Type, _ placeholders: Placeholders) -> (type: FieldType, value: T?) {
         if let known = placeholders.known(type) { return known }
         let id = ObjectIdentifier(type)
         if self.probed[id] == nil {
-            // A type that is part of itself, or one of types without end.
+            // The type contains itself, or its nesting of types has no end.
             guard !self.outer.contains(id), self.outer.count < ValueSetLimits.deepest else { return (.any, nil) }
             let (findings, values) = self.findings(of: type)
             let described = type as? any AllowedValueSchemaProviding.Type
@@ -60,7 +60,7 @@ final class ProbedTypes {
             let isDecoded = (try? T(from: SchemaDecoder(probe: probe))) != nil
             if isDecoded || probe.hasGoneOn { findings.merge(probe.findings) }
         }
-        // Elements may be what cannot be made; an empty array can.
+        // Arrays may have elements without a placeholder. An empty array from another run can replace them.
         guard let substitute = values.lazy.compactMap(\.self).first else { return (findings, []) }
         return (findings, values.map { $0 ?? substitute })
     }

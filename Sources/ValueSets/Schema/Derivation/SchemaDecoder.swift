@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The `Decoder` that notes what a type reads in place of reading it.
+/// A `Decoder` that records what a type reads and returns placeholders.
 struct SchemaDecoder: Decoder {
     let probe: SchemaProbe
 
@@ -45,7 +45,7 @@ private struct KeyedProbe<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     private func optional<T>(_ key: Key, _ type: FieldType, _ value: T?) throws -> T? {
         try self.probe.note(key, type, isRequired: false)
-        // There in every other run, so that a type shows what it reads in place of it.
+        // Present in every other run, to find what the type reads if the key is absent.
         return self.probe.placeholders.index.isMultiple(of: 2) ? nil : value
     }
 

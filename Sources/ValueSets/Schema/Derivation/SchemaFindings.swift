@@ -1,10 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a type's `init(from:)` has read, in one run or in several.
+/// What a type's `init(from:)` read, in one run or merged from several.
 struct SchemaFindings {
     private enum Shape: Equatable {
-        /// Nothing was read, or one run reads another kind of value than the next.
+        /// Nothing was read, or two runs read different kinds of value.
         case unknown
         case scalar(FieldType)
         case array(of: FieldType?)
@@ -35,7 +35,7 @@ struct SchemaFindings {
     mutating func note(_ type: FieldType) { self.shape = .scalar(type) }
 
     mutating func note(_ key: some CodingKey, _ type: FieldType, isRequired: Bool) {
-        // The type reads a key twice to try several forms, so that no one of them is required.
+        // The type reads a key twice to try several forms, so none of the forms is required.
         if let before = self.fields[key.stringValue], before.type != type {
             self.fields[key.stringValue] = Field(type: .any, isRequired: before.isRequired && isRequired)
         } else {
@@ -54,7 +54,7 @@ struct SchemaFindings {
 
     // MARK: Several runs
 
-    /// Keeps what both runs have read alike. A key that only one of them reads is optional and may have any value.
+    /// Keeps what both runs read in the same way. A key that only one of them reads is optional and may have any value.
     mutating func merge(_ other: SchemaFindings) {
         switch (self.shape, other.shape) {
         case (.array(let element), .array(let more)):

@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// One run of a type's `init(from:)`: gives it placeholders in place of values, and notes what it reads.
+/// One run of a type's `init(from:)`. Supplies placeholders for values and records what is read.
 final class SchemaProbe {
-    /// That a type cannot be made of placeholders, or is part of itself.
+    /// A type has no placeholder, or contains itself.
     struct NoPlaceholder: Error {}
 
-    /// What is common to the containers of a run.
+    /// The state shared by all containers of a run.
     private final class Run {
         let types: ProbedTypes
         let refusedRead: Int?
@@ -21,13 +21,14 @@ final class SchemaProbe {
 
     private let run: Run
     let placeholders: Placeholders
-    /// Whether this is a container inside that of the type.
+    /// Whether this is a container nested in the type's own container.
     private let isChild: Bool
     private(set) var findings = SchemaFindings()
-    /// How many elements an array still has: enough for a key and its value, which some types read one after the other.
+    /// The number of elements left in an array: two at first, since some types read a key and its value one after the
+    /// other.
     private var elements: Int
 
-    /// - Parameter read: the number of the read that fails, as it does when the value is of another type or missing.
+    /// - Parameter read: The index of the read that fails, as it does if the value is missing or of another type.
     convenience init(_ types: ProbedTypes, _ placeholders: Placeholders, refusing read: Int? = nil) {
         self.init(Run(types, refusing: read), placeholders, isChild: false)
     }
@@ -39,17 +40,17 @@ final class SchemaProbe {
         self.elements = placeholders.isPresent ? 2 : 0
     }
 
-    /// How often the type has read something that it could be refused.
+    /// The number of reads that can be made to fail.
     var reads: Int { self.run.reads }
-    /// Whether it has read something after it was refused.
+    /// Whether the type read something after the failed read.
     var hasGoneOn: Bool { self.run.hasGoneOn }
     var hasElements: Bool { self.elements > 0 }
 
-    // MARK: What the type asks for
+    // MARK: Reads of the type
 
     /// Counts a read.
     ///
-    /// - Throws: `DecodingError` if this is the one that fails.
+    /// - Throws: `DecodingError` if this read is the one that fails.
     private func read(_ type: any Any.Type) throws {
         if let refused = self.run.refusedRead, self.run.reads > refused { self.run.hasGoneOn = true }
         guard !self.isChild else { return }
@@ -68,7 +69,7 @@ final class SchemaProbe {
         self.findings.beginArray()
     }
 
-    /// - Returns: the placeholder.
+    /// - Returns: The placeholder.
     /// - Throws: ``NoPlaceholder``; `DecodingError` if the read is made to fail.
     func single<T: Decodable>(_ type: T.Type) throws -> T {
         try self.read(type)
@@ -84,7 +85,7 @@ final class SchemaProbe {
         self.findings.note(key, type, isRequired: isRequired)
     }
 
-    /// - Returns: whether the key is there, and has a value.
+    /// - Returns: Whether the key is present and has a value.
     func question(about key: some CodingKey) -> Bool {
         if let refused = self.run.refusedRead, self.run.reads > refused { self.run.hasGoneOn = true }
         self.findings.noteQuestion(about: key)
@@ -97,7 +98,7 @@ final class SchemaProbe {
         do {
             try self.read(Any.self)
         } catch {
-            // For a type that goes on, such an element will do.
+            // The type may continue after the failure, so it accepts elements of any type.
             self.findings.noteElement(.any)
             throw error
         }
@@ -108,8 +109,8 @@ final class SchemaProbe {
         self.run.types.probe(type, self.placeholders)
     }
 
-    /// For containers that the type opens inside this one. What is inside is not looked into: only the type knows when
-    /// it is complete.
+    /// Returns a probe for a container that the type opens inside this one. Its content is not recorded, because only
+    /// the type knows when it is complete.
     func child(_ note: (FieldType) throws -> Void, isArray: Bool) rethrows -> SchemaProbe {
         try note(isArray ? .array(of: .any) : .dictionary(AllowedValueSchema.full))
         return SchemaProbe(self.run, self.placeholders, isChild: true)
