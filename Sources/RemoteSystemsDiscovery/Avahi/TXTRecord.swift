@@ -21,8 +21,8 @@ enum TXTRecord {
             guard bytes <= 255 else {
                 throw DiscoveryError(
                     code: .invalidProperty,
-                    message: "A property of \(bytes) bytes cannot be advertised: key, \"=\" and value may have 255 bytes. "
-                        + "Shorten it."
+                    message: "A property of \(bytes) bytes cannot be advertised: the maximum is 255 bytes for key, "
+                        + "equals sign and value. Shorten it."
                 )
             }
             size += bytes + 1
