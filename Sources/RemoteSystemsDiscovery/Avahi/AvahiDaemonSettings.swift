@@ -64,10 +64,8 @@ package struct AvahiDaemonSettings: Sendable, Hashable {
         return AvahiDaemonSettings(String(decoding: data, as: UTF8.self))
     }
 
-    /// The address families that the daemon uses.
     var families: Set<ServiceInstance.Family> { Set((usesIPv4 ? [.ipv4] : []) + (usesIPv6 ? [.ipv6] : [])) }
 
-    /// Whether the daemon uses an interface.
     package func uses(_ interface: String) -> Bool {
         !self.deniedInterfaces.contains(interface) && self.allowedInterfaces?.contains(interface) != false
     }

@@ -11,7 +11,6 @@ import Glibc
 enum AvahiLibrary {
     private static let contested = "avahi_entry_group_free"
 
-    /// The functions of libavahi-client.
     static func client() throws(AvahiError) -> RemoteSystemsAvahiClient {
         let library = try Library("libavahi-client.so.3")
         return try unsafe RemoteSystemsAvahiClient(
@@ -31,7 +30,6 @@ enum AvahiLibrary {
         )
     }
 
-    /// The functions of libavahi-core.
     static func core() throws(AvahiError) -> RemoteSystemsAvahiCore {
         let library = try Library("libavahi-core.so.7")
         return try unsafe RemoteSystemsAvahiCore(

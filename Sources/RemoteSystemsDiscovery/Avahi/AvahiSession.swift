@@ -52,7 +52,6 @@ actor AvahiSession {
         AvahiSession(mode: options.mode, interfaces: options.interfaces, asksDirectly: false, logger: options.logger)
     }
 
-    /// Whether an interface may be used.
     nonisolated func allows(_ interface: String) -> Bool { options.interfaces.contains(interface) }
 
     /// Which Avahi is used, once that is known.

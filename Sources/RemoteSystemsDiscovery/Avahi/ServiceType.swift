@@ -6,7 +6,6 @@ enum ServiceType {
     /// The DNS-SD service type. The label without its underscore has 14 bytes of the 15 that RFC 6335 §5.1 allows.
     static let name = "_remote-systems._tcp"
 
-    /// The labels of ``name``.
     static let labels = ["_remote-systems", "_tcp"]
 
     /// The only domain of multicast DNS (RFC 6762 §3).

@@ -73,7 +73,6 @@ final class MemoryChannel: TransportChannel {
 
     // MARK: Called by the wire
 
-    /// Activates the channel when the connection is made.
     func activate(_ wire: Wire) {
         let isOpen = self.state.withLock { state in
             guard state.isOpen else { return false }
@@ -108,7 +107,6 @@ final class MemoryChannel: TransportChannel {
         }
     }
 
-    /// Changes one bit of the next write.
     func corruptNextWrite() { self.state.withLock { $0.corruptsNext = true } }
 
     /// Compares the bytes in flight with the water marks.

@@ -28,7 +28,6 @@ final class MemoryNetwork: Sendable {
         self.sites.withLock { $0[address] }
     }
 
-    /// Breaks every connection.
     func cutAll() {
         for site in self.sites.withLock({ Array($0.values) }) { site.cut() }
     }

@@ -21,7 +21,6 @@ final class StandstillWatch: Sendable {
 
     init(_ stage: DiscoveryStage) { self.stage = stage }
 
-    /// Starts watching.
     func start() {
         PatienceAlarm(TimeAmount(self.stage.patience), on: self.stage.clock.loop.base) { self.look() }.start()
     }
