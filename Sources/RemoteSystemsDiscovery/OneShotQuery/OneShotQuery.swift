@@ -19,12 +19,13 @@ final class OneShotQuery {
         .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
     ]
     static let once: [Duration] = [.zero]
-    /// If this many instances respond, packets do arrive. Every further query then costs the network at least one
-    /// packet for each instance (python-zeroconf also multicasts its response), so it is not repeated sooner than this
-    /// after the previous query.
+    /// If this many instances respond, packets do arrive, and the next query waits for at least ``crowdedInterval``.
+    /// Every query costs a crowded network at least one packet for each instance (python-zeroconf also multicasts its
+    /// response).
     private static let crowd = 64
     private static let crowdedInterval: Duration = .seconds(2)
-    /// Moments that passed while this process was suspended result in one query.
+    /// The minimum interval between queries. Several moments that passed while this process was suspended result in one
+    /// query.
     private static let minInterval: Duration = .milliseconds(100)
     /// How long responses are read after the last query.
     private static let listening: Duration = .seconds(2)

@@ -57,8 +57,8 @@ public final class DiscoveryStage: Sendable {
 
     /// Runs the body with a new stage, on ``taskExecutor``, and stops the stage afterwards.
     ///
-    /// If the body awaits something that needs the stage's clock to move, it would never end, because only the body
-    /// moves the clock. The test fails instead after nothing has happened on the stage for the length of its patience.
+    /// Only the body moves the clock, so a body that awaits something that needs the clock to move would never end. The
+    /// test fails instead after nothing has happened on the stage for the length of its patience.
     ///
     /// - Parameters:
     ///   - patience: The stage's patience. In real time. Defaults to 10 s.
@@ -356,6 +356,9 @@ public final class DiscoveryStage: Sendable {
     }
 
     /// Waits until nothing is left to do on the stage at this moment.
+    ///
+    /// - Throws: ``StageError`` if the work does not end within ``patience``, or the error of a delayed step of the
+    ///   script.
     public func settle() async throws(StageError) {
         try await self.clock.settle()
         try self.throwFailure()
