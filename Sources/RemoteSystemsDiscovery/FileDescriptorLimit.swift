@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// The module that a build reads first provides `pollfd`.
+// `pollfd` comes from one module or the other, depending on the order of the build.
 import CRemoteSystemsAvahi
 import Glibc
 

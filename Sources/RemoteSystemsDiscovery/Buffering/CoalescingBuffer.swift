@@ -93,7 +93,7 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
         turns.append((nextTurn, event.subject))
         nextTurn += 1
         // Removes abandoned turns before they outnumber the valid ones, so a subject that comes and goes repeatedly
-        // uses no memory.
+        // does not use more and more memory.
         if turns.count - head > 2 * waiting.count + 64 {
             turns = turns[head...].filter { waiting[$0.subject]?.turn == $0.turn }
             head = 0
