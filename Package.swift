@@ -5,8 +5,8 @@
 import Foundation
 import PackageDescription
 
-// Every target is held to the same rules: memory-unsafe calls are marked, warnings are errors, imports state who sees
-// them. SwiftPM ignores `treatAllWarnings` when this package is somebody's dependency.
+// Every target has the same settings: memory-unsafe calls are marked, warnings are errors, imports have an access
+// level. SwiftPM ignores `treatAllWarnings` in packages that are dependencies.
 let settings: [SwiftSetting] = [
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
@@ -55,15 +55,15 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // The typed dictionary and its CBOR coding. Knows no networks, files or identities.
+        // The typed dictionary and its CBOR coding. Independent of networks, files and identities.
         .target(name: "ValueSets", dependencies: [nioCore], swiftSettings: settings),
-        // Accounts, system certificates, enrolment, trust. Knows no sockets or frames.
+        // Accounts, system certificates, enrolment, trust. Independent of sockets and frames.
         .target(
             name: "RemoteSystemsIdentity",
             dependencies: [crypto, cryptoExtras, x509, asn1],
             swiftSettings: settings
         ),
-        // Frames, TLS 1.3 channels, connection state machines. Knows no app services or discovery.
+        // Frames, TLS 1.3 channels, connection state machines. Independent of app services and discovery.
         .target(
             name: "RemoteSystemsTransport",
             dependencies: [
@@ -71,18 +71,18 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Avahi's C API, client and core; one owner for each of its objects is in RemoteSystemsDiscovery.
+        // Avahi's C API, client and core. RemoteSystemsDiscovery has one owner class for each kind of its objects.
         .systemLibrary(
             name: "CRemoteSystemsAvahi",
             providers: [.apt(["libavahi-client-dev", "libavahi-core-dev"])]
         ),
-        // Where systems may be: hints from Avahi or a static list. Knows no trust and no transport.
+        // Hints about where systems are, from Avahi or a static list. Independent of trust and transport.
         .target(
             name: "RemoteSystemsDiscovery",
             dependencies: ["CRemoteSystemsAvahi", logging],
             swiftSettings: settings
         ),
-        // The public face: watcher, systems, app services, hosting.
+        // The public API: watcher, systems, app services, hosting.
         .target(
             name: "RemoteSystems",
             dependencies: [
@@ -91,26 +91,29 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Spans for requests. Apart from RemoteSystems, which carries a trace on with less of swift-distributed-tracing.
+        // Spans for requests. Separate from RemoteSystems, which needs only the Instrumentation product to propagate
+        // traces.
         .target(
             name: "RemoteSystemsTracing",
             dependencies: ["RemoteSystems", "ValueSets", tracing],
             swiftSettings: settings
         ),
-        // GLib's look-up of applications and its D-Bus client.
+        // GLib's application look-up and its D-Bus client.
         .systemLibrary(
             name: "CRemoteSystemsGIO",
-            // For where GLib's headers are. That of GIO itself names -pthread, of which SwiftPM warns at every build.
+            // Provides the path of GLib's headers. GIO's own .pc file contains -pthread, for which SwiftPM prints a
+            // warning at every build.
             pkgConfig: "gobject-2.0",
             providers: [.apt(["libglib2.0-dev"])]
         ),
-        // What belongs to the machine rather than to an application: installed applications, the desktop. Knows no wire.
+        // The parts that belong to the machine and not to one application: installed applications, the desktop.
+        // Independent of the wire protocol.
         .target(
             name: "RemoteSystemsDesktop",
             dependencies: ["RemoteSystems", "CRemoteSystemsGIO", logging, lifecycle],
             swiftSettings: settings
         ),
-        // Scripted discovery, a network in memory and a clock moved by hand, for the tests of whoever uses the SDK.
+        // Scripted discovery, a network in memory and a manual clock, for the tests of programs that use the SDK.
         .target(
             name: "RemoteSystemsTesting",
             dependencies: [
@@ -124,9 +127,10 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-/// Whether SwiftPM fetched this package for another one, which needs neither the command, its dependencies nor the tests.
-/// SwiftPM resolves every dependency that a manifest names (Docs/decisions/0015-what-users-resolve.md). It reads the
-/// manifest of a fetched package in a folder "checkouts", and before that without the rest of the package.
+/// Whether SwiftPM fetched this package as a dependency. The other package then needs neither the command, nor its
+/// dependencies, nor the tests, but SwiftPM resolves every dependency in a manifest
+/// (Docs/decisions/0015-what-users-resolve.md). SwiftPM reads the manifest of a fetched package in a directory
+/// "checkouts", and before that without the rest of the package.
 let isFetched =
     Context.packageDirectory.contains("/checkouts/")
     || !FileManager.default.fileExists(atPath: Context.packageDirectory + "/Tests")
@@ -138,7 +142,7 @@ if !isFetched {
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ]
     package.targets += [
-        // The command: argument parsing, printing, wiring; nothing another target could do.
+        // The command: argument parsing, printing and wiring. Everything else is in the libraries.
         .executableTarget(
             name: "remotesystems",
             dependencies: [
@@ -150,8 +154,7 @@ if !isFetched {
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
-        // Measures a publisher of state. The package of the benchmarks sees public API alone, so it is not part of
-        // that.
+        // Measures a publisher of state. It is not in the benchmarks' package, because that uses public API only.
         .executableTarget(
             name: "published-state-load",
             dependencies: [
@@ -160,7 +163,7 @@ if !isFetched {
             path: "Benchmarks/PublishedStateLoad",
             swiftSettings: settings
         ),
-        // Tests of single floors; pure but for loopback.
+        // Tests of single layers. The only network that they use is loopback.
         .testTarget(name: "ValueSetsTests", dependencies: ["ValueSets", nioCore], swiftSettings: settings),
         .testTarget(
             name: "RemoteSystemsIdentityTests",
@@ -204,14 +207,14 @@ if !isFetched {
             dependencies: ["RemoteSystemsDesktop", "RemoteSystems", "CRemoteSystemsGIO", "IntegrationSupport"],
             swiftSettings: settings
         ),
-        // Tests with real parts on simulated hosts: network namespaces with a bus and an avahi-daemon of their own.
+        // Tests with real components on simulated hosts: network namespaces, each with its own bus and avahi-daemon.
         .target(
             name: "IntegrationSupport",
             path: "Tests/IntegrationSupport",
             exclude: ["Scripts"],
             swiftSettings: settings
         ),
-        // An application that somebody has installed, for tests of the host daemon.
+        // An installed application, for tests of the host daemon.
         .executableTarget(
             name: "installed-application",
             dependencies: ["RemoteSystems", lifecycle],
@@ -227,7 +230,7 @@ if !isFetched {
             ],
             swiftSettings: settings
         ),
-        // The command, run as its users run it.
+        // The command, run as a user runs it.
         .testTarget(
             name: "CommandTests",
             dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems", "RemoteSystemsIdentity", crypto],
@@ -239,7 +242,7 @@ if !isFetched {
             path: "Tests/DiscoveryProbe",
             swiftSettings: settings
         ),
-        // A host that opens URIs, a program that they are opened with, and one that a bus starts.
+        // A host that opens URIs, a program that opens them, and a program that a bus starts.
         .executableTarget(
             name: "desktop-probe",
             dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "CRemoteSystemsGIO"],

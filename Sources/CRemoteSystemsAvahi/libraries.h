@@ -1,10 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// libavahi-client and libavahi-core both define a symbol avahi_entry_group_free, with different arguments. In a process that is
-// linked with both, the dynamic linker gives one of them to both libraries, and the other one crashes when it frees a group. So
-// neither is linked: each is loaded with its symbols to itself, and its functions are called through one of these tables. What is
-// gained besides: a machine needs only the library that it uses.
+// libavahi-client and libavahi-core both define a symbol avahi_entry_group_free, with different arguments. In a process
+// that is linked with both, the dynamic linker resolves both libraries' calls to one of the two definitions, and the
+// other library crashes when it frees a group. So neither is linked: each is loaded with local symbols, and its
+// functions are called through one of these tables. As a further benefit, a machine needs only the library that it
+// uses.
 
 #ifndef REMOTE_SYSTEMS_AVAHI_LIBRARIES_H
 #define REMOTE_SYSTEMS_AVAHI_LIBRARIES_H

@@ -18,9 +18,9 @@
 #include <avahi-core/log.h>
 #include <avahi-core/lookup.h>
 #include <avahi-core/publish.h>
-// The C library's reader of DNS messages.
+// The C library's parser for DNS messages.
 #include <arpa/nameser.h>
-// The kernel's messages about interfaces and addresses that come and go: Swift's Glibc module has no netlink.
+// Netlink, the kernel's messages about changes of interfaces and addresses, which Swift's Glibc module lacks.
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 

@@ -4,7 +4,7 @@
 #ifndef REMOTE_SYSTEMS_GIO_SHIM_H
 #define REMOTE_SYSTEMS_GIO_SHIM_H
 
-// GLib installs it beside the directory of its other headers, which is the one that the compiler is told.
+// GLib installs this header in a directory beside its other headers. Only the latter is on the compiler's search path.
 #include <../gio-unix-2.0/gio/gdesktopappinfo.h>
 #include <gio/gio.h>
 #include <spawn.h>
@@ -12,17 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A descriptor that can be read once the process has ended. The C library's own pidfd_open is younger than the oldest one that we
-// build with, and Swift cannot call syscall(), which is variadic.
+// Returns a descriptor that becomes readable when the process has ended. The C library's pidfd_open is newer than the
+// oldest C library that we build with, and Swift cannot call syscall(), which is variadic.
 static inline int remote_systems_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-// The struct that fstat fills is found by Swift in one module or another, as the order of a build has it.
+// In C, because Swift finds the struct that fstat fills in different modules, depending on the order of the build.
 static inline int remote_systems_is_plain_file(int descriptor) {
     struct stat status;
     return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// GNU's additions to posix_spawn, which its header shows to few: Swift's Glibc module is not among them.
+// GNU's additions to posix_spawn. The header declares them only with _GNU_SOURCE, which Swift's Glibc module does not
+// set.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 enum { REMOTE_SYSTEMS_SPAWN_SETSID = 0x80 };

@@ -1,38 +1,38 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is announced of a service that can be connected to.
+/// The advertisement of a service that other systems can connect to.
 ///
-/// All of it is readable by everyone on the network. It should hold nothing that tells who or which machine this is: an instance
-/// name that is random and made anew from time to time, and properties that only friends can make sense of.
+/// Everyone on the network can read it, so it should not reveal the user or the machine. Use a random instance name
+/// that changes from time to time, and properties that only trusted systems can interpret.
 public struct DiscoveryAdvertisement: Sendable, Equatable {
-    /// The instance name: 1 to 63 bytes of UTF-8 without control characters, unique on the network (make it random).
+    /// The instance name: 1 to 63 bytes of UTF-8 without control characters, unique on the network. Make it random.
     public var instance: String
 
-    /// The TCP port on which the service listens, 1...65535.
+    /// The TCP port on which the service listens. Valid range: 1–65535.
     public var port: Int
 
-    /// Key-value pairs of the TXT record (RFC 6763 §6): keys of printable ASCII without `=`, each pair at most 255 bytes, at most
-    /// ``DiscoveryLimits/propertyBytes`` bytes in all.
+    /// Key-value pairs of the TXT record (RFC 6763 §6). Keys are printable ASCII without `=`. Each pair has at most 255
+    /// bytes, all pairs together at most ``DiscoveryLimits/propertyBytes``.
     public var properties: [String: [UInt8]]
 
-    /// An announcement with these values, checked when it is announced.
+    /// Creates an advertisement. ``validate()`` checks the values.
     public init(instance: String, port: Int, properties: [String: [UInt8]] = [:]) {
         self.instance = instance
         self.port = port
         self.properties = properties
     }
 
-    /// Checks that the announcement can be put on the wire as it is.
+    /// Checks that the advertisement can be encoded as it is.
     ///
-    /// - Throws: ``DiscoveryError`` with the code that names the part that cannot.
+    /// - Throws: ``DiscoveryError`` with a code that names the invalid part.
     public func validate() throws(DiscoveryError) {
         try Self.validate(instance: instance)
         guard (1...65535).contains(port) else {
             throw DiscoveryError(
                 code: .invalidPort,
-                message:
-                    "port \(port) cannot be announced: a TCP port is 1 to 65535. Announce the port the service listens on."
+                message: "Port \(port) cannot be advertised: a TCP port is 1 to 65535. "
+                    + "Advertise the port on which the service listens."
             )
         }
         try TXTRecord.validate(properties)
@@ -44,13 +44,13 @@ public struct DiscoveryAdvertisement: Sendable, Equatable {
             throw DiscoveryError(
                 code: .invalidInstance,
                 message:
-                    "an instance name of \(bytes) bytes cannot be announced: DNS allows 1 to 63. Choose another name."
+                    "An instance name of \(bytes) bytes cannot be advertised: DNS allows 1 to 63. Choose another name."
             )
         }
         guard instance.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
             throw DiscoveryError(
                 code: .invalidInstance,
-                message: "an instance name with control characters cannot be announced. Choose another name."
+                message: "An instance name with control characters cannot be advertised. Choose another name."
             )
         }
     }

@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why something can never be announced or watched as it was asked for. Trying again with the same values does not help.
+/// Invalid input to discovery. Trying again with the same values does not help.
 public struct DiscoveryError: Error, Sendable, Equatable {
-    /// What is wrong.
+    /// What is invalid.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalidInstance, invalidPort, invalidProperty, propertiesTooLarge, invalidPeer, invalidInterval
@@ -16,22 +16,22 @@ public struct DiscoveryError: Error, Sendable, Equatable {
         public static let invalidPort = Code(value: .invalidPort)
         /// A key or value cannot be written as a TXT string (RFC 6763 §6).
         public static let invalidProperty = Code(value: .invalidProperty)
-        /// The properties are larger than ``DiscoveryLimits/propertyBytes`` together.
+        /// The properties together are larger than ``DiscoveryLimits/propertyBytes``.
         public static let propertiesTooLarge = Code(value: .propertiesTooLarge)
         /// A static peer is not written as `host:port`.
         public static let invalidPeer = Code(value: .invalidPeer)
 
-        /// The interval in which names are resolved is out of range.
+        /// The interval for resolving names is out of range.
         public static let invalidInterval = Code(value: .invalidInterval)
 
         /// The name of the code.
         public var description: String { value.rawValue }
     }
 
-    /// What is wrong.
+    /// What is invalid.
     public let code: Code
 
-    /// What is wrong and what to do, in a sentence for a person.
+    /// What is invalid and what to do, for a person to read.
     public let message: String
 
     package init(code: Code, message: String) {
@@ -41,6 +41,6 @@ public struct DiscoveryError: Error, Sendable, Equatable {
 }
 
 extension DiscoveryError: CustomStringConvertible {
-    /// The code and the sentence.
+    /// The code and the message.
     public var description: String { "\(code): \(message)" }
 }

@@ -1,25 +1,26 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a browse has seen. More cases may come: have a default case.
+/// An event of a browse. More cases may be added: have a default case.
 public enum DiscoveryEvent: Sendable, Equatable {
-    /// An instance that was not known before, with at least one endpoint.
+    /// A new instance with at least one endpoint.
     case appeared(DiscoveryHint)
 
-    /// A known instance has other endpoints or properties than told before.
+    /// A known instance has other endpoints or properties than last reported.
     case changed(DiscoveryHint)
 
-    /// A known instance is no longer announced. A system that crashed or was cut off may never be reported this way: only a
-    /// connection to it tells whether it lives.
+    /// A known instance is no longer advertised. A system that crashed or lost its network may never be reported this
+    /// way. Only a connection to the system shows whether it is alive.
     case vanished(DiscoveryHint.ID)
 
-    /// Everything that was there when the browse started has been told, as far as could be found out in bounded time. Told once.
+    /// All instances that existed when the browse started have been reported, as far as they could be found in bounded
+    /// time. Emitted once.
     case settled
 
-    /// Something keeps the browse from seeing all there is. It is told once for each code until ``recovered(_:)``.
+    /// A problem keeps the browse from finding all instances. Emitted once for each code, until ``recovered(_:)``.
     case trouble(DiscoveryProblem)
 
-    /// The trouble with this code is over.
+    /// The problem with this code is over.
     case recovered(DiscoveryProblem.Code)
 }
 

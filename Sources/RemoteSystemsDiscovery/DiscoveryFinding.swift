@@ -1,27 +1,27 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that a discovery source reports of itself to a diagnosis.
+/// A finding of a discovery source about itself, for a diagnosis.
 public struct DiscoveryFinding: Sendable, Hashable {
-    /// How bad it is.
+    /// The severity of a finding.
     public enum Status: String, Sendable, Hashable {
         /// As it should be.
         case ok
-        /// It works now, but is close to a limit or does not work everywhere.
+        /// Works now, but is close to a limit or does not work everywhere.
         case warning
         /// Something does not work.
         case problem
     }
 
-    /// What was looked at, in lower case with hyphens: `avahi-limits`. Stable between versions, for programs.
+    /// The subject, in lower case with hyphens, such as `avahi-limits`. Stable between versions, for programs.
     public var code: String
-    /// How bad it is.
+    /// The severity.
     public var status: Status
-    /// What was found, in a sentence.
+    /// What was found, as a sentence.
     public var what: String
-    /// Why it matters, in a sentence.
+    /// Why it matters, as a sentence.
     public var why: String
-    /// What to do, in a sentence; `nil` when there is nothing to do.
+    /// What to do, as a sentence; `nil` if there is nothing to do.
     public var advice: String?
 
     /// Creates a finding.

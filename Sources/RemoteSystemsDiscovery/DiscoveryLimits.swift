@@ -1,18 +1,19 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bounds that discovery keeps, whatever the network says.
+/// The limits of discovery, which hold for any input from the network.
 public enum DiscoveryLimits {
-    /// How many instances one browse knows at most. Further ones are refused, told by ``DiscoveryProblem/Code/tooManyHints``.
+    /// The maximum number of instances in one browse. Further instances are refused and reported by
+    /// ``DiscoveryProblem/Code/tooManyHints``.
     public static let hints = 4096
 
-    /// The most bytes of a TXT record, length bytes included. Above about 1 350 a record no longer fits an Ethernet frame, and
-    /// Avahi announces a service that nobody can resolve without reporting any error.
+    /// The maximum size of a TXT record in bytes, length bytes included. Above about 1350 bytes a record does not fit
+    /// an Ethernet frame, and Avahi advertises a service that cannot be resolved, without reporting an error.
     public static let propertyBytes = 1300
 
-    /// How many key-value pairs of a TXT record are kept.
+    /// The maximum number of key-value pairs kept of a TXT record.
     package static let properties = 64
 
-    /// How many endpoints of one hint are kept.
+    /// The maximum number of endpoints kept of one hint.
     package static let endpoints = 32
 }

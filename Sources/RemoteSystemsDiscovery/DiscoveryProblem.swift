@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that keeps a source from seeing or announcing all there is, for the time being or until somebody acts.
+/// A problem that keeps a source from finding or advertising everything. It lasts for a time, or until a person acts.
 public struct DiscoveryProblem: Sendable, Equatable {
-    /// What kind of trouble it is.
+    /// The kind of a problem.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case daemonUnavailable, stackUnavailable, noInterface, browseFailed, advertiseRefused
@@ -11,7 +11,7 @@ public struct DiscoveryProblem: Sendable, Equatable {
         }
         private let value: Value
 
-        /// No avahi-daemon answers on the system bus, or the bus itself is gone.
+        /// No avahi-daemon responds on the system bus, or the bus itself is gone.
         public static let daemonUnavailable = Code(value: .daemonUnavailable)
         /// The embedded mDNS stack could not be started or has failed.
         public static let stackUnavailable = Code(value: .stackUnavailable)
@@ -19,13 +19,13 @@ public struct DiscoveryProblem: Sendable, Equatable {
         public static let noInterface = Code(value: .noInterface)
         /// Avahi refused or ended the browse.
         public static let browseFailed = Code(value: .browseFailed)
-        /// Avahi refused to publish the announcement.
+        /// Avahi refused to publish the advertisement.
         public static let advertiseRefused = Code(value: .advertiseRefused)
-        /// Somebody else on the network uses an announced name; a new one is taken.
+        /// Another machine uses an advertised name. A new name is chosen.
         public static let nameCollision = Code(value: .nameCollision)
-        /// The network holds nearly as many services as Avahi's cache; it drops further ones without a word.
+        /// The network has nearly as many services as Avahi's cache holds. Avahi drops further ones without an error.
         public static let cacheLimit = Code(value: .cacheLimit)
-        /// More instances than ``DiscoveryLimits/hints`` were seen; further ones are not told.
+        /// More instances than ``DiscoveryLimits/hints`` were seen. Further ones are not reported.
         public static let tooManyHints = Code(value: .tooManyHints)
         /// The name of a static peer could not be resolved to an address.
         public static let nameNotResolved = Code(value: .nameNotResolved)
@@ -34,19 +34,19 @@ public struct DiscoveryProblem: Sendable, Equatable {
         public var description: String { value.rawValue }
     }
 
-    /// What kind of trouble it is.
+    /// The kind of the problem.
     public let code: Code
 
-    /// What happened, in a sentence for a person.
+    /// What happened, as a sentence.
     public let message: String
 
-    /// What the person can do about it, in a sentence.
+    /// What a person can do about it, as a sentence.
     public let advice: String
 
-    /// Whether the source keeps trying and tells ``DiscoveryEvent/recovered(_:)`` when it succeeds.
+    /// Whether the source keeps trying, and emits ``DiscoveryEvent/recovered(_:)`` when it succeeds.
     public let recoversByItself: Bool
 
-    /// A trouble with these values.
+    /// Creates a problem.
     public init(code: Code, message: String, advice: String, recoversByItself: Bool) {
         self.code = code
         self.message = message
@@ -56,6 +56,6 @@ public struct DiscoveryProblem: Sendable, Equatable {
 }
 
 extension DiscoveryProblem: CustomStringConvertible {
-    /// The code, what happened and what to do.
+    /// The code, the message and the advice.
     public var description: String { "\(code): \(message) \(advice)" }
 }

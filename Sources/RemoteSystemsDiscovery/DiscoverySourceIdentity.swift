@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What tells one ``DiscoverySource`` from another: two of equal identity see and announce the same.
+/// The identity of a ``DiscoverySource``. Two sources of equal identity find and advertise the same.
 public struct DiscoverySourceIdentity: Sendable, Hashable {
     private enum Kind: Hashable, Sendable {
         case object(ObjectIdentifier)
@@ -10,9 +10,10 @@ public struct DiscoverySourceIdentity: Sendable, Hashable {
 
     private let kind: Kind
 
-    /// The identity of an object. It means something for as long as the object lives.
+    /// Creates the identity of an object. It is valid while the object lives.
     public init(_ object: AnyObject) { self.kind = .object(ObjectIdentifier(object)) }
 
-    /// The identity of a value: everything that it is made of, its type's name included.
+    /// Creates the identity of a value. The text must contain everything that distinguishes the value, and the name of
+    /// its type.
     public init(_ text: String) { self.kind = .text(text) }
 }

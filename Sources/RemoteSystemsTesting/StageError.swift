@@ -3,9 +3,9 @@
 
 internal import RemoteSystems
 
-/// What a test waited for did not happen, or what it asked for is not possible.
+/// An event or a condition did not occur in time, or a step of a test is not possible.
 public struct StageError: Error, Sendable, CustomStringConvertible {
-    /// What was waited for, what happened instead, and what to look at.
+    /// What was expected, what happened instead, and what to check.
     public let message: String
 
     init(_ message: String) {
@@ -17,7 +17,7 @@ public struct StageError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StageError {
-    /// Holds a number to its range, as the API under test does.
+    /// Checks that a value is in its range, as the API under test does.
     static func check<Value: ArgumentCheck.Ranged>(
         _ name: StaticString,
         _ value: Value,
@@ -32,6 +32,6 @@ extension StageError {
 }
 
 extension ClosedRange where Bound == Duration {
-    /// How far a stage's clock can be moved at a time.
+    /// The valid durations for moving a stage's clock: 0–10 years.
     static var stageTimes: ClosedRange { .zero ... .seconds(10 * 365 * 24 * 3600) }
 }

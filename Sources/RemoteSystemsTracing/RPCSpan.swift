@@ -4,7 +4,7 @@
 internal import RemoteSystems
 internal import Tracing
 
-/// Names and attributes that both sides' spans have.
+/// Names and attributes of the spans on both sides.
 enum RPCSpan {
     static func name(_ service: String, _ operation: String?) -> String {
         operation.map { "\(service)/\($0)" } ?? service

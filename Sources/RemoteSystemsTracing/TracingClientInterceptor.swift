@@ -5,30 +5,31 @@ public import RemoteSystems
 internal import Tracing
 public import ValueSets
 
-/// Makes a span of every request that is sent, with the tracer that the program has installed (`InstrumentationSystem.bootstrap`).
+/// Creates a span for every sent request, with the program's tracer (`InstrumentationSystem.bootstrap`).
 ///
 /// ```swift
 /// configuration.interceptors.client.append(TracingClientInterceptor())
 /// ```
 ///
-/// The span's parent is the current one, and the other system's spans become its children. Span names and attributes follow
-/// OpenTelemetry's semantic conventions for RPC. The message and its metadata are not recorded.
+/// The span's parent is the current span. The spans of the other system become its children. Span names and attributes
+/// follow OpenTelemetry's semantic conventions for RPC. The message and its metadata are not recorded.
 ///
 /// | attribute | value |
 /// | --- | --- |
 /// | `rpc.system.name` | `remote_systems` |
 /// | `rpc.method` | the span's name: the service, and the operation if there is one |
-/// | `server.address`, `network.peer.address` | the address at the other end |
-/// | `remote_systems.peer.system_id` | the other system's id |
+/// | `server.address`, `network.peer.address` | the peer's address |
+/// | `remote_systems.peer.system_id` | the peer's system id |
 /// | `rpc.response.status_code` | the response's status, such as `success` |
-/// | `error.type` | if it failed: the status, or the type of the error that was thrown |
+/// | `error.type` | on failure: the status, or the type of the thrown error |
 public struct TracingClientInterceptor: AppServiceClientInterceptor {
     private let operation: @Sendable (ValueSet) -> String?
 
-    /// An interceptor.
+    /// Creates an interceptor.
     ///
-    /// - Parameter operation: which of the service's operations a message asks for, such as `{ $0["Type"]?.string }`. Span names are
-    ///   `service/operation` then, so there should be few of them. By default a span is named after the service.
+    /// - Parameter operation: Returns the operation that a message requests, such as `{ $0["Type"]?.string }`. Span
+    ///   names are then `service/operation`, so there should be few operations. By default, the span's name is the
+    ///   service.
     public init(operation: @escaping @Sendable (_ message: ValueSet) -> String? = { _ in nil }) {
         self.operation = operation
     }

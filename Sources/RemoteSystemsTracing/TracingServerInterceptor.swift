@@ -5,33 +5,32 @@ public import RemoteSystems
 internal import Tracing
 public import ValueSets
 
-/// Makes a span of every request that is handled, with the tracer that the program has installed
-/// (`InstrumentationSystem.bootstrap`).
+/// Creates a span for every handled request, with the program's tracer (`InstrumentationSystem.bootstrap`).
 ///
 /// ```swift
 /// configuration.interceptors.server.insert(TracingServerInterceptor(), at: 0)
 /// ```
 ///
-/// The span's parent is the caller's, if the caller sent one; spans made and requests sent in the handler become its children. As the first
-/// interceptor it also covers what the others do. Span names and attributes follow OpenTelemetry's semantic conventions for
-/// RPC. The message and its metadata are not recorded.
+/// The span's parent is the caller's span, if the caller sent one. Spans created and requests sent in the handler
+/// become its children. As the first interceptor, it also covers the other interceptors. Span names and attributes
+/// follow OpenTelemetry's semantic conventions for RPC. The message and its metadata are not recorded.
 ///
 /// | attribute | value |
 /// | --- | --- |
 /// | `rpc.system.name` | `remote_systems` |
 /// | `rpc.method` | the span's name: the service, and the operation if there is one |
 /// | `client.address`, `network.peer.address` | the caller's address |
-/// | `remote_systems.peer.system_id` | the calling system's id, which is verified |
+/// | `remote_systems.peer.system_id` | the caller's system id, which is authenticated |
 /// | `rpc.response.status_code` | the response's status, such as `success` |
-/// | `error.type` | if it failed: the status, or the type of the error that was thrown |
+/// | `error.type` | on failure: the status, or the type of the thrown error |
 public struct TracingServerInterceptor: AppServiceServerInterceptor {
     private let operation: @Sendable (ValueSet) -> String?
 
-    /// An interceptor.
+    /// Creates an interceptor.
     ///
-    /// - Parameter operation: which of the service's operations a message asks for, such as `{ $0["Type"]?.string }`. Span names are
-    ///   `service/operation` then. Callers choose their messages, so it should return one of a few known names. By default a
-    ///   span is named after the service.
+    /// - Parameter operation: Returns the operation that a message requests, such as `{ $0["Type"]?.string }`. Span
+    ///   names are then `service/operation`. Callers choose their messages, so return one of a few known names only. By
+    ///   default, the span's name is the service.
     public init(operation: @escaping @Sendable (_ message: ValueSet) -> String? = { _ in nil }) {
         self.operation = operation
     }

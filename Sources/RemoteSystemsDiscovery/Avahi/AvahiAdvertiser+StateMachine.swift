@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AvahiAdvertiser {
-    /// What is to be published for an announcement, under which names, and when to try again. Knows no C and no clock.
+    /// Computes the records to publish for one advertisement, their names, and the retry delays. Calls no C code and
+    /// has no clock.
     struct StateMachine: Sendable {
-        /// How many addresses of an interface are announced; a daemon takes 32 records in one group.
+        /// The maximum number of addresses advertised for each interface. A daemon accepts at most 32 records in one
+        /// group.
         static let addresses = 16
 
         private let advertisement: DiscoveryAdvertisement
@@ -13,20 +15,20 @@ extension AvahiAdvertiser {
         private var collisions = 0
         private var backoff = Backoff(first: .milliseconds(200), longest: .seconds(30))
         private var troubles: [DiscoveryProblem.Code] = []
-        /// What Avahi has published of the service itself.
+        /// The publications of the service itself that Avahi has established.
         private var inEffect: Set<Publication> = []
 
-        /// - Parameter host: A random label for the host name that the service is said to be at.
+        /// - Parameter host: A random label for the host name in the service's SRV record.
         init(_ advertisement: DiscoveryAdvertisement, host: String) {
             self.advertisement = advertisement
             instance = advertisement.instance
             self.host = host
         }
 
-        /// What is to be published on these interfaces, addresses first.
+        /// Returns the publications for these interfaces, addresses first.
         ///
-        /// Each interface has a publication of its own, so that a change of one leaves the others alone, and each address is told
-        /// only where it can be used: on its interface, by its own protocol.
+        /// Each interface has its own publication, so that a change of one interface leaves the others unchanged. An
+        /// address is published on its own interface only, and by its own protocol only.
         func publications(on interfaces: [NetworkInterface], scopes: [Int32?]) -> [Publication] {
             let addresses = interfaces.compactMap { interface -> Publication? in
                 // Multicast over IPv6 does not work on a loopback interface.
@@ -50,27 +52,28 @@ extension AvahiAdvertiser {
             return addresses + scopes.map { Publication(interface: $0, records: records) }
         }
 
-        /// Avahi has published it. Returns the troubles that are over.
+        /// Resets the problems after Avahi has published the advertisement. Returns the codes of the problems that are
+        /// over.
         mutating func established() -> [DiscoveryProblem.Code] {
             defer { troubles = [] }
             return troubles
         }
 
-        // MARK: Whether the announcement is in effect
+        // MARK: Whether the advertisement is in effect
 
-        /// Avahi has published the service on an interface, or on all. Returns `true` when the announcement takes
-        /// effect by that.
+        /// Records that Avahi has published the service on one interface, or on all. Returns `true` if the
+        /// advertisement takes effect with this publication, else `nil`.
         mutating func published(_ publication: Publication) -> Bool? {
             change { _ = $0.insert(publication) }
         }
 
-        /// Avahi has withdrawn it, or would not publish it. Returns `false` when the announcement is no longer in
-        /// effect.
+        /// Records that Avahi has withdrawn or refused a publication. Returns `false` if the advertisement is no longer
+        /// in effect, else `nil`.
         mutating func unpublished(_ publication: Publication) -> Bool? {
             change { _ = $0.remove(publication) }
         }
 
-        /// Only these are left. Returns `false` when the announcement is no longer in effect.
+        /// Keeps these publications only. Returns `false` if the advertisement is no longer in effect, else `nil`.
         mutating func kept(_ publications: some Sequence<Publication>) -> Bool? {
             change { $0.formIntersection(publications) }
         }
@@ -82,10 +85,10 @@ extension AvahiAdvertiser {
             return now != before ? now : nil
         }
 
-        // MARK: Trouble
+        // MARK: Problems
 
-        /// A name is taken. Returns how long to wait before it is announced under another: longer each time, since somebody may
-        /// be taking each of them on purpose.
+        /// Chooses new names after a name collision. Returns the delay before advertising with the new names. The delay
+        /// grows with every collision, because a hostile machine may take each name on purpose.
         mutating func collided(newHost: String) -> Duration {
             collisions += 1
             host = newHost
@@ -97,7 +100,7 @@ extension AvahiAdvertiser {
             return backoff.next()
         }
 
-        /// Avahi would not take it. Returns how long to wait before it is asked again.
+        /// Records that Avahi refused to publish. Returns the delay before the next attempt.
         mutating func refused() -> Duration {
             troubles.append(.advertiseRefused)
             return backoff.next()

@@ -4,7 +4,7 @@
 import Dispatch
 import Logging
 
-/// Keeps one announcement published. Confined to the session's queue; performs its state machine.
+/// Keeps one advertisement published: performs the actions of its state machine. Confined to the session's queue.
 final class AvahiAdvertiser {
     private let logger: Logger
     private let onProblem: (DiscoveryProblem) -> Void
@@ -37,7 +37,8 @@ final class AvahiAdvertiser {
         }
     }
 
-    /// Publishes on these interfaces; `scopes` says for which the service's own records are made, nil being all.
+    /// Publishes on these interfaces. The service's own records are published once for each of `scopes`, where `nil`
+    /// means all interfaces.
     func publish(through connection: AvahiLink, on interfaces: [NetworkInterface], scopes: [Int32?]) {
         self.connection = connection
         self.interfaces = interfaces
@@ -53,7 +54,7 @@ final class AvahiAdvertiser {
         report(machine.kept(publishers.keys))
     }
 
-    /// Withdraws what is no longer right and publishes what is missing.
+    /// Withdraws publications that are no longer wanted and makes the missing ones.
     private func reconcile() {
         guard let connection else { return }
         let wanted = machine.publications(on: interfaces, scopes: scopes)
@@ -62,7 +63,7 @@ final class AvahiAdvertiser {
         for publication in wanted where publishers[publication] == nil {
             publishers[publication] = connection.publish(publication) { [unowned self] report in
                 switch report {
-                // With the service itself published, all is: its addresses go first.
+                // The addresses are published first, so when the service's records are established, everything is.
                 case .established: if !publication.records.isEmpty { established(publication) }
                 case .collision: refused(AvahiError.collision, publication)
                 case .failed(let error):
@@ -78,7 +79,6 @@ final class AvahiAdvertiser {
         report(machine.published(publication))
     }
 
-    /// Called by Avahi about one publisher.
     private func refused(_ error: AvahiError, _ publication: Publication) {
         report(machine.unpublished(publication))
         refused(error)
@@ -88,13 +88,13 @@ final class AvahiAdvertiser {
         if let change { onEffect(change) }
     }
 
-    /// Several publications that are refused at the same time are retried together.
+    /// Reports the problem and schedules a retry. Publications that are refused at the same time share one retry.
     private func refused(_ error: AvahiError) {
         guard !isRetrying || error.isCollision else { return }
         isRetrying = true
         let trouble = error.isCollision ? DiscoveryProblem.nameCollision : .advertiseRefused(error)
         let delay = error.isCollision ? machine.collided(newHost: DomainName.randomLabel()) : machine.refused()
-        logger.debug("an announcement was refused", metadata: ["error": "\(error)", "retried-after": "\(delay)"])
+        logger.debug("Avahi refused an advertisement", metadata: ["error": "\(error)", "retried-after": "\(delay)"])
         onProblem(trouble)
         timer?.set(after: delay)
     }
@@ -103,18 +103,17 @@ final class AvahiAdvertiser {
 extension DiscoveryProblem {
     static let nameCollision = DiscoveryProblem(
         code: .nameCollision,
-        message: "somebody else on the network uses the same instance name; it is announced under another one.",
-        advice:
-            "Make instance names random. If this happens again and again, look for a machine that copies announcements.",
+        message: "Another machine uses the same instance name. The service is now advertised under another name.",
+        advice: "Make instance names random. If this repeats, look for a machine that copies advertisements.",
         recoversByItself: true
     )
 
     static func advertiseRefused(_ error: AvahiError) -> DiscoveryProblem {
         DiscoveryProblem(
             code: .advertiseRefused,
-            message: "Avahi refused to publish the announcement: \(error).",
-            advice:
-                "See whether /etc/avahi/avahi-daemon.conf sets disable-publishing or disable-user-service-publishing.",
+            message: "Avahi refused to publish the advertisement: \(error).",
+            advice: "Check whether /etc/avahi/avahi-daemon.conf sets disable-publishing or "
+                + "disable-user-service-publishing.",
             recoversByItself: true
         )
     }

@@ -2,40 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AvahiBrowse {
-    /// Merges what Avahi's browsers and resolvers tell into events about instances. Knows no C and no clock.
+    /// Merges the reports of Avahi's browsers and resolvers into events about instances. Calls no C code and has no
+    /// clock.
+    ///
+    /// A *service instance* is one instance on one interface with one protocol. An *instance* has one or more of them.
     struct StateMachine: Sendable {
         typealias Instant = ContinuousClock.Instant
 
-        /// How long instances known before a loss of the daemon have to come back once there is one again.
+        /// How long instances known before the daemon was lost may take to be reported again after reconnecting.
         static let grace: Duration = .seconds(3)
-        /// How long they are kept while there is none: what mDNS itself would remember them for.
+        /// How long instances are kept while there is no daemon: the time to live of their mDNS records.
         static let retention: Duration = .seconds(Int(ServiceType.timeToLive))
-        /// How long after the start *settled* is told at the latest.
+        /// The maximum time from the start until *settled* is emitted.
         static let settling: Duration = .seconds(3)
-        /// How long after the start at least, when nothing was known at once. Avahi says that it told all it knows a second after its
-        /// first query; the answer may have been lost, or held back because it was given just before, and come to the
-        /// second one only.
+        /// The minimum time from the start until *settled* is emitted, if nothing was found at once. Avahi reports
+        /// ALL_FOR_NOW one second after its first query. The response to that query may have been lost, or suppressed
+        /// because it was sent shortly before, and then arrives only after the second query.
         static let patience: Duration = .milliseconds(1400)
-        /// Until when what Avahi tells comes from its memory and not from the network.
+        /// Until this long after the start, Avahi's reports come from its cache and not from the network.
         static let memory: Duration = .milliseconds(500)
-        /// How long resolvers have after that.
+        /// How long resolvers may take after that.
         static let resolving: Duration = .milliseconds(500)
-        /// How long after an instance has moved to a host of another name it is resolved anew: when the old host's records,
-        /// which are kept for a second after its goodbye, are forgotten.
+        /// How long after an instance has moved to another host name it is resolved again. The old host's records stay
+        /// in the cache for a second after its goodbye.
         static let moving: Duration = .milliseconds(1200)
-        /// How long after an answer to our own question the browser has to tell of the instance too, before it is resolved without that.
+        /// How long the browser may take to report an instance that responded to our own query. After that, the
+        /// instance is resolved without the browser.
         static let following: Duration = .seconds(3)
-        /// How long an answer to our own question outweighs a resolver that finds nothing: a busy host does not
-        /// answer every question.
+        /// How long a response to our own query outweighs a resolver that finds nothing. A busy host does not respond
+        /// to every query.
         static let trusting: Duration = .seconds(15)
-        /// Near the default cache of 4096 records for each interface and protocol; each of our services takes four.
+        /// Near Avahi's default cache of 4096 records for each interface and protocol. Each of our services takes four.
         static let crowdedServices = 960
         static let uncrowdedServices = 900
 
         struct Limits: Sendable {
-            /// How many resolvers are kept open. Beyond that, an instance is resolved once.
+            /// The maximum number of open resolvers. Beyond it, an instance is resolved once.
             var openResolvers: Int
-            /// How many instances are kept track of.
+            /// The maximum number of tracked instances.
             var instances = DiscoveryLimits.hints
         }
 
@@ -48,20 +52,20 @@ extension AvahiBrowse {
 
         private struct Track {
             var resolution: Resolution?
-            /// Not seen again since the daemon was lost.
+            /// Not reported again since the daemon was lost.
             var isStale = false
             /// Resolving has neither succeeded nor failed yet.
             var isPending = true
             var holdsResolver = false
-            /// A browser has told of it, not only an answer to our own question.
+            /// Whether a browser has reported it. False if only a response to our own query has.
             var isBrowsed = true
-            /// The host that the present resolver told of first.
+            /// The host name that the current resolver reported first.
             var hostName: String?
-            /// Whether a listener follows changes of the instance. True until something is known of it.
+            /// Whether a listener follows changes of the instance. True until the instance is resolved.
             var isRelevant = true
-            /// Whether a resolver is to be made, or is at work.
+            /// Whether a resolver is wanted or running.
             var isSought = false
-            /// When a host last said where the instance is, in an answer to our own question.
+            /// When a host last responded to our own query with this instance.
             var answeredAt: Instant?
         }
 
@@ -87,12 +91,12 @@ extension AvahiBrowse {
         private(set) var settled = false
         private let start: Instant
         private var isConnected = false
-        /// When all is told but for what is still being resolved.
+        /// When everything has been reported, except what is still being resolved.
         private var enumerationCompletedAt: Instant?
         private var staleUntil: Instant?
-        /// When to resolve anew what has moved to another host.
+        /// When to resolve instances again that moved to another host.
         private var moved: [ServiceInstance: Instant] = [:]
-        /// When to resolve what was answered to our own question alone.
+        /// When to resolve instances that only responded to our own query.
         private var answered: [ServiceInstance: Instant] = [:]
 
         init(limits: Limits, now: Instant) {
@@ -113,10 +117,10 @@ extension AvahiBrowse {
             return deadlines.min()
         }
 
-        /// What is known now, for a listener who comes later.
+        /// The known hints, for a listener that is added now.
         var hints: [DiscoveryHint] { instances.values.compactMap(\.reported).sorted { $0.id < $1.id } }
 
-        /// Whether a resolver is to be made for the sighting, or is to go on.
+        /// Whether the service instance needs a resolver, or needs to keep the one it has.
         func needsResolver(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance]?.isSought ?? false }
 
         func knows(_ serviceInstance: ServiceInstance) -> Bool { self[serviceInstance] != nil }
@@ -125,21 +129,21 @@ extension AvahiBrowse {
             instances[serviceInstance.instance]?.tracks[serviceInstance]
         }
 
-        /// What has been seen on an interface.
+        /// The service instances known on an interface.
         func serviceInstances(on interface: Int32) -> [ServiceInstance] {
             instances.values.flatMap { $0.tracks.keys.filter { $0.interface == interface } }
         }
 
-        // MARK: What browsers tell
+        // MARK: Reports of browsers
 
-        /// An instance was seen on an interface.
+        /// Handles a browser's report that an instance exists on an interface.
         mutating func seen(_ serviceInstance: ServiceInstance) -> OnSeen {
             if let track = self[serviceInstance] {
                 instances[serviceInstance.instance]?.tracks[serviceInstance]?.isBrowsed = true
                 let isAnswered = answered.removeValue(forKey: serviceInstance) != nil
                 guard track.isStale || isAnswered else { return .nothing }
                 instances[serviceInstance.instance]?.tracks[serviceInstance]?.isStale = false
-                // An instance that is known, and whose changes no listener follows, needs no resolver.
+                // A resolved instance that no listener follows needs no resolver.
                 guard track.isRelevant || track.resolution == nil else { return .nothing }
                 return startResolving(serviceInstance)
             }
@@ -171,23 +175,23 @@ extension AvahiBrowse {
             return .resolve
         }
 
-        /// An instance is no longer announced on an interface.
+        /// Handles a browser's report that an instance is no longer advertised on an interface.
         mutating func gone(_ serviceInstance: ServiceInstance) -> OnGone {
             guard let stopResolving = forget(serviceInstance) else { return OnGone() }
             return OnGone(stopResolving: stopResolving, events: reemit(serviceInstance.instance).map { [$0] } ?? [])
         }
 
-        /// Every browser has told what it knows from the start.
+        /// Handles the end of the initial enumeration by all browsers.
         mutating func enumerationCompleted(now: Instant) -> [DiscoveryEvent] {
             enumerationCompletedAt =
                 enumerationCompletedAt ?? (now < start + Self.memory ? now : max(now, start + Self.patience))
             return settleIfDone(now: now)
         }
 
-        // MARK: What is answered to our own question
+        // MARK: Responses to our own query
 
-        /// A host has said where an instance is. It counts until a resolver tells more. Where no browser has told of
-        /// the instance, one follows, or else ``unfollowed(now:)`` says when to make a resolver.
+        /// Handles a host's response to our own query. It counts until a resolver reports. If no browser has reported
+        /// the instance within ``following``, ``unfollowed(now:)`` returns it for resolving.
         ///
         /// - Parameter isRelevant: Whether a listener follows changes of the instance.
         mutating func answered(
@@ -208,7 +212,7 @@ extension AvahiBrowse {
             return reemit(serviceInstance.instance)
         }
 
-        /// Notes where an instance is. One whose changes no listener follows needs no resolver any more.
+        /// Stores where an instance is. An instance that no listener follows needs no resolver from then on.
         private mutating func settle(_ serviceInstance: ServiceInstance, _ resolution: Resolution?, isRelevant: Bool) {
             guard let track = self[serviceInstance] else { return }
             if track.isPending { pending -= 1 }
@@ -218,7 +222,7 @@ extension AvahiBrowse {
             if !isRelevant { released(serviceInstance) }
         }
 
-        /// The sightings whose changes no listener follows, and what is known of them.
+        /// The resolved service instances that no listener follows, with their hints.
         var irrelevant: [(ServiceInstance, DiscoveryHint)] {
             instances.values.flatMap { instance in
                 instance.tracks.compactMap { serviceInstance, track in
@@ -228,14 +232,15 @@ extension AvahiBrowse {
             }
         }
 
-        /// A listener follows changes of the instance from now on.
+        /// Marks the instance as followed by a listener.
         mutating func becameRelevant(_ serviceInstance: ServiceInstance) -> OnSeen {
             guard let track = self[serviceInstance], !track.isRelevant else { return .nothing }
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.isRelevant = true
             return track.isSought || !track.isBrowsed ? .nothing : startResolving(serviceInstance)
         }
 
-        /// What no browser has told of in time, to be resolved now. If that fails, it is forgotten.
+        /// Returns the service instances that no browser has reported in time, to be resolved now. If resolving fails,
+        /// the instance is forgotten.
         mutating func unfollowed(now: Instant) -> [ServiceInstance: OnSeen] {
             let due = answered.filter { $0.value <= now }.keys
             return Dictionary(
@@ -254,12 +259,13 @@ extension AvahiBrowse {
             return .resolveOnce
         }
 
-        // MARK: What resolvers tell
+        // MARK: Reports of resolvers
 
-        /// A resolver has found where an instance is, or that it changed.
+        /// Handles a resolver's report of where an instance is, or of a change.
         ///
-        /// Avahi's resolvers tell the port of a new host with the address of the old one, for ever if it comes to the
-        /// worst: what one tells of a second host is not used, and ``movedOn(now:)`` says when to make another.
+        /// After an instance has moved, Avahi's resolvers may report the port of the new host with the address of the
+        /// old one, and keep doing so. A report with a second host name is therefore not used, and ``movedOn(now:)``
+        /// returns the instance when it is time for a new resolver.
         ///
         /// - Parameter isRelevant: Whether a listener follows changes of the instance.
         mutating func resolved(
@@ -276,12 +282,12 @@ extension AvahiBrowse {
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.hostName = resolution.hostName
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.answeredAt = nil
             settle(serviceInstance, resolution, isRelevant: isRelevant)
-            // No browser and no resolver would report its end.
+            // Neither a browser nor a resolver would report its end.
             if !isRelevant, !track.isBrowsed { answered[serviceInstance] = now + Self.retention }
             return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }
 
-        /// A resolver found nothing in time. Kept open, it may still find something later.
+        /// Handles a resolver's timeout. A resolver that is kept open may still find the instance later.
         mutating func unresolved(_ serviceInstance: ServiceInstance, now: Instant) -> OnResolved {
             guard let track = self[serviceInstance], !track.isStale else { return .nothing }
             guard track.isBrowsed else {
@@ -293,7 +299,7 @@ extension AvahiBrowse {
             return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }
 
-        /// A resolver could not be made or was let go of: the sighting is kept without one.
+        /// Marks the service instance as having no resolver: it was refused or freed.
         mutating func released(_ serviceInstance: ServiceInstance) {
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.isSought = false
             guard instances[serviceInstance.instance]?.tracks[serviceInstance]?.holdsResolver == true else { return }
@@ -301,7 +307,7 @@ extension AvahiBrowse {
             openResolvers -= 1
         }
 
-        /// What has moved to another host and is to be resolved anew now.
+        /// Returns the instances that moved to another host and are to be resolved again now.
         mutating func movedOn(now: Instant) -> [ServiceInstance] {
             let due = moved.filter { $0.value <= now }.map(\.key)
             for serviceInstance in due {
@@ -311,9 +317,10 @@ extension AvahiBrowse {
             return due
         }
 
-        // MARK: What becomes of the connection to Avahi
+        // MARK: The connection to Avahi
 
-        /// The daemon is gone, and with it every browser and resolver. What is known is kept for a while.
+        /// Handles the loss of the daemon, with which every browser and resolver is gone. Known instances are kept for
+        /// ``retention``.
         mutating func lost(now: Instant) {
             for (name, instance) in instances {
                 for serviceInstance in instance.tracks.keys {
@@ -330,7 +337,7 @@ extension AvahiBrowse {
             staleUntil = instances.isEmpty ? nil : now + Self.retention
         }
 
-        /// Browsing begins or goes on, with so many resolvers that may be kept open.
+        /// Handles the start or restart of browsing, with this maximum of open resolvers.
         mutating func resumed(openResolvers: Int, now: Instant) {
             isConnected = true
             limits.openResolvers = openResolvers
@@ -338,7 +345,7 @@ extension AvahiBrowse {
             if staleUntil != nil { staleUntil = now + Self.grace }
         }
 
-        /// Time has passed.
+        /// Performs what is due at this time.
         mutating func tick(now: Instant) -> [DiscoveryEvent] {
             var events: [DiscoveryEvent] = []
             if let staleUntil, now >= staleUntil {
@@ -351,13 +358,13 @@ extension AvahiBrowse {
             return events + settleIfDone(now: now)
         }
 
-        // MARK: Crowds
+        // MARK: Crowded networks
 
         /// Whether an interface is near the limit of Avahi's cache, as last reported by ``crowding()``.
         var isCrowded: Bool { crowdReported }
 
-        /// Whether an interface has come near the limit of Avahi's cache, or got away from it. To be asked after ``seen(_:)`` and
-        /// ``gone(_:)``.
+        /// Returns an event if an interface has come near the limit of Avahi's cache, or if none is near it any more.
+        /// Call after ``seen(_:)`` and ``gone(_:)``.
         mutating func crowding() -> DiscoveryEvent? {
             for (link, count) in crowds {
                 if count >= Self.crowdedServices { crowded.insert(link) }
@@ -368,9 +375,9 @@ extension AvahiBrowse {
             return crowdReported ? .trouble(.cacheLimit) : .recovered(.cacheLimit)
         }
 
-        // MARK: Inside
+        // MARK: Private parts
 
-        /// Returns nil when the sighting was not known, else whether it held a resolver.
+        /// Removes a service instance. Returns whether it held a resolver; `nil` if it was not known.
         private mutating func forget(_ serviceInstance: ServiceInstance) -> Bool? {
             guard let track = instances[serviceInstance.instance]?.tracks.removeValue(forKey: serviceInstance) else {
                 return nil
@@ -388,7 +395,7 @@ extension AvahiBrowse {
             return track.holdsResolver
         }
 
-        /// The event that brings a listener up to date about an instance, if anything changed for it.
+        /// The event that brings listeners up to date about an instance, if anything changed.
         private mutating func reemit(_ name: String) -> DiscoveryEvent? {
             guard let instance = instances[name] else { return nil }
             let hint = Self.merge(name, instance.tracks)
@@ -415,7 +422,7 @@ extension AvahiBrowse {
             where !endpoints.contains(where: { $0.address == endpoint.address && $0.port == endpoint.port }) {
                 endpoints.append(endpoint)
             }
-            // An address that needs a scope goes last: not everything that connects can use it.
+            // An address that needs a scope goes last, because not every program can use one.
             let (plain, scoped) = (
                 endpoints.filter { !$0.address.contains("%") }, endpoints.filter { $0.address.contains("%") }
             )
@@ -433,7 +440,7 @@ extension AvahiBrowse {
 }
 
 extension Resolution {
-    /// What a listener receives if this is the only sighting of the instance.
+    /// The hint if this is the only service instance of the instance.
     func hint(of serviceInstance: ServiceInstance) -> DiscoveryHint {
         DiscoveryHint(
             id: serviceInstance.instance,
@@ -447,9 +454,9 @@ extension Resolution {
 extension DiscoveryProblem {
     static let cacheLimit = DiscoveryProblem(
         code: .cacheLimit,
-        message: "an interface sees nearly as many services as Avahi's cache can hold; further ones may never be seen.",
-        advice:
-            "Raise cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) and restart avahi-daemon.",
+        message: "An interface sees nearly as many services as Avahi's cache holds. Further services may not be found.",
+        advice: "Raise cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) "
+            + "and restart avahi-daemon.",
         recoversByItself: true
     )
 }

@@ -4,7 +4,8 @@
 import Dispatch
 import Logging
 
-/// One browse with its resolvers, for any number of listeners. Confined to the session's queue; performs its state machine.
+/// One browse with its resolvers, for any number of listeners: performs the actions of its state machine. Confined to
+/// the session's queue.
 final class AvahiBrowse {
     private let logger: Logger
     private let onFailure: (AvahiError) -> Void
@@ -15,17 +16,18 @@ final class AvahiBrowse {
     private var listeners: [UInt64: Listener] = [:]
     private var browsers: [Int32: AnyObject] = [:]
     private var resolvers: [ServiceInstance: AnyObject] = [:]
-    /// Sightings whose resolvers are requested next, the last one first: in a crowd, it is the one that a user is
-    /// waiting for. A request takes a busy daemon seconds, in which others become unnecessary.
+    /// Service instances whose resolvers are requested next, the latest first: on a crowded network, the latest is
+    /// probably the one that a user is waiting for. A busy daemon takes seconds for a request, and meanwhile other
+    /// requests become unnecessary.
     private var waiting = ResolverQueue()
-    /// Those that are requested and have not started.
+    /// Service instances whose resolvers are requested and have not started.
     private var starting: Set<ServiceInstance> = []
     private static let startingAtATime = 16
-    /// Sightings that are resolved once, a few at a time: a daemon allows only so many objects.
+    /// Service instances that are resolved once, a few at a time, because a daemon limits the number of its objects.
     private var resolvedOnce: Set<ServiceInstance> = []
     private var waitingForOnce = ResolverQueue()
     private static let resolvedOnceAtATime = 64
-    /// Browsers that have not yet told all they know from the start.
+    /// The interfaces whose browsers have not completed the initial enumeration.
     private var unsettled: Set<Int32> = []
     /// Whether there has been a connection to Avahi.
     private(set) var wasConnected = false
@@ -36,8 +38,9 @@ final class AvahiBrowse {
     }
 
     /// - Parameters:
-    ///   - onFailure: Called when a browser failed and the connection is best made anew.
-    ///   - onCrowding: Called when an interface has come near the limit of Avahi's cache, and when none is any more.
+    ///   - onFailure: Called when a browser failed. The connection should then be replaced.
+    ///   - onCrowding: Called with `true` when an interface comes near the limit of Avahi's cache, and with `false`
+    ///     when none is near it any more.
     init(
         queue: DispatchQueue,
         logger: Logger,
@@ -63,7 +66,7 @@ final class AvahiBrowse {
 
     var hasListeners: Bool { !listeners.isEmpty }
 
-    /// Tells a new listener what is known already, then what comes.
+    /// Adds a listener. It receives the known instances first, then every event.
     ///
     /// - Parameter isRelevant: Whether the listener follows changes of an instance.
     func add(
@@ -105,7 +108,7 @@ final class AvahiBrowse {
 
     // MARK: The connection
 
-    /// Browses on these interfaces and no others, with at most so many resolvers kept open.
+    /// Browses on exactly these interfaces, with at most this many open resolvers.
     func browse(through connection: AvahiLink, openResolvers: Int, on interfaces: [Int32]) {
         if self.connection == nil { machine.resumed(openResolvers: openResolvers, now: .now) }
         self.connection = connection
@@ -156,9 +159,9 @@ final class AvahiBrowse {
         }
     }
 
-    /// A host has answered a question of our own.
+    /// Handles a host's response to a query of our own.
     ///
-    /// - Returns: whether it told of an instance that a listener follows and that nobody had told of.
+    /// - Returns: Whether the response contained a previously unknown instance that a listener follows.
     func answered(_ serviceInstance: ServiceInstance, _ resolution: Resolution) -> Bool {
         let isRelevant = isRelevant(serviceInstance, resolution)
         let isNews = isRelevant && !machine.knows(serviceInstance)
@@ -215,8 +218,8 @@ final class AvahiBrowse {
             starting.remove(serviceInstance)
             return startWaiting()
         case .refused(let error):
-            // A stranger's name that cannot be looked up, or too many objects: this instance stays unknown.
-            logger.debug("cannot resolve an instance", metadata: ["error": "\(error)"])
+            // The name cannot be looked up, or the daemon's objects are used up. The instance stays unknown.
+            logger.debug("Avahi cannot resolve an instance", metadata: ["error": "\(error)"])
             machine.released(serviceInstance)
             perform(machine.unresolved(serviceInstance, now: .now))
         case .found(let resolution):

@@ -3,20 +3,20 @@
 
 import CRemoteSystemsAvahi
 
-/// Avahi, reached through its daemon or embedded: two C interfaces of one shape.
+/// A connection to Avahi, in its daemon or embedded: two C interfaces of the same shape.
 ///
-/// Connections and what they hand out are confined to the queue of their poll. Each owns one C object, freed in its `deinit` and
-/// nowhere else; what a connection hands out keeps the connection alive, so the order of freeing is right by itself. Reports come
-/// on the queue, possibly before the call that causes them has returned.
+/// Connections and the objects they create are confined to the queue of their event loop. Each object owns one C object
+/// and frees it in its `deinit` only. An object keeps its connection alive, so objects are freed before the connection.
+/// Reports are delivered on the queue, possibly before the call that causes them has returned.
 protocol AvahiConnection: AnyObject {
     /// Connects. Reports follow.
     func start() throws(AvahiError)
 
-    /// What went wrong last.
+    /// Avahi's code for the last failure.
     var errorCode: Int32 { get }
 
-    // The C objects of the ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher`` that go with the context; nil if Avahi
-    // refuses one.
+    // These create the C objects of ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher``, with the object as the
+    // callback's context. They return nil if Avahi refuses.
     func newBrowser(
         on interface: Int32,
         _ callback: AvahiServiceBrowserCallback,
@@ -39,19 +39,19 @@ protocol AvahiConnection: AnyObject {
 }
 
 extension AvahiConnection {
-    /// Browses for our service type until the result is let go of.
+    /// Browses for our service type until the result is released.
     func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) throws(AvahiError) -> AnyObject {
         try AvahiBrowser(connection: self, interface: interface, report: report)
     }
 
-    /// Resolves a sighting, and again whenever it changes, until the result is let go of.
+    /// Resolves a service instance, and again after every change, until the result is released.
     func resolve(_ serviceInstance: ServiceInstance, report: @escaping (ResolverReport) -> Void) throws(AvahiError)
         -> AnyObject
     {
         try AvahiResolver(connection: self, serviceInstance: serviceInstance, report: report)
     }
 
-    /// Publishes the records until the result is let go of, which withdraws them.
+    /// Publishes the records until the result is released, which withdraws them.
     func publish(
         _ publication: Publication,
         report: @escaping (PublisherReport) -> Void
@@ -63,9 +63,9 @@ extension AvahiConnection {
 enum ConnectionReport: Sendable {
     /// Browsing and publishing work.
     case ready
-    /// There is nobody to talk to yet; a further report follows.
+    /// No daemon is running yet. A further report follows.
     case waiting
-    /// The connection is dead. It is to be let go of, on another turn of the queue.
+    /// The connection is dead. Release it on another turn of the queue.
     case lost(AvahiError)
 }
 
@@ -77,9 +77,9 @@ enum BrowserReport: Sendable {
 }
 
 enum ResolverReport: Sendable {
-    /// The resolver is at work.
+    /// The resolver is running.
     case started
-    /// There can be no such resolver.
+    /// Avahi refused to create the resolver.
     case refused(AvahiError)
     case found(Resolution)
     case failed(AvahiError)
@@ -93,7 +93,7 @@ enum PublisherReport: Sendable {
 
 /// Records that are published and withdrawn together.
 struct Publication: Sendable, Hashable {
-    /// An address record of the announced host name.
+    /// An address record of the advertised host name.
     struct Address: Sendable, Hashable {
         let host: String
         let address: NetworkAddress
@@ -106,13 +106,13 @@ struct Publication: Sendable, Hashable {
     var addresses: [Address] = []
 }
 
-// MARK: What the two interfaces have in common
+// MARK: Shared by both interfaces
 
 let anyInterface = Int32(AVAHI_IF_UNSPEC)
 let anyProtocol = Int32(AVAHI_PROTO_UNSPEC)
 
 extension ServiceInstance {
-    /// Nil for a protocol family that is not known.
+    /// Returns nil for an unknown protocol family.
     init?(interface: Int32, protocol: Int32, name: UnsafePointer<CChar>?) {
         guard let name = unsafe name, interface > 0 else { return nil }
         switch `protocol` {
@@ -182,7 +182,7 @@ extension ResolverReport {
 }
 
 extension TXTRecord {
-    /// The properties in Avahi's list of strings, which is read back in the order of the record.
+    /// Decodes the properties in Avahi's list of strings. Avahi returns the strings in the order of the record.
     static func decode(_ list: UnsafeMutablePointer<AvahiStringList>?) -> [String: [UInt8]] {
         var strings: [[UInt8]] = []
         var node = unsafe list
@@ -198,7 +198,7 @@ extension TXTRecord {
 }
 
 extension PublisherReport {
-    /// Nil for states in between.
+    /// Returns nil for intermediate states.
     init?(state: AvahiEntryGroupState, error: Int32) {
         switch state {
         case AVAHI_ENTRY_GROUP_ESTABLISHED: self = .established
@@ -210,7 +210,7 @@ extension PublisherReport {
 }
 
 extension ServiceRecord {
-    /// Our names are random: nobody else has them, so asking around first (probing) would only cost 0.75 s.
+    /// Our names are random and therefore unique. Probing for conflicts (RFC 6762 §8.1) would only cost 0.75 s.
     var flags: AvahiPublishFlags {
         isUnique
             ? AvahiPublishFlags(AVAHI_PUBLISH_UNIQUE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue) : AvahiPublishFlags(0)
@@ -220,7 +220,8 @@ extension ServiceRecord {
 }
 
 extension Publication.Address {
-    /// No reverse record: only one host name on a machine can have that, and two stacks would fight over it for ever.
+    /// No reverse record: only one host name of a machine can have it. Two stacks that both publish one keep replacing
+    /// each other's.
     static let flags = AvahiPublishFlags(AVAHI_PUBLISH_NO_REVERSE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue)
 
     var hostName: String { "\(host).\(ServiceType.domain)" }

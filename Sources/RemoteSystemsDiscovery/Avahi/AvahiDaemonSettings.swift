@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// What avahi-daemon.conf(5) says, as far as it decides what a daemon lets us see and say.
+/// The settings in avahi-daemon.conf(5) that limit what the daemon browses and publishes for us.
 package struct AvahiDaemonSettings: Sendable, Hashable {
     package var usesIPv4 = true
     package var usesIPv6 = true
@@ -12,18 +12,18 @@ package struct AvahiDaemonSettings: Sendable, Hashable {
     package var deniedInterfaces: [String] = []
     package var publishes = true
     package var publishesForUsers = true
-    /// How many records the daemon remembers for each interface and protocol.
+    /// The maximum number of records in the daemon's cache for each interface and protocol.
     package var cacheEntries = 4096
-    /// How many records one announcement may have.
+    /// The maximum number of records in one advertisement.
     package var entriesPerGroup = 32
 
-    /// Where Debian and most others keep it.
+    /// The path of the file on Debian and most other distributions.
     package static let path = "/etc/avahi/avahi-daemon.conf"
 
-    /// A daemon without a configuration.
+    /// The daemon's defaults.
     package init() {}
 
-    /// Reads what is set in the text of the file. What it does not set is as the daemon has it by itself.
+    /// Parses the text of the file. A setting that is not in it has the daemon's default.
     package init(_ text: String) {
         self.init()
         var section = ""
@@ -43,7 +43,7 @@ package struct AvahiDaemonSettings: Sendable, Hashable {
 
     private mutating func set(_ key: String, _ value: String) {
         let names = value.split(separator: ",").map(String.init)
-        // As the daemon reads it.
+        // The values that the daemon accepts as true.
         let isYes = ["yes", "true", "1", "on"].contains(value.lowercased())
         switch key {
         case "server/use-ipv4": self.usesIPv4 = isYes
@@ -58,16 +58,14 @@ package struct AvahiDaemonSettings: Sendable, Hashable {
         }
     }
 
-    /// Reads the file; nil when it is not there or may not be read.
+    /// Reads the file. Returns nil if it is missing, unreadable or larger than 1 MiB.
     package static func read(path: String = Self.path) -> AvahiDaemonSettings? {
         guard let data = try? Data(contentsOf: URL(filePath: path)), data.count <= 1 << 20 else { return nil }
         return AvahiDaemonSettings(String(decoding: data, as: UTF8.self))
     }
 
-    /// The address families that the daemon uses.
     var families: Set<ServiceInstance.Family> { Set((usesIPv4 ? [.ipv4] : []) + (usesIPv6 ? [.ipv6] : [])) }
 
-    /// Whether the daemon uses an interface.
     package func uses(_ interface: String) -> Bool {
         !self.deniedInterfaces.contains(interface) && self.allowedInterfaces?.contains(interface) != false
     }

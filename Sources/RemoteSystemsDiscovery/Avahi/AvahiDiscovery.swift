@@ -5,19 +5,21 @@ public import Logging
 
 /// Finds systems on the local network by mDNS and DNS-SD (RFC 6762, RFC 6763), through Avahi.
 ///
-/// Where an avahi-daemon runs, it is used: one responder a machine is best. Where none runs, as in containers, the same stack is
-/// embedded in this process, without daemon, bus or rights. The choice is made when there is something to do for the first time,
-/// and stays: an embedded stack works well beside a daemon that is started later, and a chosen daemon that goes away is waited for.
+/// If avahi-daemon is running, it is used: a machine should have one mDNS responder. If it is not, as in containers,
+/// the same stack runs inside this process and needs no daemon, bus or privileges. The choice is made at the first use
+/// and is permanent: an embedded stack works beside a daemon that starts later, and if a chosen daemon stops, the
+/// source waits for it.
 public struct AvahiDiscovery: DiscoverySource {
     /// Which Avahi to use.
     public struct Mode: Sendable, Hashable {
         enum Value { case automatic, daemon, embedded }
         let value: Value
 
-        /// The daemon where one answers on the system bus (at `DBUS_SYSTEM_BUS_ADDRESS` when that is set), else the embedded stack.
-        /// When only loopback interfaces are allowed always the embedded stack, since it keeps to them.
+        /// The daemon if one responds on the system bus (at `DBUS_SYSTEM_BUS_ADDRESS` if that is set), else the
+        /// embedded stack. If only loopback interfaces are allowed, always the embedded stack, because it uses no other
+        /// interfaces.
         public static let automatic = Mode(value: .automatic)
-        /// Only the daemon; while none answers, that is a trouble and it is waited for.
+        /// Only the daemon. While none responds, the source reports a problem and waits for it.
         public static let daemon = Mode(value: .daemon)
         /// Only the stack in this process.
         public static let embedded = Mode(value: .embedded)
@@ -28,11 +30,12 @@ public struct AvahiDiscovery: DiscoverySource {
         /// Nil for all.
         let names: [String]?
 
-        /// All interfaces, the loopback interface among them. With a daemon: all that the daemon uses.
+        /// All interfaces, including loopback. With a daemon: all interfaces that the daemon uses.
         public static let all = Interfaces(names: nil)
 
-        /// Only the interfaces with these names, whenever they are up. Nothing is asked or announced on others by the embedded stack;
-        /// a daemon uses its own interfaces for itself, but announces and browses only on these for us.
+        /// Only the interfaces with these names, whenever they are up. The embedded stack sends nothing on other
+        /// interfaces. A daemon uses its own set of interfaces for its own purposes, but browses and advertises for us
+        /// only on these.
         public static func only(_ names: [String]) -> Interfaces { Interfaces(names: names) }
 
         func contains(_ name: String) -> Bool { names?.contains(name) ?? true }
@@ -46,7 +49,7 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Which Avahi is used, and why.
     public struct Selection: Sendable, Hashable {
-        /// The two ways to Avahi.
+        /// The two ways to use Avahi.
         public enum Backend: String, Sendable {
             /// avahi-daemon, through the system bus.
             case daemon = "avahi-daemon"
@@ -54,11 +57,11 @@ public struct AvahiDiscovery: DiscoverySource {
             case embedded = "avahi-embedded"
         }
 
-        /// The way that is used.
+        /// Which Avahi is used.
         public let backend: Backend
-        /// Why, in words for a person.
+        /// Why it was selected: a clause for a person to read, such as `avahi-daemon responds on the system bus`.
         public let reason: String
-        /// What the daemon says of its version, such as `avahi 0.8`; nil for the embedded stack, which does not tell.
+        /// The daemon's version, such as `avahi 0.8`; nil for the embedded stack, which does not report one.
         public let version: String?
 
         package init(backend: Backend, reason: String, version: String? = nil) {
@@ -74,52 +77,53 @@ public struct AvahiDiscovery: DiscoverySource {
         self.session = session
     }
 
-    /// A source that does nothing yet.
+    /// Creates a source. It starts nothing until the first browse or advertisement.
     ///
     /// - Parameters:
-    ///   - mode: Which Avahi to use.
-    ///   - interfaces: Which network interfaces may be used.
-    ///   - logger: Told of troubles at level *notice*, of more below.
+    ///   - mode: Which Avahi to use. Defaults to ``Mode/automatic``.
+    ///   - interfaces: Which network interfaces may be used. Defaults to ``Interfaces/all``.
+    ///   - logger: Receives problems at level *notice*, details at lower levels.
     public init(mode: Mode = .automatic, interfaces: Interfaces = .all, logger: Logger) {
         session = AvahiSession(mode: mode, interfaces: interfaces, logger: logger)
     }
 
-    /// `avahi-daemon` or `avahi-embedded`; `avahi` while that is not known.
+    /// `avahi-daemon` or `avahi-embedded`; `avahi` until that is known.
     public var name: String { session.selection?.backend.rawValue ?? "avahi" }
 
     /// Equal for sources with the same mode and the same interfaces.
     public var identity: DiscoverySourceIdentity? { session.identity }
 
-    /// Finds out which Avahi is used, or would be used now, and why.
+    /// Returns which Avahi is used, or would be used now, and why.
     public func selected() async -> Selection { await session.select() }
 
-    /// Starts to watch for systems. All browses of one source share what is known: a further one is told of it at once.
+    /// Starts a browse. All browses of one source share their results: a further browse receives the known instances at
+    /// once.
     public func browse() -> DiscoveryEvents {
         browse { _ in true }
     }
 
-    /// Starts to watch for systems, and follows changes of those that are relevant.
+    /// Starts a browse that follows changes of the relevant instances only.
     ///
-    /// An instance that is not relevant appears and vanishes like the others; changes of it are not reported. It costs
-    /// no resolver and, as a rule, no packet: a network may be full of such instances.
+    /// Instances that are not relevant still appear and vanish, but their changes are not reported. Such an instance
+    /// needs no resolver and, as a rule, no packets. A network may be full of such instances.
     ///
-    /// - Parameter isRelevant: Decides by what an instance announces. Called often; must not wait.
+    /// - Parameter isRelevant: Decides by an instance's advertised properties. Called often; must not block.
     public func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         session.addListener(feed, isRelevant: isRelevant)
         return events
     }
 
-    /// Waits until multicast brings an announcement of one of these instances.
+    /// Waits until an advertisement of one of these instances arrives by multicast.
     ///
-    /// Nothing is asked directly, as a browse does when it starts: a firewall may let the answer to that pass and keep
-    /// multicast out.
+    /// Unlike a browse, this sends no one-shot query (RFC 6762 §5.1): a firewall may pass the unicast response to such
+    /// a query and still block multicast.
     public func hears(anyOf instances: Set<String>) async -> Bool {
         let hearing = AvahiDiscovery(session: session.listening())
         return await hearing.browse { instances.contains($0.instance) }.show(anyOf: instances)
     }
 
-    /// Which Avahi is used, what its configuration keeps it from, and how near its limits are.
+    /// Returns findings about the Avahi in use, about its configuration and about its limits.
     public func diagnose(advertisements: Int) async -> [DiscoveryFinding] {
         AvahiFindings(
             selection: await selected(),
@@ -129,18 +133,20 @@ public struct AvahiDiscovery: DiscoverySource {
         ).all
     }
 
-    /// Announces until the surrounding task is cancelled, then says goodbye.
+    /// Advertises until the surrounding task is cancelled, then withdraws the advertisement.
     ///
-    /// - Throws: ``DiscoveryError`` when the announcement cannot be put on the wire as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement cannot be encoded as it is.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         try await advertise(advertisement) { _ in }
     }
 
-    /// Announces until the surrounding task is cancelled, then says goodbye, and reports whether the announcement is in
-    /// effect: from when Avahi has made sure that the name is free, on at least one interface, which takes about a
+    /// Advertises until the surrounding task is cancelled, then withdraws the advertisement. Reports whether the
+    /// advertisement is in effect.
+    ///
+    /// It is in effect once Avahi has made sure that the name is free, on at least one interface. That takes about a
     /// second.
     ///
-    /// - Throws: ``DiscoveryError`` when the announcement cannot be put on the wire as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement cannot be encoded as it is.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void

@@ -3,14 +3,14 @@
 
 import CRemoteSystemsAvahi
 
-/// What an Avahi call says when it fails.
+/// A failure of an Avahi call.
 struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
     let code: Int32
 
-    /// What is not installed, when that is the reason.
+    /// What is not installed, if that is the reason.
     var missing: String?
 
-    /// Whether this process may not open the files that it takes.
+    /// Whether the process cannot open the file descriptors that Avahi needs.
     var lacksFiles = false
 
     init(code: Int32) {
@@ -24,12 +24,12 @@ struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
 
     var description: String {
         if let missing { return "\(missing) is not installed" }
-        if lacksFiles { return "this process may open no more files" }
+        if lacksFiles { return "this process has reached its limit of open files" }
         guard let text = unsafe avahi_strerror(code) else { return "Avahi error \(code)" }
         return "\(unsafe String(cString: text)) (Avahi error \(code))"
     }
 
-    /// The name is taken: by another client of the same daemon, or by another machine.
+    /// The name is used by another client of the same daemon, or by another machine.
     var isCollision: Bool { code == Int32(AVAHI_ERR_COLLISION) }
 
     static let collision = AvahiError(code: Int32(AVAHI_ERR_COLLISION))
@@ -40,7 +40,7 @@ struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
     }()
     static let unknown = AvahiError(code: Int32(AVAHI_ERR_FAILURE))
 
-    /// Avahi's functions return a negative code on failure.
+    /// Throws if the result of an Avahi function is negative, which means failure.
     static func check(_ result: Int32) throws(AvahiError) {
         if result < 0 { throw AvahiError(code: result) }
     }

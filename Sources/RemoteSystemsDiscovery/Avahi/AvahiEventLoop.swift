@@ -5,7 +5,8 @@ import CRemoteSystemsAvahi
 import Dispatch
 import Glibc
 
-/// Avahi's event loop interface on a serial dispatch queue, to which it and everything made with it are confined.
+/// Implements Avahi's event loop interface on a serial dispatch queue. The loop and every object created with it are
+/// confined to that queue.
 @safe
 final class AvahiEventLoop {
     let queue: DispatchQueue
@@ -49,7 +50,7 @@ final class AvahiEventLoop {
         }
     }
 
-    /// The function table for Avahi's constructors. Who uses it keeps the loop alive.
+    /// The function table for Avahi's constructors. The caller keeps the loop alive.
     var api: UnsafeMutablePointer<AvahiPoll> { unsafe table }
 
     deinit {
@@ -58,7 +59,7 @@ final class AvahiEventLoop {
     }
 }
 
-/// One file descriptor that Avahi wants to be told of.
+/// A file descriptor that Avahi watches.
 private final class Watch {
     @safe
     struct Call {
@@ -66,8 +67,8 @@ private final class Watch {
         let context: UnsafeMutableRawPointer?
     }
 
-    /// A copy of Avahi's descriptor. Dispatch lets go of a cancelled one later than Avahi closes its own; were the number reused in
-    /// between, a new source for it would never fire.
+    /// A copy of Avahi's descriptor. Dispatch releases a cancelled descriptor later than Avahi closes its own. If the
+    /// number were reused in between, a new source for it would never fire.
     private final class Descriptor: Sendable {
         let number: Int32
         init?(copyOf other: Int32) {
@@ -126,7 +127,7 @@ private final class Watch {
 
     private func fire(_ wanted: AvahiWatchEvent) {
         guard !isStopped else { return }
-        // Dispatch does not tell of errors and hang-ups; poll(2) does.
+        // Dispatch does not report errors and hang-ups; poll(2) does.
         var state = pollfd(fd: descriptor.number, events: Int16(truncatingIfNeeded: wanted.rawValue), revents: 0)
         guard unsafe poll(&state, 1, 0) > 0 else { return }
         fired = AvahiWatchEvent(UInt32(UInt16(bitPattern: state.revents)))
@@ -143,7 +144,7 @@ private final class Watch {
     }
 }
 
-/// One point in time that Avahi wants to be woken at.
+/// A timeout that Avahi has requested.
 private final class Timeout {
     @safe
     struct Call {
@@ -169,7 +170,7 @@ private final class Timeout {
 
     func set(_ time: UnsafePointer<timeval>?) {
         guard let time = unsafe time?.pointee else { return stop() }
-        // Avahi means the wall clock.
+        // Avahi's timeouts use the wall clock.
         var now = timeval()
         unsafe gettimeofday(&now, nil)
         timer.set(after: .seconds(time.tv_sec - now.tv_sec) + .microseconds(time.tv_usec - now.tv_usec))

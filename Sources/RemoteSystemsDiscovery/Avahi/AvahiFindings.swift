@@ -4,11 +4,11 @@
 /// Findings about the Avahi in use.
 package struct AvahiFindings: Sendable {
     var selection: AvahiDiscovery.Selection
-    /// What the daemon's configuration says, where it can be read.
+    /// The daemon's configuration, if it can be read.
     var settings: AvahiDaemonSettings?
     /// The interfaces that may be used, are up and have addresses.
     var interfaces: [InterfaceFacts]
-    /// How many instances of our service type are announced here.
+    /// The number of instances of our service type that are advertised here.
     var advertisements: Int
 
     package static let useCode = "avahi"
@@ -37,13 +37,13 @@ package struct AvahiFindings: Sendable {
             Self.useCode,
             .ok,
             "In use: \(self.selection.backend.rawValue)\(version), because \(self.selection.reason).",
-            why: "It speaks mDNS for this machine."
+            why: "It is the mDNS stack that finds and advertises systems."
         )
     }
 
     private var isDaemon: Bool { self.selection.backend == .daemon }
 
-    /// What the daemon was told not to do; nothing where there is nothing to say.
+    /// What the daemon's configuration forbids. Empty for the embedded stack, or if the configuration cannot be read.
     private var configuration: [DiscoveryFinding] {
         guard self.isDaemon, let settings = self.settings else { return [] }
         var findings: [DiscoveryFinding] = []
@@ -58,7 +58,7 @@ package struct AvahiFindings: Sendable {
                 )
             )
         }
-        let hides = "Nobody can find this machine."
+        let hides = "Other systems cannot find this machine."
         if !settings.publishes {
             add(.problem, "avahi-daemon publishes nothing: disable-publishing=yes", hides, "Set disable-publishing=no")
         } else if !settings.publishesForUsers {
@@ -78,9 +78,10 @@ package struct AvahiFindings: Sendable {
             let names = left.joined(separator: ", ")
             add(
                 left.count == network.count ? .problem : .warning,
-                "avahi-daemon does not use \(names): allow-interfaces or deny-interfaces leaves \(left.count == 1 ? "it" : "them") out",
-                "Systems beyond are not found and do not find this one.",
-                "Take it out of deny-interfaces, and into allow-interfaces if that is set"
+                "avahi-daemon does not use \(names): allow-interfaces or deny-interfaces excludes "
+                    + "\(left.count == 1 ? "it" : "them")",
+                "Systems on these networks are not found and do not find this one.",
+                "Remove it from deny-interfaces, and add it to allow-interfaces if that is set"
             )
         }
         if findings.isEmpty {
@@ -88,19 +89,19 @@ package struct AvahiFindings: Sendable {
                 DiscoveryFinding(
                     Self.configurationCode,
                     .ok,
-                    "\(AvahiDaemonSettings.path) keeps avahi-daemon from nothing that is needed.",
-                    why: "It can forbid to publish, or leave out interfaces."
+                    "\(AvahiDaemonSettings.path) restricts nothing that is needed.",
+                    why: "It can disable publishing, or exclude interfaces."
                 )
             )
         }
         return findings
     }
 
-    /// Each instance takes three records of what a host remembers for an interface and protocol: a pointer, a service and its text.
+    /// Each instance takes three records in a host's cache for an interface and protocol: PTR, SRV and TXT.
     private static let recordsPerInstance = 3
 
     private var limits: DiscoveryFinding {
-        let why = "Beyond what Avahi remembers systems are left out without any error."
+        let why = "When Avahi's cache is full, further systems are missing without any error."
         let settings = self.settings ?? AvahiDaemonSettings()
         let entries = self.isDaemon ? settings.cacheEntries : AvahiDaemonSettings().cacheEntries
         let most = entries / Self.recordsPerInstance
@@ -112,15 +113,15 @@ package struct AvahiFindings: Sendable {
             return DiscoveryFinding(
                 Self.limitsCode,
                 .warning,
-                "The interface \(many.name) has \(many.addresses.count) addresses, near what avahi-daemon takes for one "
-                    + "announcement (\(settings.entriesPerGroup) records).",
-                why: "An announcement with more is refused, and nobody can find this machine.",
-                advice:
-                    "Raise entries-per-entry-group-max in \(AvahiDaemonSettings.path), or name the interfaces to use."
+                "The interface \(many.name) has \(many.addresses.count) addresses, near avahi-daemon's limit for one "
+                    + "advertisement (\(settings.entriesPerGroup) records).",
+                why: "An advertisement with more is refused, and other systems cannot find this machine.",
+                advice: "Raise entries-per-entry-group-max in \(AvahiDaemonSettings.path), "
+                    + "or select the interfaces to use."
             )
         }
-        let seen = "\(self.advertisements) announcement\(self.advertisements == 1 ? "" : "s")"
-        let what = "\(seen) of about \(most) that Avahi remembers for each interface."
+        let seen = "\(self.advertisements) advertisement\(self.advertisements == 1 ? "" : "s")"
+        let what = "\(seen) of about \(most) that Avahi's cache holds for each interface."
         guard self.advertisements * 5 > most * 4 else { return DiscoveryFinding(Self.limitsCode, .ok, what, why: why) }
         return DiscoveryFinding(
             Self.limitsCode,
@@ -130,8 +131,8 @@ package struct AvahiFindings: Sendable {
             advice: self.isDaemon
                 ? "Raise cache-entries-max in \(AvahiDaemonSettings.path) (20000 is enough for 6 000), then 'systemctl "
                     + "restart avahi-daemon'."
-                : "Run avahi-daemon with cache-entries-max=20000 in \(AvahiDaemonSettings.path): the embedded stack keeps the "
-                    + "default."
+                : "Run avahi-daemon with cache-entries-max=20000 in \(AvahiDaemonSettings.path): the embedded stack "
+                    + "keeps the default."
         )
     }
 }

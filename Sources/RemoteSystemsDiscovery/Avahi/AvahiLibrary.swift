@@ -4,13 +4,13 @@
 import CRemoteSystemsAvahi
 import Glibc
 
-/// Avahi's two libraries, each loaded at its first use and then for good.
+/// Avahi's two libraries. Each is loaded at its first use and never unloaded.
 ///
-/// Both define a symbol of the same name for different functions (see `libraries.h`), so each must be kept from finding the other's.
+/// Both define a symbol of the same name for different functions (see `libraries.h`), so each must resolve that symbol
+/// to its own definition.
 enum AvahiLibrary {
     private static let contested = "avahi_entry_group_free"
 
-    /// The functions of libavahi-client.
     static func client() throws(AvahiError) -> RemoteSystemsAvahiClient {
         let library = try Library("libavahi-client.so.3")
         return try unsafe RemoteSystemsAvahiClient(
@@ -30,7 +30,6 @@ enum AvahiLibrary {
         )
     }
 
-    /// The functions of libavahi-core.
     static func core() throws(AvahiError) -> RemoteSystemsAvahiCore {
         let library = try Library("libavahi-core.so.7")
         return try unsafe RemoteSystemsAvahiCore(
@@ -56,15 +55,15 @@ enum AvahiLibrary {
         )
     }
 
-    /// A loaded library. It stays loaded, so what is found in it is good for ever.
+    /// A loaded library. It is never unloaded, so its functions stay valid.
     @safe
     private struct Library {
         private let name: String
         private let handle: UnsafeMutableRawPointer
 
         init(_ name: String) throws(AvahiError) {
-            // Kept to itself, it finds its own symbols after those of the program. Should the program be linked with one of the two
-            // libraries, by way of CUPS for example, the other must look at its own first.
+            // With RTLD_LOCAL, a library still finds the program's symbols before its own. If the program is linked
+            // with one of the two libraries, for example through CUPS, the other one must search its own symbols first.
             let program = unsafe dlopen(nil, RTLD_LAZY)
             let isTaken = unsafe dlsym(program, contested) != nil
             let flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (isTaken ? RTLD_DEEPBIND : 0)

@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The session's end of a connection that an ``AvahiWorker`` runs. Confined to the session's queue; no call waits for
+/// The session's end of a connection that an ``AvahiWorker`` runs. Confined to the session's queue. No call waits for
 /// Avahi.
 ///
-/// What it returns keeps it alive, and is freed in Avahi when it is let go of. The connection is closed with the last
-/// of them.
+/// The returned objects keep the link alive. Releasing an object frees it in Avahi. Releasing the link and its last
+/// object closes the connection.
 final class AvahiLink {
     private enum Observer {
         case browser((BrowserReport) -> Void)
@@ -25,12 +25,12 @@ final class AvahiLink {
         worker.perform { $0.close() }
     }
 
-    /// Connects to the Avahi that is given, or to the one that is chosen now.
+    /// Connects to the given Avahi, or to one that is chosen now.
     func open(_ selection: AvahiDiscovery.Selection?) {
         worker.perform { $0.open(selection) }
     }
 
-    /// Passes a report on to the observer of the object; a report about an object that was let go of is dropped.
+    /// Passes a report to the object's observer. A report about a released object is dropped.
     func deliver(_ report: AvahiWorker.Report) {
         switch report {
         case .browser(let id, let report):
@@ -45,23 +45,23 @@ final class AvahiLink {
 
     // MARK: Objects
 
-    /// Browses for our service type until the result is let go of.
+    /// Browses for our service type until the result is released.
     func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) -> AnyObject {
         let id = add(.browser(report))
         worker.perform { $0.browse(id, interface: interface) }
         return Object(self, id)
     }
 
-    /// Resolves a sighting, and again whenever it changes, until the result is let go of.
+    /// Resolves a service instance, and again after every change, until the result is released.
     ///
-    /// - Parameter report: Called once with `started` or `refused`, and with what is found.
+    /// - Parameter report: Called once with `started` or `refused`, and with every result.
     func resolve(_ serviceInstance: ServiceInstance, report: @escaping (ResolverReport) -> Void) -> AnyObject {
         let id = add(.resolver(report))
         worker.perform { $0.resolve(id, serviceInstance) }
         return Object(self, id)
     }
 
-    /// Publishes the records until the result is let go of, which withdraws them.
+    /// Publishes the records until the result is released, which withdraws them.
     func publish(_ publication: Publication, report: @escaping (PublisherReport) -> Void) -> AnyObject {
         let id = add(.publisher(report))
         worker.perform { $0.publish(id, publication) }

@@ -5,8 +5,8 @@ import CRemoteSystemsAvahi
 import Logging
 import Synchronization
 
-/// Where the embedded stack's own messages go. libavahi-core has one place for all of a process, and writes to stderr unless told
-/// otherwise, so the logger of the session that started a stack last has it.
+/// Routes libavahi-core's own messages to a logger. The library has one log function for the whole process, which
+/// writes to stderr by default. The logger of the session that started a stack last receives the messages.
 enum AvahiLog {
     private static let logger = Mutex<Logger?>(nil)
 
@@ -15,7 +15,8 @@ enum AvahiLog {
         unsafe setLogFunction { level, text in
             guard let text = unsafe text, let logger = AvahiLog.logger.withLock({ $0 }) else { return }
             let message = unsafe String(cString: text)
-            // Its warnings are the daily life of a network: other stacks on this host, odd packets of strangers.
+            // The library's warnings are normal on a network: other stacks on this host, malformed packets of other
+            // hosts.
             logger.log(
                 level: level == AVAHI_LOG_ERROR ? .debug : .trace,
                 "\(message)",

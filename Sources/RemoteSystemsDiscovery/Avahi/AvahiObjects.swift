@@ -3,7 +3,7 @@
 
 import CRemoteSystemsAvahi
 
-/// A C object that browses, for as long as this lives.
+/// Owns a C object that browses.
 @safe
 final class AvahiBrowser {
     private let connection: any AvahiConnection
@@ -42,7 +42,7 @@ final class AvahiBrowser {
     }
 }
 
-/// A C object that resolves, for as long as this lives.
+/// Owns a C object that resolves.
 @safe
 final class AvahiResolver {
     private let connection: any AvahiConnection
@@ -84,7 +84,7 @@ final class AvahiResolver {
     }
 }
 
-/// A C object that publishes, for as long as this lives.
+/// Owns a C object that publishes.
 @safe
 final class AvahiPublisher {
     private let connection: any AvahiConnection
@@ -112,7 +112,7 @@ final class AvahiPublisher {
         if let group = unsafe group { unsafe connection.free(group: group) }
     }
 
-    /// For the connections, whose libraries call back with the same in different orders.
+    /// Called by both connections: their libraries' callbacks have the same arguments in different orders.
     static func changed(_ state: AvahiEntryGroupState, _ context: UnsafeMutableRawPointer?) {
         guard let context = unsafe context else { return }
         let own = unsafe Unmanaged<AvahiPublisher>.fromOpaque(context).takeUnretainedValue()

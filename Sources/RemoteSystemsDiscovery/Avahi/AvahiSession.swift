@@ -5,16 +5,16 @@ import Dispatch
 import Logging
 import Synchronization
 
-/// Everything one ``AvahiDiscovery`` does with Avahi: one connection, one browse, any number of announcements. It lives while
-/// there is something to do, and starts anew afterwards.
+/// The Avahi state of one ``AvahiDiscovery``: one connection, one browse, any number of advertisements. The connection
+/// is open while there is a browse or an advertisement.
 ///
-/// Avahi itself works on another queue (``AvahiWorker``), for which nothing here waits: responses to our own question
-/// are read while it is busy.
+/// Avahi itself runs on another queue (``AvahiWorker``), and nothing here waits for it. So responses to our own query
+/// are read while Avahi is busy.
 actor AvahiSession {
     private nonisolated let executor = QueueExecutor(label: "remote-systems.discovery")
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
-    /// How long a host that ends waits at most for its announcement to be withdrawn.
+    /// The maximum time that stopping an advertisement waits for the withdrawal.
     private static let withdrawing = DispatchTimeInterval.milliseconds(300)
 
     private nonisolated let chosen = Mutex<AvahiDiscovery.Selection?>(nil)
@@ -29,9 +29,10 @@ actor AvahiSession {
     private var attempt: UInt64 = 0
 
     private var browse: AvahiBrowse?
-    /// By interface: those on which was asked since browsing began there.
+    /// The queries of this browse, by interface index.
     private var questions: [Int32: OneShotQuery] = [:]
-    /// When to ask again. A daemon whose cache is nearly full is busy with others' packets and loses announcements.
+    /// Repeats the query. A daemon whose cache is nearly full is busy with other hosts' packets and loses
+    /// advertisements.
     private var crowdTimer: QueueTimer?
     private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(600))
     private var advertisers: [UInt64: AvahiAdvertiser] = [:]
@@ -46,12 +47,11 @@ actor AvahiSession {
         self.asksDirectly = asksDirectly
     }
 
-    /// A session of its own that hears only what is said to all.
+    /// A new session that sends no one-shot query, so it receives multicast only.
     nonisolated func listening() -> AvahiSession {
         AvahiSession(mode: options.mode, interfaces: options.interfaces, asksDirectly: false, logger: options.logger)
     }
 
-    /// Whether an interface may be used.
     nonisolated func allows(_ interface: String) -> Bool { options.interfaces.contains(interface) }
 
     /// Which Avahi is used, once that is known.
@@ -62,9 +62,10 @@ actor AvahiSession {
         return DiscoverySourceIdentity("avahi \(options.mode.value) \(interfaces) \(asksDirectly)")
     }
 
-    // MARK: What users of the source do
+    // MARK: Browsing and advertising
 
-    /// Adds a listener without waiting. Steps onto the queue are in order, so its end cannot overtake its beginning.
+    /// Adds a listener without waiting. Steps run on the queue in order, so a listener is never removed before it is
+    /// added.
     ///
     /// - Parameter isRelevant: Whether the listener follows changes of an instance.
     nonisolated func addListener(
@@ -104,7 +105,7 @@ actor AvahiSession {
         stopIfIdle()
     }
 
-    /// Announces until ``endAdvertising(_:)`` is called with the result.
+    /// Advertises until ``endAdvertising(_:)`` is called with the result.
     func beginAdvertising(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (Bool) -> Void
@@ -124,7 +125,7 @@ actor AvahiSession {
         return lastID
     }
 
-    /// Withdraws an announcement and returns when the goodbye is on its way, or has not got there in time.
+    /// Withdraws an advertisement. Returns when the goodbye packet is sent, or after ``withdrawing``.
     func endAdvertising(_ id: UInt64) async {
         guard let advertiser = advertisers.removeValue(forKey: id) else { return }
         let worker = isReady ? connection?.worker : nil
@@ -133,9 +134,10 @@ actor AvahiSession {
         if let worker { await withdrawn(by: worker) }
     }
 
-    /// Waits until the worker has performed all requests, for a bounded time and even in a cancelled task.
+    /// Waits until the worker has performed all queued actions, for at most ``withdrawing``. It waits in a cancelled
+    /// task, too.
     private func withdrawn(by worker: AvahiWorker) async {
-        // The embedded stack sends it on a later turn of its loop; the process may be about to end.
+        // The embedded stack sends the goodbye on a later turn of its loop, and the process may be about to exit.
         let isLater = selection?.backend == .embedded
         let queue = executor.queue
         await withCheckedContinuation { continuation in
@@ -147,7 +149,7 @@ actor AvahiSession {
         }
     }
 
-    /// Ends with the first of several reasons.
+    /// Resumes a continuation once, at the first of several events.
     private final class Wait: Sendable {
         private let continuation: Mutex<CheckedContinuation<Void, Never>?>
 
@@ -160,7 +162,7 @@ actor AvahiSession {
         }
     }
 
-    /// Finds out which Avahi would be used now, for a diagnosis.
+    /// Returns which Avahi would be used now, for a diagnosis.
     func select() async -> AvahiDiscovery.Selection {
         if connection != nil, let selection { return selection }
         let selection = await AvahiWorker(options) { _ in }.select()
@@ -168,7 +170,7 @@ actor AvahiSession {
         return selection
     }
 
-    // MARK: Life
+    // MARK: Life cycle
 
     private func start() {
         guard monitor == nil else { return }
@@ -212,7 +214,8 @@ actor AvahiSession {
         }
         let connection = AvahiLink(worker)
         self.connection = connection
-        // A daemon that was once chosen is waited for; a stack that failed is chosen anew.
+        // The session waits for a daemon that was chosen before. After a failure of the embedded stack, it chooses
+        // again.
         connection.open(selection.flatMap { $0.backend == .daemon ? $0 : nil })
     }
 
@@ -221,7 +224,7 @@ actor AvahiSession {
         switch report {
         case .selected(let selection):
             chosen.withLock { $0 = selection }
-            // Perhaps not by the daemon whose settings were followed so far.
+            // The selected Avahi may not be the daemon whose settings were applied so far.
             updateBrowse()
         case .connection(let report): received(report)
         case .browser, .resolver, .publisher: connection?.deliver(report)
@@ -242,7 +245,7 @@ actor AvahiSession {
     }
 
     private func lost(_ error: AvahiError) {
-        // What was asked before there was a connection goes on.
+        // Queries that started before there was a connection go on.
         if isReady { questions = [:] }
         isReady = false
         browse?.disconnect()
@@ -271,7 +274,7 @@ actor AvahiSession {
 
     // MARK: Interfaces
 
-    /// Brings browse and announcements in line with the connection and the interfaces.
+    /// Applies the state of the connection and the interfaces to the browse and the advertisements.
     private func update() {
         guard let monitor else { return }
         let usable = usableInterfaces(monitor)
@@ -283,7 +286,7 @@ actor AvahiSession {
     private func updateBrowse() {
         guard let monitor, let browse else { return }
         let usable = usableInterfaces(monitor)
-        // First, and without waiting for the connection, which takes seconds while a daemon is busy.
+        // The query is sent first, without waiting for the connection, which takes seconds while a daemon is busy.
         if asksDirectly { ask(on: usable, for: browse) }
         guard isReady, let connection else { return }
         let isDaemon = selection?.backend == .daemon
@@ -302,7 +305,7 @@ actor AvahiSession {
         setCrowdTimer()
     }
 
-    /// Spread, so that the members of a crowd do not all ask at once.
+    /// The delay is random, so that the hosts of a crowded network do not all send queries at once.
     private func setCrowdTimer() {
         crowdTimer?.set(after: crowdBackoff.next() * .random(in: 0.5...1.5))
     }
@@ -320,7 +323,7 @@ actor AvahiSession {
         ask(on: usableInterfaces(monitor), for: browse, moments: OneShotQuery.once)
     }
 
-    /// Asks on interfaces that are new, where a daemon would ask too.
+    /// Sends a query on interfaces that are new and that the daemon would use, too.
     private func ask(
         on interfaces: [NetworkInterface],
         for browse: AvahiBrowse,
@@ -328,7 +331,7 @@ actor AvahiSession {
     ) {
         questions = questions.filter { index, _ in interfaces.contains { $0.index == index } }
         let new = interfaces.filter { questions[$0.index] == nil }
-        // After a loss of the connection, what is known is kept until there is one again.
+        // After a loss of the connection, known instances are kept until it is restored.
         guard !new.isEmpty, isReady || !browse.wasConnected else { return }
         var settings = AvahiDaemonSettings()
         let isEmbedded = selection.map { $0.backend == .embedded } ?? (options.mode == .embedded)
@@ -341,7 +344,7 @@ actor AvahiSession {
                 moments: moments,
                 queue: executor.queue
             ) { [unowned browse] in
-                // Avahi has missed it, and may be missing others.
+                // Avahi has missed this instance and may be missing others.
                 if browse.answered($0, $1) { self.askCrowdSooner() }
             }
         }
@@ -357,24 +360,24 @@ actor AvahiSession {
         monitor.interfaces.filter { allowed.contains($0.name) && $0.canMulticast && !$0.addresses.isEmpty }
     }
 
-    /// The interfaces that must be named to Avahi one by one; nil when all are meant. The embedded stack keeps to the allowed ones
-    /// by itself, the daemon must be told.
+    /// The interfaces that must be named to Avahi one by one; nil if Avahi may use all its own. The embedded stack uses
+    /// only the allowed interfaces; a daemon must be given each.
     private func scopes(_ usable: [NetworkInterface]) -> [Int32]? {
         allowed.names != nil && selection?.backend == .daemon ? usable.map(\.index) : nil
     }
 
-    // MARK: Trouble
+    // MARK: Problems
 
     private func begin(_ trouble: DiscoveryProblem) {
         guard troubles[trouble.code] != trouble else { return }
         troubles[trouble.code] = trouble
-        logger.notice("discovery is in trouble", metadata: ["trouble": "\(trouble)"])
+        logger.notice("discovery has a problem", metadata: ["trouble": "\(trouble)"])
         browse?.emit([.trouble(trouble)])
     }
 
     private func end(_ code: DiscoveryProblem.Code) {
         guard troubles.removeValue(forKey: code) != nil else { return }
-        logger.notice("discovery has recovered", metadata: ["from": "\(code)"])
+        logger.notice("discovery has recovered from a problem", metadata: ["from": "\(code)"])
         browse?.emit([.recovered(code)])
     }
 }
@@ -382,8 +385,8 @@ actor AvahiSession {
 extension DiscoveryProblem {
     static let daemonUnavailable = DiscoveryProblem(
         code: .daemonUnavailable,
-        message: "avahi-daemon does not answer on the system bus.",
-        advice: "Start it (systemctl start avahi-daemon), or choose the embedded stack. It is tried again by itself.",
+        message: "avahi-daemon does not respond on the system bus.",
+        advice: "Start it (systemctl start avahi-daemon) or use the embedded stack. Discovery retries automatically.",
         recoversByItself: true
     )
 
@@ -391,8 +394,8 @@ extension DiscoveryProblem {
         DiscoveryProblem(
             code: .stackUnavailable,
             message: "\(library) is not installed.",
-            advice:
-                "Install libavahi-core7 for the embedded stack, libavahi-client3 for avahi-daemon. It is noticed by itself.",
+            advice: "Install libavahi-core7 for the embedded stack, libavahi-client3 for avahi-daemon. "
+                + "Discovery retries automatically.",
             recoversByItself: true
         )
     }
@@ -400,11 +403,11 @@ extension DiscoveryProblem {
     static func stackUnavailable(_ error: AvahiError) -> DiscoveryProblem {
         DiscoveryProblem(
             code: .stackUnavailable,
-            message: "the embedded mDNS stack does not work: \(error).",
+            message: "The embedded mDNS stack does not work: \(error).",
             advice: (error.lacksFiles
                 ? "Raise the limit (ulimit -n, LimitNOFILE=)."
-                : "See whether another program holds UDP port 5353 for itself (ss -ulpn).")
-                + " It is tried again by itself.",
+                : "Check whether another program uses UDP port 5353 exclusively (ss -ulpn).")
+                + " Discovery retries automatically.",
             recoversByItself: true
         )
     }
@@ -413,7 +416,7 @@ extension DiscoveryProblem {
         DiscoveryProblem(
             code: .browseFailed,
             message: "Avahi ended the browse: \(error).",
-            advice: "It is tried again by itself.",
+            advice: "Discovery retries automatically.",
             recoversByItself: true
         )
     }
@@ -424,7 +427,7 @@ extension DiscoveryProblem {
         return DiscoveryProblem(
             code: .noInterface,
             message: "\(which) is up with an address.",
-            advice: "Bring one up; it is noticed by itself.",
+            advice: "Bring one up. Discovery detects it automatically.",
             recoversByItself: true
         )
     }

@@ -4,15 +4,15 @@
 import Dispatch
 import Logging
 
-/// Runs one connection to Avahi, with every object made through it, on a queue of its own.
+/// Runs one connection to Avahi and all its objects, on its own queue.
 ///
-/// Every call of libavahi-client that makes or frees an object waits for the daemon's response. A daemon reads D-Bus
-/// only while no multicast packet waits for it (avahi-common/simple-watch.c performs one callback a turn, sockets
-/// first), which on a crowded network takes seconds. The embedded stack works as long on such packets, in this
-/// process. So nothing else runs on this queue, and nothing waits for it: requests are performed in the order in
-/// which they were made, and reports are delivered.
+/// Every call of libavahi-client that creates or frees an object waits for the daemon's response. A daemon reads D-Bus
+/// only while no multicast packet is waiting (avahi-common/simple-watch.c calls one callback in each turn, sockets
+/// first). On a crowded network that takes seconds. The embedded stack takes as long for such packets, in this process.
+/// So nothing else runs on this queue, and nothing waits for it: actions are performed in the order of the calls, and
+/// reports are delivered asynchronously.
 actor AvahiWorker {
-    /// What is reported; objects are known by the ids that they were requested with.
+    /// A report. Objects are identified by the ids of their requests.
     enum Report: Sendable {
         /// Which Avahi is used. The first report.
         case selected(AvahiDiscovery.Selection)
@@ -36,25 +36,25 @@ actor AvahiWorker {
     private var connection: (any AvahiConnection)?
     private var objects: [UInt64: AnyObject] = [:]
 
-    /// - Parameter deliver: Called on the worker's queue, and must not wait.
+    /// - Parameter deliver: Called on the worker's queue. Must not block.
     init(_ options: Options, deliver: @escaping @Sendable (Report) -> Void) {
         self.options = options
         self.deliver = deliver
     }
 
-    /// Queues an action, without waiting for it.
+    /// Queues an action without waiting for it.
     nonisolated func perform(_ action: @escaping @Sendable (isolated AvahiWorker) -> Void) {
         executor.queue.async { self.assumeIsolated { action($0) } }
     }
 
-    /// Queues an action for later.
+    /// Queues an action with a delay.
     nonisolated func perform(after delay: DispatchTimeInterval, _ action: @escaping @Sendable () -> Void) {
         executor.queue.asyncAfter(deadline: .now() + delay) { action() }
     }
 
     // MARK: The connection
 
-    /// Connects to the Avahi that is given, or to the one that is chosen now.
+    /// Connects to the given Avahi, or to one that is chosen now.
     func open(_ known: AvahiDiscovery.Selection?) {
         let loop = AvahiEventLoop(queue: executor.queue)
         let selection = if let known { known } else { select(loop) }
@@ -68,13 +68,13 @@ actor AvahiWorker {
         }
     }
 
-    /// Frees the connection and everything made through it. No action may follow.
+    /// Frees the connection and all its objects. No action may follow.
     func close() {
         objects = [:]
         connection = nil
     }
 
-    /// Chooses an Avahi, without connecting to it.
+    /// Chooses an Avahi without connecting to it.
     func select() -> AvahiDiscovery.Selection {
         select(AvahiEventLoop(queue: executor.queue))
     }
@@ -82,13 +82,13 @@ actor AvahiWorker {
     private func select(_ loop: AvahiEventLoop) -> AvahiDiscovery.Selection {
         switch options.mode.value {
         case .daemon:
-            return .init(backend: .daemon, reason: "the daemon was asked for")
+            return .init(backend: .daemon, reason: "the daemon was selected explicitly")
         case .embedded:
-            return .init(backend: .embedded, reason: "the embedded stack was asked for")
+            return .init(backend: .embedded, reason: "the embedded stack was selected explicitly")
         case .automatic where options.interfaces.isLoopbackOnly:
             return .init(
                 backend: .embedded,
-                reason: "only the loopback interface may be used, which a daemon does not promise"
+                reason: "only the loopback interface may be used, and a daemon may use others"
             )
         case .automatic:
             do throws(AvahiError) {
@@ -96,11 +96,11 @@ actor AvahiWorker {
                 try trial.start()
                 return .init(
                     backend: .daemon,
-                    reason: "avahi-daemon answers on the system bus",
+                    reason: "avahi-daemon responds on the system bus",
                     version: trial.version
                 )
             } catch {
-                return .init(backend: .embedded, reason: "no avahi-daemon answers on the system bus: \(error)")
+                return .init(backend: .embedded, reason: "no avahi-daemon responds on the system bus: \(error)")
             }
         }
     }
@@ -137,7 +137,7 @@ actor AvahiWorker {
         }
     }
 
-    /// Resolves a sighting, and again whenever it changes, until the object is freed.
+    /// Resolves a service instance, and again after every change, until the object is freed.
     func resolve(_ id: UInt64, _ serviceInstance: ServiceInstance) {
         let report = { [deliver] (report: ResolverReport) in deliver(.resolver(id, report)) }
         guard let connection else { return report(.refused(.unknown)) }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long to wait before the next attempt: doubling from `first` to `longest`.
+/// The delay before the next attempt. It doubles from `first` up to `longest`.
 struct Backoff: Sendable {
     let first: Duration
     let longest: Duration

@@ -3,10 +3,11 @@
 
 import CRemoteSystemsAvahi
 
-/// Avahi through avahi-daemon, with libavahi-client.
+/// A connection to avahi-daemon, with libavahi-client.
 @safe
 final class DaemonConnection: AvahiConnection {
-    /// Beyond the daemon's default of 1024 groups, browsers and resolvers for each client, it refuses more.
+    /// The maximum number of open resolvers. The daemon's default limit is 1024 groups, browsers and resolvers for each
+    /// client.
     static let openResolvers = 900
 
     private let avahi: RemoteSystemsAvahiClient
@@ -15,7 +16,7 @@ final class DaemonConnection: AvahiConnection {
     private let report: (ConnectionReport) -> Void
     private var client: OpaquePointer?
 
-    /// - Parameter waitsForDaemon: Whether a bus without a daemon is waited at, or an error.
+    /// - Parameter waitsForDaemon: Whether to wait if the bus has no daemon. If false, `start` throws.
     init(loop: AvahiEventLoop, waitsForDaemon: Bool, report: @escaping (ConnectionReport) -> Void) throws(AvahiError) {
         avahi = try AvahiLibrary.client()
         self.loop = loop
@@ -44,11 +45,11 @@ final class DaemonConnection: AvahiConnection {
         if unsafe client == nil { throw AvahiError(code: error) }
     }
 
-    /// Called for the first time before the client is known here.
+    /// Handles a change of the client's state. Avahi calls it for the first time before `client_new` has returned.
     private func changed(_ client: OpaquePointer, _ state: AvahiClientState) {
         unsafe self.client = client
         switch state {
-        // Whether the daemon still looks for a host name of its own does not matter to us: we use none.
+        // We do not use the daemon's host name, so it does not matter whether the daemon still chooses one.
         case AVAHI_CLIENT_S_RUNNING, AVAHI_CLIENT_S_REGISTERING, AVAHI_CLIENT_S_COLLISION: report(.ready)
         case AVAHI_CLIENT_CONNECTING: report(.waiting)
         case AVAHI_CLIENT_FAILURE: unsafe report(.lost(AvahiError(code: avahi.client_errno(client))))
@@ -66,7 +67,7 @@ final class DaemonConnection: AvahiConnection {
         return unsafe avahi.client_errno(client)
     }
 
-    /// What the daemon says of its version; it is asked when this is read.
+    /// The daemon's version. Reading it sends a request to the daemon.
     var version: String? {
         guard let client = unsafe client, let text = unsafe avahi.client_get_version_string(client) else { return nil }
         return unsafe String(cString: text)

@@ -4,15 +4,16 @@
 import CRemoteSystemsAvahi
 import Logging
 
-/// Avahi inside this process, with libavahi-core: no daemon, no bus, no rights.
+/// Avahi inside this process, with libavahi-core. It needs no daemon, bus or privileges.
 ///
-/// It announces nothing of its own, only what is published through it, so that several of them and a daemon live together on one
-/// machine: two stacks that both published the machine's addresses under different names would rename each other for ever.
+/// It advertises only what is published through it, so several embedded stacks and a daemon can run on one machine. Two
+/// stacks that both published the machine's addresses under different names would keep renaming each other.
 @safe
 final class EmbeddedConnection: AvahiConnection {
-    /// Four records for each of the instances that we keep track of, and room for others'.
+    /// Four records for each of the instances that we track, and 4096 for other services.
     private static let cachedRecords: UInt32 = 4 * 4096 + 4096
-    /// More than the files it opens: sockets for both families, one to the kernel, one to be woken by.
+    /// More than the descriptors that libavahi-core opens: sockets for both families, one to the kernel and one for
+    /// wake-ups.
     private static let files = 16
 
     private let avahi: RemoteSystemsAvahiCore
@@ -22,7 +23,7 @@ final class EmbeddedConnection: AvahiConnection {
     private let report: (ConnectionReport) -> Void
     private var server: OpaquePointer?
 
-    /// - Parameter interfaces: The names of those that may be used; nil for all.
+    /// - Parameter interfaces: The names of the interfaces that may be used; nil for all.
     init(
         loop: AvahiEventLoop,
         interfaces: [String]?,
@@ -39,17 +40,17 @@ final class EmbeddedConnection: AvahiConnection {
     }
 
     deinit {
-        // Says goodbye for what is still published.
+        // Sends a goodbye for everything that is still published.
         if let server = unsafe server { unsafe avahi.server_free(server) }
     }
 
     func start() throws(AvahiError) {
-        // It ends the process when it gets none.
+        // libavahi-core ends the process if it gets no descriptors.
         guard FileDescriptorLimit.hasCapacity(for: Self.files) else { throw .tooFewFiles }
         var configuration = unsafe AvahiServerConfig()
         _ = unsafe avahi.server_config_init(&configuration)
         defer { unsafe avahi.server_config_free(&configuration) }
-        // Never announced; but the default is this machine's name, which nobody shall learn by accident.
+        // The name is not advertised. The default would be the machine's name, which must not leak by accident.
         unsafe avahi_free(configuration.host_name)
         unsafe configuration.host_name = avahi_strdup(DomainName.randomLabel())
         for interface in interfaces ?? [] {
@@ -87,7 +88,7 @@ final class EmbeddedConnection: AvahiConnection {
         switch state {
         case AVAHI_SERVER_RUNNING, AVAHI_SERVER_REGISTERING: report(.ready)
         case AVAHI_SERVER_COLLISION:
-            // Somebody has our random name; the stack goes on once it has another.
+            // Another host uses our random name. The stack goes on with a new one.
             _ = unsafe avahi.server_set_host_name(server, DomainName.randomLabel())
         case AVAHI_SERVER_FAILURE: unsafe report(.lost(AvahiError(code: avahi.server_errno(server))))
         default: break
@@ -158,7 +159,7 @@ final class EmbeddedConnection: AvahiConnection {
             ServiceType.timeToLive
         )
         guard let avahiRecord = unsafe avahiRecord else { throw AvahiError(code: Int32(AVAHI_ERR_NO_MEMORY)) }
-        // The server keeps a reference of its own.
+        // The server keeps its own reference.
         defer { unsafe avahi.record_unref(avahiRecord) }
         guard unsafe avahi.rdata_parse(avahiRecord, record.data, record.data.count) == 0 else {
             throw AvahiError(code: Int32(AVAHI_ERR_INVALID_RECORD))

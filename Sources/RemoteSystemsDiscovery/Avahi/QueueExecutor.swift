@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// Runs an actor on a serial dispatch queue, so that what the queue calls back is already inside the actor.
+/// Runs an actor on a serial dispatch queue, so that callbacks on the queue already run inside the actor.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
 
@@ -25,7 +25,7 @@ final class QueueExecutor: SerialExecutor {
     }
 }
 
-/// A timer that fires once on a queue, to which it is confined, and can be set again.
+/// A timer that fires once on a queue and can be set again. Confined to that queue.
 final class QueueTimer {
     private let source: any DispatchSourceTimer
     private let action: () -> Void
@@ -47,7 +47,7 @@ final class QueueTimer {
         isSet = true
         let (seconds, attoseconds) = max(delay, .zero).components
         let nanoseconds = Int(clamping: attoseconds / 1_000_000_000)
-        // A year is as good as for ever, and what is added to it does not overflow.
+        // Limited to a year, so that the sum does not overflow.
         source.schedule(deadline: .now() + .seconds(Int(min(seconds, 31_536_000))) + .nanoseconds(nanoseconds))
     }
 

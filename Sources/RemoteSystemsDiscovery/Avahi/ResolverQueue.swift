@@ -1,20 +1,20 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sightings whose resolvers are still to be requested. Each is in it once, and what is gone leaves it, so it holds no
-/// more than what is known, however often neighbours announce and withdraw.
+/// Service instances whose resolvers are still to be requested, the latest first. Each is in the queue at most once and
+/// is removed when the instance vanishes, so the queue never holds more than the known service instances.
 struct ResolverQueue: Sendable {
     private var entries: [(serviceInstance: ServiceInstance, ticket: UInt64)] = []
-    /// Which entry counts. Those that do not are removed now and then, so that each step takes constant time on
-    /// average.
+    /// The ticket of the valid entry for each service instance. Other entries are removed from time to time, so that
+    /// each operation takes constant time on average.
     private var tickets: [ServiceInstance: UInt64] = [:]
     private var lastTicket: UInt64 = 0
 
     var count: Int { tickets.count }
-    /// Counts those that have left, too.
+    /// Counts the removed entries, too.
     var storedCount: Int { entries.count }
 
-    /// Adds one as the next; does nothing about one that is in already.
+    /// Adds a service instance as the next one. Does nothing if it is already in the queue.
     mutating func append(_ serviceInstance: ServiceInstance) {
         guard tickets[serviceInstance] == nil else { return }
         lastTicket += 1
@@ -32,7 +32,7 @@ struct ResolverQueue: Sendable {
         tickets = [:]
     }
 
-    /// The one that was added last.
+    /// Removes and returns the service instance that was added last.
     mutating func popLast() -> ServiceInstance? {
         while let (serviceInstance, ticket) = entries.popLast() {
             guard tickets[serviceInstance] == ticket else { continue }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// One instance seen on one interface with one protocol: what Avahi tells of, and what a resolver is made for.
+/// One instance on one interface with one protocol: what a browser reports and what a resolver resolves.
 struct ServiceInstance: Sendable, Hashable {
     enum Family: UInt8, Sendable { case ipv4, ipv6 }
 
@@ -10,9 +10,9 @@ struct ServiceInstance: Sendable, Hashable {
     let instance: String
 }
 
-/// What a resolver has found out about a sighting.
+/// A resolver's result for a service instance.
 struct Resolution: Sendable, Equatable {
-    /// The name of the host that is said to offer it, which belongs to the address.
+    /// The name of the host that offers the service. The address is that host's.
     var hostName: String
     var endpoint: DiscoveryEndpoint
     var properties: [String: [UInt8]]

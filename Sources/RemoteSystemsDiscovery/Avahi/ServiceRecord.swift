@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A resource record in the form in which Avahi takes it.
+/// A resource record in the form that Avahi accepts.
 struct ServiceRecord: Sendable, Hashable {
     enum Kind: UInt16, Sendable {
         case pointer = 12
@@ -14,10 +14,10 @@ struct ServiceRecord: Sendable, Hashable {
     let kind: Kind
     /// The record data in wire format (RFC 1035 §3.3, RFC 2782).
     let data: [UInt8]
-    /// Whether nobody else may have a record of this name and kind (RFC 6762 §10.2).
+    /// Whether no other host may have a record of this name and kind (RFC 6762 §10.2).
     let isUnique: Bool
 
-    /// The records that announce a service at a host name, in the order in which they are best sent.
+    /// The records that advertise a service at a host name, in the recommended sending order.
     static func advertising(
         instance: String,
         host: String,
@@ -34,7 +34,7 @@ struct ServiceRecord: Sendable, Hashable {
             ServiceRecord(name: type, kind: .pointer, data: DomainName.encoded(instanceLabels), isUnique: false),
             ServiceRecord(name: name, kind: .service, data: service, isUnique: true),
             ServiceRecord(name: name, kind: .text, data: TXTRecord.encode(properties), isUnique: true),
-            // What makes the type itself visible to those who look for types (RFC 6763 §9).
+            // Lists the service type for hosts that enumerate types (RFC 6763 §9).
             ServiceRecord(
                 name: DomainName.escaped(["_services", "_dns-sd", "_udp", ServiceType.domain]),
                 kind: .pointer,
@@ -52,7 +52,7 @@ enum DomainName {
         labels.flatMap { [UInt8(clamping: $0.utf8.count)] + Array($0.utf8) } + [0]
     }
 
-    /// The text form that Avahi reads: dots and backslashes inside labels are escaped.
+    /// The text form that Avahi reads. Dots and backslashes inside labels are escaped.
     static func escaped(_ labels: [String]) -> String {
         labels.map { label in
             var escaped: [UInt8] = []
@@ -64,7 +64,7 @@ enum DomainName {
         }.joined(separator: ".")
     }
 
-    /// A label that nobody else has: it tells nothing of the machine, so it is good for a host name that is announced.
+    /// A random, unique label for an advertised host name. It reveals nothing about the machine.
     static func randomLabel() -> String {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567")
         var generator = SystemRandomNumberGenerator()

@@ -3,7 +3,7 @@
 
 /// The key-value pairs of a DNS-SD TXT record (RFC 6763 §6).
 enum TXTRecord {
-    /// Checks that properties can be written as a TXT record of allowed size.
+    /// Checks that properties can be written as a TXT record of the allowed size.
     static func validate(_ properties: [String: [UInt8]]) throws(DiscoveryError) {
         var keys: Set<String> = []
         var size = 0
@@ -13,16 +13,16 @@ enum TXTRecord {
                 throw DiscoveryError(
                     code: .invalidProperty,
                     message: """
-                        a property key cannot be announced: it must be printable ASCII without "=", not empty, and differ from the \
-                        others in more than case. Choose other keys.
+                        A property key cannot be advertised: it must be printable ASCII without "=", not empty, and \
+                        differ from the other keys in more than case. Choose another key.
                         """
                 )
             }
             guard bytes <= 255 else {
                 throw DiscoveryError(
                     code: .invalidProperty,
-                    message:
-                        "a property of \(bytes) bytes cannot be announced: key and value may have 254. Make it shorter."
+                    message: "A property of \(bytes) bytes cannot be advertised: the maximum is 255 bytes for key, "
+                        + "equals sign and value. Shorten it."
                 )
             }
             size += bytes + 1
@@ -31,14 +31,14 @@ enum TXTRecord {
             throw DiscoveryError(
                 code: .propertiesTooLarge,
                 message: """
-                    properties of \(size) bytes cannot be announced: \(DiscoveryLimits.propertyBytes) is the most that arrives \
-                    everywhere. Announce less, and tell the rest once connected.
+                    Properties of \(size) bytes cannot be advertised: the maximum is \
+                    \(DiscoveryLimits.propertyBytes). Advertise less, and send the rest over a connection.
                     """
             )
         }
     }
 
-    /// The wire form, keys in alphabetical order; one empty string when there are none (RFC 6763 §6.1).
+    /// The wire form, keys in alphabetical order; one empty string if there are none (RFC 6763 §6.1).
     static func encode(_ properties: [String: [UInt8]]) -> [UInt8] {
         guard !properties.isEmpty else { return [0] }
         var bytes: [UInt8] = []
@@ -51,8 +51,8 @@ enum TXTRecord {
         return bytes
     }
 
-    /// The properties in received strings. What is malformed or too much is left out, and the first of equal keys counts
-    /// (RFC 6763 §6.4), so whatever a stranger sends becomes a dictionary of bounded size.
+    /// Decodes the properties in received strings. Malformed and excess strings are left out, and the first of equal
+    /// keys counts (RFC 6763 §6.4). So any input yields a dictionary of bounded size.
     static func decode(_ strings: some Sequence<[UInt8]>) -> [String: [UInt8]] {
         var properties: [String: [UInt8]] = [:]
         var size = 0
@@ -75,7 +75,7 @@ enum TXTRecord {
 }
 
 extension String {
-    /// Without the tables of Unicode: DNS compares ASCII letters only.
+    /// Lower-cases ASCII letters only, as DNS compares names. Does not use Unicode tables.
     var lowercasedASCII: String {
         String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
     }

@@ -3,10 +3,15 @@
 
 /// Events waiting for a listener, at most one for each subject.
 ///
-/// A slow listener misses what happened in between, never how it ended: *appeared* and *changed* become *appeared* with the new
-/// value, *appeared* and *vanished* become nothing, *changed* and *vanished* become *vanished*, *vanished* and *appeared* become
-/// *changed*. The order is that in which subjects first had news. So memory is bounded by the number of subjects that are there,
-/// at most `limit`, plus those whose end is not told yet.
+/// A slow listener misses intermediate events, but never the final state. Waiting events are merged:
+///
+/// - *appeared* and *changed* become *appeared* with the new value;
+/// - *appeared* and *vanished* become nothing;
+/// - *changed* and *vanished* become *vanished*;
+/// - *vanished* and *appeared* become *changed*.
+///
+/// Subjects are delivered in the order of their first waiting event. Memory is bounded by the number of present
+/// subjects, at most `limit`, plus the subjects whose end is not delivered yet.
 package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
     private struct Waiting {
         var event: Event
@@ -21,18 +26,18 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
     private var head = 0
     private var nextTurn: UInt64 = 0
 
-    /// A buffer for at most `limit` subjects that are there at a time.
+    /// - Parameter limit: The maximum number of subjects that are present at a time.
     package init(limit: Int) {
         self.limit = limit
     }
 
-    /// Whether nothing waits.
+    /// Whether no event waits.
     package var isEmpty: Bool { waiting.isEmpty }
 
-    /// How many places in the queue are held, given-up ones among them.
+    /// The number of entries in the queue, including abandoned ones.
     var heldTurns: Int { turns.count }
 
-    /// Takes in an event. Returns false when it is about a new subject and there are as many as allowed; it is then forgotten.
+    /// Adds an event. Returns false and drops the event if it is about a new subject and the limit is reached.
     package mutating func put(_ event: Event) -> Bool {
         let subject = event.subject
         switch event.bearing {
@@ -55,13 +60,14 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
         return true
     }
 
-    /// Takes out the next event in the words for a listener who was told all the ones before.
+    /// Removes and returns the next event, in the form for a listener that received all the previous ones.
     package mutating func next() -> Event? {
         while head < turns.count {
             let (turn, subject) = turns[head]
             head += 1
             compact()
-            // A turn that was given up (appeared, then vanished) stays in the queue till it is met here.
+            // The turn of a subject that appeared and vanished is abandoned. It stays in the queue until it is skipped
+            // here.
             guard let entry = waiting[subject], entry.turn == turn else { continue }
             waiting[subject] = nil
             switch entry.event.bearing {
@@ -86,7 +92,8 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
         waiting[event.subject] = Waiting(event: event, turn: nextTurn)
         turns.append((nextTurn, event.subject))
         nextTurn += 1
-        // Given-up turns are swept before they outnumber the live ones: a subject that comes and goes costs nothing.
+        // Removes abandoned turns before they outnumber the valid ones, so a subject that comes and goes repeatedly
+        // does not use more and more memory.
         if turns.count - head > 2 * waiting.count + 64 {
             turns = turns[head...].filter { waiting[$0.subject]?.turn == $0.turn }
             head = 0

@@ -1,28 +1,28 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// News about one of many subjects, of which only the latest matters to a listener who is behind.
+/// An event about one of many subjects. For a slow listener, only the latest event of a subject matters.
 package protocol CoalescingEvent: Sendable {
-    /// What tells the things apart that events are about.
+    /// Identifies the subject of an event.
     associatedtype Subject: Hashable & Sendable
 
-    /// What the event is about.
+    /// The subject of the event.
     var subject: Subject { get }
 
-    /// How the event bears on what was said of the same subject before.
+    /// How the event relates to earlier events of the same subject.
     var bearing: CoalescingBearing { get }
 
-    /// The event in the words for a listener who knows the subject, or does not yet: *changed* or *appeared*.
-    /// Asked for events of ``CoalescingBearing/presence`` only.
+    /// The event in the form for a listener that knows the subject (*changed*) or does not know it yet (*appeared*).
+    /// Called only for events of ``CoalescingBearing/presence``.
     func asReported(subjectIsKnown: Bool) -> Self
 }
 
-/// How an event bears on what was said of its subject before.
+/// How an event relates to earlier events of its subject.
 package enum CoalescingBearing: Sendable {
-    /// The subject is there, and this is how it is now.
+    /// The subject is present and has this value.
     case presence
-    /// The subject is no longer there.
+    /// The subject is no longer present.
     case absence
-    /// A remark that holds until its absence is told, if ever; not counted as one of the subjects that are there.
+    /// A mark that stays until its absence is reported, if ever. It does not count as a present subject.
     case mark
 }

@@ -5,19 +5,19 @@ import Synchronization
 
 /// A sequence of events over a ``CoalescingBuffer``, for one listener at a time.
 ///
-/// It ends when the listener's task is cancelled, when the sequence and its iterators are gone, or when the feed finishes it.
-/// A second iterator takes over from the first, which then ends.
+/// It ends when the listener's task is cancelled, when the sequence and its iterators are released, or when the feed
+/// finishes it. If a second iterator waits for events, the first one ends.
 package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable {
     package typealias Element = Event
     package typealias Failure = Never
 
     private let listener: Listener
 
-    /// A sequence and the feed that fills it.
+    /// Creates a sequence and the feed that fills it.
     ///
     /// - Parameters:
-    ///   - limit: How many subjects may be there at a time.
-    ///   - onRefused: Makes the event that is told, once, when a subject beyond the limit is refused.
+    ///   - limit: The maximum number of subjects that are present at a time.
+    ///   - onRefused: Makes the event that is emitted, once, when a subject beyond the limit is refused.
     package static func make(
         limit: Int,
         onRefused: @escaping @Sendable () -> Event?
@@ -49,23 +49,24 @@ package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable
     package struct Feed: Sendable {
         fileprivate let storage: Storage
 
-        /// Tells an event. Never blocks; nothing is told after the end.
+        /// Emits an event. Never blocks. Does nothing after the end.
         package func yield(_ event: Event) { storage.put(event) }
 
-        /// Ends the sequence after what waits has been told.
+        /// Ends the sequence after the waiting events.
         package func finish() { storage.finish() }
 
-        /// Ends the sequence at once, as if its reader had gone: what waits is dropped, and the action of ``onEnd(_:)``
-        /// is called.
+        /// Ends the sequence at once, as if its listener were gone: waiting events are dropped, and the action of
+        /// ``onEnd(_:)`` is called.
         package func end() { storage.end() }
 
-        /// Called once when nobody listens any more, or at once if that is so already.
+        /// Sets an action to be called once when the sequence has no listener any more. Called at once if that is
+        /// already so.
         package func onEnd(_ action: @escaping @Sendable () -> Void) { storage.setOnEnd(action) }
     }
 }
 
 extension CoalescingEvents {
-    /// Ends the sequence when the last copy of it and of its iterators is gone.
+    /// Ends the sequence when the last copy of it and of its iterators is released.
     fileprivate final class Listener: Sendable {
         let storage: Storage
         init(storage: Storage) { self.storage = storage }

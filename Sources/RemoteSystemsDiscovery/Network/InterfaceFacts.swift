@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// An interface of this machine that is up, as other floors need to know it.
+/// An interface of this machine that is up, in the form that other layers need.
 package struct InterfaceFacts: Sendable, Hashable {
     package var name: String
     package var isLoopback: Bool
-    /// Whether multicast DNS can be spoken on it.
+    /// Whether the interface can carry multicast DNS.
     package var canMulticast: Bool
-    /// Addresses that mean the same to every machine that can reach them, IPv4 first: no link-local IPv6, whose zone is
-    /// this machine's own business.
+    /// Addresses that are valid for every machine that can reach them, IPv4 first. Link-local IPv6 addresses are left
+    /// out, because their zone is local to this machine.
     package var addresses: [String]
 
     package init(name: String, isLoopback: Bool, canMulticast: Bool, addresses: [String]) {

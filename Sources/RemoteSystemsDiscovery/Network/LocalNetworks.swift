@@ -3,10 +3,10 @@
 
 import Glibc
 
-/// The networks that this machine is on itself.
+/// The networks that this machine is directly connected to.
 package enum LocalNetworks {
-    /// Whether an address is this machine's own or on a network of one of its interfaces, so that no router lies between. Nil for
-    /// what is no address.
+    /// Whether an address is this machine's own or on a network of one of its interfaces, so that no router is between.
+    /// Nil if the text is not an address.
     package static func contains(_ address: String) -> Bool? {
         var text = Substring(address.lowercased())
         if text.hasPrefix("::ffff:"), text.contains(".") { text = text.dropFirst(7) }

@@ -4,9 +4,8 @@
 import CRemoteSystemsAvahi
 import Glibc
 
-/// An IPv4 or IPv6 address.
 enum NetworkAddress: Sendable, Hashable {
-    /// In network byte order, as all of these.
+    /// The bytes of both cases are in network byte order.
     case ipv4([UInt8])
     case ipv6([UInt8])
 
@@ -23,13 +22,13 @@ enum NetworkAddress: Sendable, Hashable {
         }
     }
 
-    /// Whether it means something only together with an interface (RFC 4291 §2.5.6).
+    /// Whether the address is valid only together with an interface (RFC 4291 §2.5.6).
     var isLinkLocalIPv6: Bool {
         guard case .ipv6(let bytes) = self else { return false }
         return bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
     }
 
-    /// The usual text, with the scope when the address needs one.
+    /// The usual text form, with the scope if the address needs one.
     func text(scope: String?) -> String {
         let family = if case .ipv4 = self { AF_INET } else { AF_INET6 }
         let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
@@ -44,7 +43,7 @@ enum NetworkAddress: Sendable, Hashable {
 }
 
 extension NetworkAddress {
-    /// Nil for other families.
+    /// Returns nil for other address families.
     init?(_ socketAddress: UnsafePointer<sockaddr>) {
         switch Int32(unsafe socketAddress.pointee.sa_family) {
         case AF_INET:

@@ -10,10 +10,10 @@ struct NetworkInterface: Sendable, Equatable {
     let isLoopback: Bool
     var addresses: [NetworkAddress]
 
-    /// Whether multicast DNS can be spoken on it.
+    /// Whether the interface can carry multicast DNS.
     let canMulticast: Bool
 
-    /// The interfaces that are up now, by number.
+    /// The interfaces that are up now, by index.
     static func all() -> [NetworkInterface] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard unsafe getifaddrs(&list) == 0 else { return [] }
@@ -27,7 +27,7 @@ struct NetworkInterface: Sendable, Equatable {
             let name = unsafe String(cString: entry.ifa_name)
             guard flags & Int32(IFF_UP) != 0 else { continue }
             let isLoopback = flags & Int32(IFF_LOOPBACK) != 0
-            // Avahi leaves tunnels out.
+            // Avahi does not use point-to-point interfaces (tunnels).
             let mask = Int32(IFF_MULTICAST) | Int32(IFF_POINTOPOINT)
             var interface =
                 interfaces[name]
@@ -46,7 +46,7 @@ struct NetworkInterface: Sendable, Equatable {
         return interfaces.values.filter { $0.index > 0 }.sorted { $0.index < $1.index }
     }
 
-    /// The name that an interface number has now; nil when there is none.
+    /// The current name of the interface with this index; nil if there is none.
     static func named(index: Int32) -> DiscoveryInterface? {
         let name = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) {
             buffer -> String? in

@@ -5,9 +5,9 @@ import CRemoteSystemsAvahi
 import Dispatch
 import Glibc
 
-/// Tells when interfaces or addresses of this machine change. Confined to a queue.
+/// Reports changes of this machine's interfaces and addresses. Confined to a queue.
 final class NetworkMonitor {
-    /// Changes come in bursts: an interface that comes up has several messages.
+    /// Changes come in bursts: an interface that comes up causes several messages.
     private static let quiet: Duration = .milliseconds(50)
 
     /// The interfaces that are up.
@@ -17,7 +17,7 @@ final class NetworkMonitor {
     private var timer: QueueTimer?
     private let onChange: ([NetworkInterface]) -> Void
 
-    /// Starts to watch. Without the right to ask the kernel, which some sandboxes take away, the interfaces stay as they were.
+    /// Starts to watch. If a sandbox forbids netlink sockets, the interfaces are read only once.
     init(queue: DispatchQueue, onChange: @escaping ([NetworkInterface]) -> Void) {
         self.onChange = onChange
         timer = QueueTimer(queue: queue) { [unowned self] in compare() }
@@ -60,11 +60,11 @@ final class NetworkMonitor {
         return descriptor
     }
 
-    /// What the messages say is not needed, nor whether some were lost: all is read anew.
+    /// Discards the messages. Their content and their loss do not matter, because all interfaces are read again.
     private static func drain(_ descriptor: Int32) {
         unsafe withUnsafeTemporaryAllocation(byteCount: 16384, alignment: 8) { buffer in
             for _ in 0..<256 where unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) <= 0 {
-                // ENOBUFS says that messages were lost, and is followed by those that were not.
+                // ENOBUFS means that messages were lost. The remaining messages follow.
                 if errno != ENOBUFS { break }
             }
         }

@@ -4,11 +4,11 @@
 import FoundationEssentials
 import Glibc
 
-/// The way that this machine's traffic to the rest of the world takes.
+/// The default route of this machine's traffic.
 package struct RouteFacts: Sendable, Hashable {
-    /// The interface of the default route; nil when there is none.
+    /// The interface of the default route; nil if there is none.
     package var defaultInterface: String?
-    /// Whether that is a tunnel, as VPNs make them.
+    /// Whether that interface is a tunnel, such as a VPN's.
     package var isTunnel: Bool
 
     package init(defaultInterface: String?, isTunnel: Bool) {
@@ -16,9 +16,9 @@ package struct RouteFacts: Sendable, Hashable {
         self.isTunnel = isTunnel
     }
 
-    /// Asks the kernel, which knows of policy routing, too. Nothing is sent.
+    /// Asks the kernel, which also applies policy routing. Sends nothing.
     package static func current() -> RouteFacts {
-        // Addresses for documentation (RFC 5737, RFC 3849): nobody has a route of its own to them.
+        // Addresses for documentation (RFC 5737, RFC 3849), to which there is no specific route.
         for target in ["203.0.113.1", "2001:db8::1"] {
             guard let source = SourceAddress.towards(target), let interface = SourceAddress.interface(of: source) else {
                 continue
@@ -40,8 +40,8 @@ package struct RouteFacts: Sendable, Hashable {
         )
     }
 
-    /// Tells a tunnel by the kernel's number for its sort (ARPHRD_ of `linux/if_arp.h`), by its being a tun or tap device, or, where
-    /// neither can be read, by its name.
+    /// Whether an interface is a tunnel: by the kernel's hardware type (ARPHRD_ in `linux/if_arp.h`), by being a tun or
+    /// tap device, or by its name if neither can be read.
     package static func isTunnel(_ interface: String, hardwareType: Int?, hasTunnelFlags: Bool) -> Bool {
         if hasTunnelFlags { return true }
         guard let hardwareType else {
@@ -49,14 +49,15 @@ package struct RouteFacts: Sendable, Hashable {
                 interface.hasPrefix($0)
             }
         }
-        // PPP, IP in IP, IPv6 in IPv6, SIT, GRE, GRE over IPv6, and those without link-layer addresses: tun and WireGuard.
+        // PPP, IP in IP, IPv6 in IPv6, SIT, GRE, GRE over IPv6, and interfaces without link-layer addresses: tun and
+        // WireGuard.
         return [512, 768, 769, 776, 778, 823, 65_534].contains(hardwareType)
     }
 }
 
-/// The address that this machine would use towards another.
+/// The source address for traffic to another address.
 package enum SourceAddress {
-    /// The text of the address; nil when there is no route. Nothing is sent: a datagram socket is connected and let go of.
+    /// The text of the source address; nil if there is no route. Sends nothing: connecting a datagram socket is enough.
     package static func towards(_ address: String) -> String? {
         var hints = unsafe addrinfo()
         unsafe hints.ai_flags = AI_NUMERICHOST
@@ -82,7 +83,7 @@ package enum SourceAddress {
         }
     }
 
-    /// The interface that has an address of this machine.
+    /// The interface that has this address.
     package static func interface(of address: String) -> String? {
         NetworkInterface.all().first { interface in
             interface.addresses.contains { $0.text(scope: nil) == address }

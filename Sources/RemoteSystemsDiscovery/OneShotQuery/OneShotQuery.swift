@@ -4,33 +4,34 @@
 import Dispatch
 import Glibc
 
-/// Asks the hosts on one interface for our services, and is answered by each at once and straight.
+/// Sends one-shot queries for our service type on one interface, which every host answers at once and by unicast.
 ///
-/// Avahi puts its question after 0.1 s, and those who are asked wait up to 0.12 s before they answer to all. What another program
-/// of this machine has just heard they do not say again for up to a second, although it was not said to this one. An answer to
-/// one alone knows none of this: it is there within a millisecond. It only comes earlier than what Avahi hears; nothing
-/// depends on it, since packets get lost and firewalls let no answer through to a port that sent to many.
+/// Avahi sends its query after 0.1 s, and hosts wait up to 0.12 s before they multicast a response. A host also does
+/// not repeat, for up to a second, what another program of this machine has just received. A unicast response has none
+/// of these delays and arrives within a millisecond. It only arrives earlier than Avahi's result. Nothing depends on
+/// it, because packets get lost, and firewalls may block unicast responses to a multicast query.
 ///
-/// Whoever is on the link can answer what it likes, as to any question of multicast DNS. Confined to a queue.
+/// Any host on the link can send any response, as to any multicast DNS query. Confined to a queue.
 final class OneShotQuery {
-    /// When browsing begins. One question would do where no packet is lost. The last is for a network so full of
-    /// others' answers that hosts miss questions for seconds, in which Avahi's cache has no room for ours either.
+    /// The moments of the queries when browsing begins. One query would suffice if no packet were lost. The last is for
+    /// a crowded network, where hosts miss queries for seconds and Avahi's cache is full.
     static let repeatedly: [Duration] = [
         .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
     ]
     static let once: [Duration] = [.zero]
-    /// Where so many instances answer, packets do pass, and every question costs the network a packet for each of
-    /// them at least (python-zeroconf answers to all hosts as well): it is not repeated before this long after the
-    /// first.
+    /// If this many instances respond, packets do arrive, and the next query waits for at least ``crowdedInterval``.
+    /// Every query costs a crowded network at least one packet for each instance (python-zeroconf also multicasts its
+    /// response).
     private static let crowd = 64
     private static let crowdedInterval: Duration = .seconds(2)
-    /// Moments that passed while this process stood still make one question.
+    /// The minimum interval between queries. Several moments that passed while this process was suspended result in one
+    /// query.
     private static let minInterval: Duration = .milliseconds(100)
-    /// For how long responses are read after the last question.
+    /// How long responses are read after the last query.
     private static let listening: Duration = .seconds(2)
-    /// How many packets are read before others get their turn.
+    /// The maximum number of packets read in one turn of the queue.
     private static let burst = 64
-    /// For a thousand hosts that answer at once; the kernel gives as much of it as it gives to anybody.
+    /// For a thousand hosts that respond at once. The kernel limits it to its own maximum (`net.core.rmem_max`).
     private static let receiveBuffer: Int32 = 1 << 20
 
     private let interface: NetworkInterface
@@ -71,7 +72,7 @@ final class OneShotQuery {
         line.answers += answers.count
         for answer in answers {
             let known = answer.addresses.filter { $0.family == line.family }
-            // The sender's address is known to work, but may be that of somebody who repeats what others say.
+            // The sender's address is known to work, but the sender may only repeat another host's records.
             let address = known.isEmpty || known.contains(sender) ? sender : known[0]
             onAnswer(
                 ServiceInstance(interface: interface.index, family: line.family, instance: answer.instance),
@@ -91,16 +92,16 @@ final class OneShotQuery {
     /// One socket: an address family on the interface.
     private final class Line {
         let family: ServiceInstance.Family
-        /// What answers repeat.
+        /// The id of the query, which responses repeat.
         let id = UInt16.random(in: 1...UInt16.max)
-        /// How many instances were told of, one as often as it was.
+        /// The number of received instances, with repetitions.
         var answers = 0
         private var asked: ContinuousClock.Instant?
         private let descriptor: Int32
         private let source: any DispatchSourceRead
         private let group: SocketAddress
 
-        /// Nil when there can be no such socket; Avahi finds out why.
+        /// Returns nil if the socket cannot be created. Avahi reports the reason.
         init?(
             _ family: ServiceInstance.Family,
             interface: Int32,
@@ -145,17 +146,17 @@ final class OneShotQuery {
             if let asked, .now < asked + interval { return }
             asked = .now
             let question = OneShotQueryMessage.question(id: id)
-            // What is not sent now is sent next time, or by Avahi.
+            // If sending fails, the next query or Avahi's own replaces this one.
             unsafe group.withPointer { address, size in
                 _ = unsafe sendto(descriptor, question, question.count, Int32(MSG_NOSIGNAL), address, size)
             }
         }
 
-        /// Nil when there is nothing to read; no sender when the packet is not from a responder's port.
+        /// Returns nil if there is nothing to read. The sender is nil if the packet is not from port 5353.
         private func receive() -> ([UInt8], NetworkAddress?)? {
             var storage = sockaddr_storage()
             var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            // An Ethernet frame holds less.
+            // An Ethernet frame is smaller.
             var packet = [UInt8](repeating: 0, count: 2048)
             let count = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
@@ -191,7 +192,7 @@ final class OneShotQuery {
     }
 }
 
-/// The group of multicast DNS on an interface (RFC 6762 §3).
+/// The multicast DNS group on an interface (RFC 6762 §3).
 private struct SocketAddress {
     static let port = UInt16(5353)
     private var storage = sockaddr_storage()
@@ -223,7 +224,7 @@ private struct SocketAddress {
         }
     }
 
-    /// Both kinds of address have it in the same place.
+    /// The port is at the same offset in both kinds of address.
     static func port(_ address: UnsafePointer<sockaddr>) -> UInt16 {
         unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
             unsafe UInt16(bigEndian: $0.pointee.sin_port)

@@ -3,23 +3,23 @@
 
 import CRemoteSystemsAvahi
 
-/// What is asked, and what comes back, in a query to which the answer is sent straight to who asks (RFC 6762 §5.1, §6.7).
+/// The messages of a one-shot query, whose response is sent by unicast (RFC 6762 §5.1, §6.7).
 enum OneShotQueryMessage {
-    /// An instance of our service with all that a connection to it needs.
+    /// An instance of our service with everything needed to connect to it.
     struct Answer: Sendable, Equatable {
         var instance: String
         var hostName: String
         var port: Int
-        /// Those of the host; none when they were not told.
+        /// The addresses of the host; empty if the response has none.
         var addresses: [NetworkAddress]
         var properties: [String: [UInt8]]
     }
 
-    /// More than fit the 512 bytes of such an answer.
+    /// More records than fit the 512 bytes of such a response.
     private static let records = 128
 
-    /// Asks for all records of our service type. Were only the PTR record asked for, the stacks that hear it would take their own
-    /// next question for put (RFC 6762 §7.3), and not hear the answer.
+    /// Queries all records of our service type. If it queried only the PTR record, other stacks would count it as their
+    /// own next query (RFC 6762 §7.3), and would not receive the unicast response.
     static func question(id: UInt16) -> [UInt8] {
         let any: UInt16 = 255
         let fields = [id, 0, 1, 0, 0, 0]
@@ -27,7 +27,7 @@ enum OneShotQueryMessage {
         return fields.flatMap(\.bytes) + name + any.bytes + ServiceRecord.internetClass.bytes
     }
 
-    /// The instances in an answer to the question with this id; none in what is anything else, or malformed.
+    /// The instances in a response to the query with this id. Empty for any other or malformed packet.
     static func answers(in packet: [UInt8], to id: UInt16) -> [Answer] {
         var collection = Collection()
         unsafe packet.withUnsafeBufferPointer { packet in
@@ -47,7 +47,7 @@ enum OneShotQueryMessage {
     }
 }
 
-/// The records of one answer that concern us, by the name that they belong to, as the C library writes it.
+/// The relevant records of one response, by owner name in the C library's text form.
 private struct Collection {
     private var instances: [(name: String, label: String)] = []
     private var services: [String: (host: String, port: Int)] = [:]
@@ -55,7 +55,7 @@ private struct Collection {
     private var addresses: [String: [NetworkAddress]] = [:]
 
     mutating func add(_ record: ns_rr, of packet: UnsafeBufferPointer<UInt8>) {
-        // The upper bit says that nobody else has such a record (RFC 6762 §10.2).
+        // The upper bit means that no other host has such a record (RFC 6762 §10.2).
         guard unsafe record.rr_class & 0x7FFF == ServiceRecord.internetClass, let start = unsafe record.rdata else {
             return
         }
@@ -79,7 +79,7 @@ private struct Collection {
         }
     }
 
-    /// Those of which all is known. Where something did not fit, Avahi finds it.
+    /// The complete instances. If a record did not fit, Avahi finds the instance.
     var answers: [OneShotQueryMessage.Answer] {
         instances.compactMap { name, label in
             guard let (host, port) = services[name], let properties = texts[name] else { return nil }
@@ -93,7 +93,7 @@ private struct Collection {
         }
     }
 
-    /// The name of an instance of our service without the service; nil for other names.
+    /// The instance label of a name of our service type; nil for other names.
     private static func label(_ name: String) -> String? {
         let size = Int(AVAHI_DOMAIN_NAME_MAX)
         var (label, type, domain) = (
@@ -119,7 +119,7 @@ private struct Collection {
         unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
 
-    /// The strings of a TXT record, each with its length in front.
+    /// The strings of a TXT record, each preceded by its length.
     private static func strings(_ data: UnsafeBufferPointer<UInt8>) -> [[UInt8]] {
         var strings: [[UInt8]] = []
         var rest = unsafe Array(data)[...]

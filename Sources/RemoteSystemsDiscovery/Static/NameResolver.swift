@@ -4,7 +4,8 @@
 import Dispatch
 import Glibc
 
-/// Resolves names with the system's resolver, which blocks: on a queue of its own, never on the threads that run tasks.
+/// Resolves names with the system's resolver, which blocks. It runs on its own queue, never on the threads that run
+/// tasks.
 package enum NameResolver {
     package struct Failure: Error, Sendable {
         package let reason: String

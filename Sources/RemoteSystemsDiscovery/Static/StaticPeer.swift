@@ -1,17 +1,17 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A system whose place is known beforehand: a host name or address, and a port.
+/// A system at a known place: a host name or address, and a port.
 public struct StaticPeer: Sendable, Hashable {
     /// A DNS name, or an address without brackets.
     public let host: String
-    /// The TCP port, 1...65535.
+    /// The TCP port. Valid range: 1–65535.
     public let port: Int
 
-    /// A peer at this host and port.
+    /// Creates a peer at this host and port.
     ///
-    /// - Throws: ``DiscoveryError`` with code `invalidPeer` when the host is empty, longer than 253 bytes or holds other characters
-    ///   than names and addresses have, or the port is out of range.
+    /// - Throws: ``DiscoveryError`` with code `invalidPeer` if the host is empty, longer than 253 bytes or has
+    ///   characters that no name or address has, or if the port is out of range.
     public init(host: String, port: Int) throws(DiscoveryError) {
         guard (1...253).contains(host.utf8.count), host.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !host.contains(where: { "[]/@".contains($0) })
@@ -19,26 +19,26 @@ public struct StaticPeer: Sendable, Hashable {
             throw DiscoveryError(
                 code: .invalidPeer,
                 message:
-                    "the host of a static peer must be a DNS name or an address. Write host:port or [address]:port."
+                    "The host of a static peer must be a DNS name or an address. Write host:port or [address]:port."
             )
         }
         guard (1...65535).contains(port) else {
             throw DiscoveryError(
                 code: .invalidPeer,
-                message: "the port of a static peer must be 1 to 65535. Write host:port or [address]:port."
+                message: "The port of a static peer must be 1 to 65535. Write host:port or [address]:port."
             )
         }
         self.host = host
         self.port = port
     }
 
-    /// A peer written as `host:port`, `10.0.0.1:port` or `[fe80::1%eth0]:port`.
+    /// Parses a peer written as `host:port`, `10.0.0.1:port` or `[fe80::1%eth0]:port`.
     ///
-    /// - Throws: ``DiscoveryError`` with code `invalidPeer` when it is written otherwise.
+    /// - Throws: ``DiscoveryError`` with code `invalidPeer` if it is written otherwise.
     public init(_ text: String) throws(DiscoveryError) {
         let malformed = DiscoveryError(
             code: .invalidPeer,
-            message: "a static peer must be written as host:port or [address]:port."
+            message: "A static peer must be written as host:port or [address]:port."
         )
         guard let separator = text.lastIndex(of: ":"), let port = Int(text[text.index(after: separator)...]) else {
             throw malformed
@@ -54,6 +54,6 @@ public struct StaticPeer: Sendable, Hashable {
 }
 
 extension StaticPeer: CustomStringConvertible {
-    /// As it is written for ``init(_:)``.
+    /// The form that ``init(_:)`` parses.
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

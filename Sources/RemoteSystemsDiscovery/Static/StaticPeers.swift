@@ -3,27 +3,27 @@
 
 public import Logging
 
-/// A source of systems whose places are known beforehand. It announces nothing.
+/// A source of systems at known places. It advertises nothing.
 ///
-/// Names are resolved when a browse starts and again every `interval`, so a host that gets another address is followed.
+/// Names are resolved when a browse starts and again every `interval`, so a change of a host's address is noticed.
 public struct StaticPeers: DiscoverySource {
-    /// How long after the start *settled* is told at the latest.
+    /// The maximum time from the start until *settled* is emitted.
     private static let settling: Duration = .seconds(5)
 
     private let peers: [StaticPeer]
     private let interval: Duration
     private let logger: Logger
-    /// Equal for sources of the same peers that resolve names as often.
+    /// Equal for sources of the same peers and the same interval.
     public let identity: DiscoverySourceIdentity?
     private let resolve: @Sendable (StaticPeer) async throws(NameResolver.Failure) -> [DiscoveryEndpoint]
 
-    /// A source of these peers.
+    /// Creates a source of these peers.
     ///
     /// - Parameters:
-    ///   - peers: The peers; at most ``DiscoveryLimits/hints`` of them are told.
-    ///   - interval: How often names are resolved anew. Defaults to 60 s. Valid range: 1 s–24 h.
-    ///   - logger: Told at level *debug* of names that cannot be resolved.
-    /// - Throws: ``DiscoveryError`` with code `invalidInterval` when the interval is out of range.
+    ///   - peers: The peers. At most ``DiscoveryLimits/hints`` of them are reported.
+    ///   - interval: How often names are resolved again. Defaults to 60 s. Valid range: 1 s–24 h.
+    ///   - logger: Receives names that cannot be resolved, at level *debug*.
+    /// - Throws: ``DiscoveryError`` with code `invalidInterval` if the interval is out of range.
     public init(
         _ peers: [StaticPeer],
         interval: Duration = .seconds(60),
@@ -32,7 +32,7 @@ public struct StaticPeers: DiscoverySource {
         guard (.seconds(1) ... .seconds(24 * 3600)).contains(interval) else {
             throw DiscoveryError(
                 code: .invalidInterval,
-                message: "the interval of static peers is \(interval / .seconds(1)) s. Valid range: 1 s to 86400 s."
+                message: "The interval of static peers is \(interval / .seconds(1)) s. Valid range: 1–86400 s."
             )
         }
         let places = peers.map { "\($0)" }.sorted().joined(separator: " ")
@@ -63,13 +63,13 @@ public struct StaticPeers: DiscoverySource {
     /// `static`.
     public var name: String { "static" }
 
-    /// ``DiscoveryType/cloud``: the list says nothing of where a peer is.
+    /// ``DiscoveryType/cloud``, because the list does not contain where a peer is.
     public var discoveryType: DiscoveryType { .cloud }
 
-    /// ``DiscoveryOrigin/configured``: the owner wrote the list.
+    /// ``DiscoveryOrigin/configured``, because the owner wrote the list.
     public var origin: DiscoveryOrigin { .configured }
 
-    /// Tells each peer whose name can be resolved, then *settled*.
+    /// Starts a browse. It reports each peer whose name can be resolved, then *settled*.
     public func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         let task = Task { await run(feed) }
@@ -77,7 +77,7 @@ public struct StaticPeers: DiscoverySource {
         return events
     }
 
-    /// Announces nothing, for as long as the surrounding task is not cancelled.
+    /// Advertises nothing and reports `false`. Returns when the surrounding task is cancelled.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void
@@ -86,7 +86,7 @@ public struct StaticPeers: DiscoverySource {
         try await self.advertise(advertisement)
     }
 
-    /// Waits until the task is cancelled: a static list announces nothing.
+    /// Advertises nothing. Returns when the surrounding task is cancelled.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         try advertisement.validate()
         while !Task.isCancelled {
@@ -98,7 +98,7 @@ public struct StaticPeers: DiscoverySource {
     private func run(_ feed: DiscoveryEvents.Feed) async {
         var known: [StaticPeer: DiscoveryHint] = [:]
         var hasProblem = false
-        // Looking up a name may take long: *settled* does not wait for it longer than this.
+        // Resolving a name may take long. *Settled* waits for it no longer than this.
         let settling = Task {
             guard (try? await Task.sleep(for: Self.settling)) != nil else { return false }
             feed.yield(.settled)
@@ -109,7 +109,7 @@ public struct StaticPeers: DiscoverySource {
             var failures: [StaticPeer] = []
             for peer in peers {
                 guard let endpoints = answers[peer], !endpoints.isEmpty else {
-                    // An address that was right before is more likely right than none: it is kept.
+                    // A peer that cannot be resolved now keeps its last addresses: they are probably still right.
                     failures.append(peer)
                     continue
                 }
@@ -135,7 +135,7 @@ public struct StaticPeers: DiscoverySource {
         }
     }
 
-    /// Resolves a few names at a time: each takes a thread while it waits for an answer.
+    /// Resolves up to eight names at a time, because each blocks a thread.
     private func resolveAll() async -> [StaticPeer: [DiscoveryEndpoint]] {
         await withTaskGroup(of: (StaticPeer, [DiscoveryEndpoint]).self) { group in
             var answers: [StaticPeer: [DiscoveryEndpoint]] = [:]
@@ -162,7 +162,7 @@ extension DiscoveryProblem {
         return DiscoveryProblem(
             code: .nameNotResolved,
             message: "\(peers.count) static peer(s) could not be resolved to an address: \(names).",
-            advice: "See whether the names are right and DNS answers. It is tried again by itself.",
+            advice: "Check the names and the DNS server. Discovery retries automatically.",
             recoversByItself: true
         )
     }

@@ -4,14 +4,14 @@
 public import RemoteSystems
 
 extension RemoteSystemConnectionInfo {
-    /// Facts of a connection that was never opened, for tests of an interceptor by itself.
+    /// Creates the information about a connection that was never opened, for testing an interceptor alone.
     ///
     /// - Parameters:
-    ///   - peer: who is at the other end.
-    ///   - isProximal: whether the other end is on the same network.
-    ///   - address: the address at the other end, in text form.
-    ///   - messageLimit: the largest message that the other end takes, in bytes on the wire.
-    ///   - requestWindow: how many requests the other end takes at once.
+    ///   - peer: The peer.
+    ///   - isProximal: Whether the peer is on the same network. Defaults to true.
+    ///   - address: The peer's address, in text form. Defaults to `192.0.2.1`.
+    ///   - messageLimit: The maximum message size that the peer accepts, in bytes on the wire. Defaults to 1 MiB.
+    ///   - requestWindow: The maximum number of requests that the peer accepts at once. Defaults to 128.
     public static func staged(
         peer: AppServiceCaller = .staged(),
         isProximal: Bool = true,
@@ -30,7 +30,7 @@ extension RemoteSystemConnectionInfo {
 }
 
 extension AppServiceClientContext {
-    /// A context without a connection, for tests of a client's interceptor by itself.
+    /// Creates a context without a connection, for testing a client's interceptor alone.
     ///
     /// ```swift
     /// let next = AppServiceClientNext { request in AppServiceResponse(status: .success, message: request.message) }
@@ -39,9 +39,9 @@ extension AppServiceClientContext {
     /// ```
     ///
     /// - Parameters:
-    ///   - service: the name of the connection's service.
-    ///   - connection: facts of the connection.
-    ///   - isPush: whether it is the service that sends the request to its caller.
+    ///   - service: The name of the connection's service. Defaults to `test.service`.
+    ///   - connection: Information about the connection.
+    ///   - isPush: Whether the service sends the request to its caller. Defaults to false.
     public static func staged(
         service: String = "test.service",
         connection: RemoteSystemConnectionInfo = .staged(),

@@ -6,15 +6,15 @@ public import RemoteSystems
 internal import RemoteSystemsIdentity
 
 extension AppServiceCaller {
-    /// A caller that never called, for tests of a handler by itself. Outside of tests a caller is one that has proved its
-    /// system, and cannot be made.
+    /// Creates a caller that never connected, for testing a handler alone. Outside of tests, a caller exists only after
+    /// its system is authenticated.
     ///
     /// - Parameters:
-    ///   - applicationID: the application that it says it is.
-    ///   - systemID: its system; one that nobody else has unless given.
-    ///   - isLocal: whether it is on the same machine.
-    ///   - authorizationKind: whose system it is. Defaults to one of the same account; services that are offered to
-    ///     anyone nearby also receive requests of `anonymous` systems.
+    ///   - applicationID: The application id that the caller claims. Defaults to `test.caller`.
+    ///   - systemID: The caller's system. Defaults to a new, unique id.
+    ///   - isLocal: Whether the caller is on the same machine. Defaults to false.
+    ///   - authorizationKind: The account of the caller's system. Defaults to the same account. Services that are
+    ///     offered to anyone nearby also receive requests of `anonymous` systems.
     public static func staged(
         applicationID: String = "test.caller",
         systemID: SystemID? = nil,
@@ -29,25 +29,25 @@ extension AppServiceCaller {
         )
     }
 
-    /// All such callers are of one account.
+    /// The account of all staged callers that are not anonymous.
     private static let stagedAccount = AccountID(of: P256.Signing.PrivateKey().publicKey)
 }
 
 extension AppServiceRequest {
-    /// A request that came over no network, for tests of a handler by itself.
+    /// Creates a request that was not received over a network, for testing a handler alone.
     ///
     /// ```swift
     /// let answer = try await volume.respond(to: .staged(["Volume": 0.3]))
     /// ```
     ///
     /// - Parameters:
-    ///   - message: what was sent.
-    ///   - caller: who sent it.
-    ///   - timeout: how long the caller waits, from now by the machine's clock.
-    ///   - idempotencyKey: by which the caller names what it wants done.
-    ///   - metadata: what was sent beside the message.
-    ///   - connection: what it came over; one that is not open unless given. For a handler that sends requests of its own
-    ///     there is ``DiscoveryStage/withConnectedPair(_:patience:_:)``.
+    ///   - message: The message. Defaults to an empty one.
+    ///   - caller: The caller.
+    ///   - timeout: How long the caller waits, from now by the machine's clock. Defaults to 30 s.
+    ///   - idempotencyKey: The request's idempotency key, if any.
+    ///   - metadata: The request's metadata.
+    ///   - connection: The connection of the request. Defaults to one that is not open. For a handler that sends
+    ///     requests itself, use ``DiscoveryStage/withConnectedPair(_:patience:_:)``.
     public static func staged(
         _ message: ValueSet = [:],
         from caller: AppServiceCaller = .staged(),
@@ -68,12 +68,14 @@ extension AppServiceRequest {
 }
 
 extension AppService {
-    /// What the service's handler answers, for tests of it by itself: the message and the answer are held to the service's
-    /// schemas, as a host does, and the service's own interceptors run. Who may call is a host's affair; for that there is
-    /// ``DiscoveryStage``.
+    /// Returns the response of the service's handler, for testing it alone.
     ///
-    /// - Throws: what the handler or an interceptor throws; `RemoteSystemError` with the code `invalidMessage` when the message or the answer is not
-    ///   allowed.
+    /// The request and the response are validated by the service's schemas, as in a host, and the service's own
+    /// interceptors run. Access rules are not applied, because the host applies them: use ``DiscoveryStage`` to test
+    /// those.
+    ///
+    /// - Throws: The error of the handler or an interceptor; `RemoteSystemError` with the code `invalidMessage` if the
+    ///   request or the response is not valid.
     public func respond(to request: AppServiceRequest) async throws -> ValueSet {
         try await self.intercepting(request) { request in
             try Self.check(request.message, self.requestSchema)
@@ -93,16 +95,16 @@ extension AppService {
 }
 
 extension LaunchURIRequest {
-    /// A launch that came over no network, for tests of a `LaunchURIProvider` by itself.
+    /// Creates a launch request that was not received over a network, for testing a `LaunchURIProvider` alone.
     ///
     /// - Parameters:
-    ///   - uri: what to open.
-    ///   - isFallback: whether it is the launcher's second choice.
-    ///   - options: what the launcher asked for beside it.
-    ///   - inputData: what the launcher sent along.
-    ///   - caller: who sent it.
-    ///   - timeout: how long the launcher waits, from now by the machine's clock.
-    /// - Throws: `RemoteSystemError` with the code `misuse` when the URI is none.
+    ///   - uri: The URI to open.
+    ///   - isFallback: Whether it is the launcher's fallback URI. Defaults to false.
+    ///   - options: The launcher's options.
+    ///   - inputData: The launcher's input data, if any.
+    ///   - caller: The caller.
+    ///   - timeout: How long the launcher waits, from now by the machine's clock. Defaults to 30 s.
+    /// - Throws: `RemoteSystemError` with the code `misuse` if the URI is not valid.
     public static func staged(
         _ uri: String,
         isFallback: Bool = false,

@@ -3,16 +3,16 @@
 
 internal import NIOCore
 
-/// What stands between two systems for the time being.
+/// The current conditions of a link between two systems.
 struct LinkConditions: Sendable, Equatable {
-    /// How long everything is under way.
+    /// The time that each byte takes.
     var latency = Duration.zero
-    /// How much arrives in a second; `nil` for as much as is sent.
+    /// The maximum rate in bytes per second; `nil` for no limit.
     var bytesPerSecond: Int?
-    /// Nothing arrives.
+    /// Whether nothing arrives.
     var isSilent = false
 
-    /// Both at once: the way leads over this link and the other.
+    /// The conditions of a path over this link and the other.
     func joined(with other: LinkConditions) -> LinkConditions {
         LinkConditions(
             latency: self.latency + other.latency,
@@ -22,37 +22,37 @@ struct LinkConditions: Sendable, Equatable {
     }
 }
 
-/// One way of a connection in memory: what has been sent and has not arrived.
+/// One direction of a connection in memory: what was sent and has not arrived.
 ///
-/// A value without I/O or a clock. Like TCP it loses nothing and keeps the order: what is sent while nothing gets through
-/// arrives when something does again.
+/// A value without I/O or a clock. Like TCP, it loses nothing and keeps the order: what is sent while the link is
+/// silent arrives when the link works again.
 struct Lane {
     enum Piece: Equatable {
         case bytes(ByteBuffer)
         /// The sender has closed the connection.
         case end
-        /// The sender is gone.
+        /// The connection is reset.
         case reset
     }
 
     enum OnPump: Equatable {
-        /// Nothing is to arrive, or can.
+        /// Nothing can arrive now.
         case nothing
-        /// Look again then.
+        /// Pump again at this time.
         case wait(until: Duration)
         case deliver(Piece)
     }
 
     private var pieces = CircularBuffer<(piece: Piece, sent: Duration)>()
-    /// Of what was sent and has not arrived.
+    /// The number of bytes that were sent and have not arrived.
     private(set) var bytes = 0
-    /// When the slow link is done with what it let through last.
+    /// When the rate-limited link has finished its last portion.
     private var free = Duration.zero
-    /// When the first piece, or as much of it as the rate lets through at once, is through.
+    /// The size and the arrival time of the next portion of a rate-limited link.
     private var through: (bytes: Int, at: Duration)?
     private var hasEnded = false
 
-    /// How often a slow link lets something through.
+    /// How many portions a rate-limited link delivers in a second.
     private static var beatsPerSecond: Int { 10 }
 
     mutating func send(_ piece: Piece, now: Duration) {
@@ -65,12 +65,12 @@ struct Lane {
         self.pieces.append((piece, now))
     }
 
-    /// Whether bytes come next; they wait for a receiver that reads.
+    /// Whether the next piece is bytes. They wait for a receiver that reads.
     var isDataNext: Bool {
         if case .bytes? = self.pieces.first?.piece { true } else { false }
     }
 
-    /// What arrives now.
+    /// Returns what arrives now.
     mutating func pump(now: Duration, _ conditions: LinkConditions) -> OnPump {
         guard !conditions.isSilent, let first = self.pieces.first else { return .nothing }
         let arrival = first.sent + conditions.latency

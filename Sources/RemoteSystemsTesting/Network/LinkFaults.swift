@@ -3,19 +3,19 @@
 
 internal import NIOCore
 
-/// What a test does to the bytes that pass a link in one direction. Each happens once.
+/// The faults that a test sets for the bytes of a link in one direction. Each happens once.
 struct LinkFaults {
     enum OnPass: Equatable {
         case pass
-        /// So many bytes get through, then the connection breaks.
+        /// This many bytes pass, then the connection breaks.
         case cut(after: Int)
     }
 
-    /// Bytes to pass until then.
+    /// The number of bytes that pass before the fault happens.
     var cut: Int?
     var corruption: Int?
 
-    /// What becomes of these bytes; they are changed when it is their turn.
+    /// Applies the faults to bytes that pass the link, and changes the bytes if they are to be corrupted.
     mutating func pass(_ bytes: inout ByteBuffer) -> OnPass {
         let count = bytes.readableBytes
         if let offset = self.corruption {

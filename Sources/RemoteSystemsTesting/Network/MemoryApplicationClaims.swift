@@ -4,7 +4,7 @@
 internal import RemoteSystems
 internal import Synchronization
 
-/// The application ids of one system of a stage, with the rule that a machine's locks have.
+/// The claimed application ids of one system of a stage, by the same rule as the locks of a real machine.
 final class MemoryApplicationClaims: ApplicationClaims {
     private struct Claimed {
         var isShared: Bool
@@ -36,7 +36,7 @@ final class MemoryApplicationClaims: ApplicationClaims {
         return claim
     }
 
-    /// The system's processes have ended at once, and their claims with them.
+    /// Releases all claims, as when all of the system's processes end.
     func clear() {
         self.claimed.withLock { $0 = [:] }
     }

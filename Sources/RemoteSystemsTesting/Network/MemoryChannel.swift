@@ -8,24 +8,25 @@ internal import Synchronization
 
 /// One end of a connection in memory.
 ///
-/// To its pipeline it is a TCP socket: bytes come in order or not at all, writing more than the other end takes makes it
-/// unwritable, and it ends by the other side's closing or by a reset.
+/// To its pipeline it behaves like a TCP socket. Bytes arrive in order or not at all. Writing more than the other end
+/// accepts makes it unwritable. It ends when the other end closes, or by a reset.
 final class MemoryChannel: TransportChannel {
     private struct State {
         var pipeline: ChannelPipeline?
         var isOpen = true
         var isActive = false
         var isWritable = true
-        /// Whether the pipeline has asked for bytes and got none since.
+        /// Whether the pipeline has requested bytes and has not received any since.
         var wantsRead = false
-        /// Written, not flushed.
+        /// Written, but not flushed.
         var pending: [(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
         var wire: Wire?
-        /// Whether one bit of what is written next is changed.
+        /// Whether one bit of the next write is changed.
         var corruptsNext = false
     }
 
-    /// As a socket's: above the one mark a channel is not writable, below the other it is again.
+    /// In bytes, as NIO's defaults for a socket: above the high mark the channel becomes unwritable, below the low mark
+    /// writable again.
     private static let highWater = 64 * 1024
     private static let lowWater = 32 * 1024
 
@@ -45,7 +46,7 @@ final class MemoryChannel: TransportChannel {
     var allocator: ByteBufferAllocator { ByteBufferAllocator() }
     var closeFuture: EventLoopFuture<Void> { self.closePromise.futureResult }
     var parent: (any Channel)? { nil }
-    /// It is no socket, and has no address as sockets have.
+    /// It is not a socket and has no socket address.
     var localAddress: SocketAddress? { nil }
     var remoteAddress: SocketAddress? { nil }
     var isWritable: Bool { self.state.withLock { $0.isWritable } }
@@ -61,7 +62,7 @@ final class MemoryChannel: TransportChannel {
         }
     }
 
-    /// There are no options: nothing of a socket is there to set.
+    /// There are no socket options to set.
     func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
         self.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
     }
@@ -70,9 +71,8 @@ final class MemoryChannel: TransportChannel {
         self.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
     }
 
-    // MARK: What the wire does
+    // MARK: Called by the wire
 
-    /// The connection is there.
     func activate(_ wire: Wire) {
         let isOpen = self.state.withLock { state in
             guard state.isOpen else { return false }
@@ -86,7 +86,7 @@ final class MemoryChannel: TransportChannel {
         self.pipeline.syncOperations.read()
     }
 
-    /// Whether it takes bytes now; if not, they wait as they do in a socket that is not read.
+    /// Whether the channel accepts bytes now. If not, they wait, as in a socket that is not read.
     var wantsRead: Bool { self.state.withLock { $0.wantsRead } }
 
     func receive(_ piece: Lane.Piece) {
@@ -96,7 +96,7 @@ final class MemoryChannel: TransportChannel {
             self.state.withLock { $0.wantsRead = false }
             self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
             self.pipeline.syncOperations.fireChannelReadComplete()
-            // Unless a handler holds it back.
+            // Reads on, unless a handler holds back the read.
             if self.isActive { self.pipeline.syncOperations.read() }
         case .end:
             self.close0(error: ChannelError.eof, mode: .all, promise: nil)
@@ -107,10 +107,9 @@ final class MemoryChannel: TransportChannel {
         }
     }
 
-    /// Changes one bit of what is written next.
     func corruptNextWrite() { self.state.withLock { $0.corruptsNext = true } }
 
-    /// Compares what is under way with the marks.
+    /// Compares the bytes in flight with the water marks.
     func updateWritability() {
         let hasChanged = self.state.withLock { state in
             guard state.isActive, let wire = state.wire else { return false }
@@ -123,7 +122,7 @@ final class MemoryChannel: TransportChannel {
     }
 }
 
-// MARK: - What the pipeline does
+// MARK: - Called by the pipeline
 
 extension MemoryChannel: ChannelCore {
     func localAddress0() throws -> SocketAddress { throw ChannelError.unknownLocalAddress }
@@ -187,7 +186,7 @@ extension MemoryChannel: ChannelCore {
             self.pipeline.syncOperations.fireChannelInactive()
             self.pipeline.syncOperations.fireChannelUnregistered()
         }
-        // Whoever closed it may still be on its way through the pipeline.
+        // The handler that called `close` may still be on the call stack, so the pipeline is removed later.
         self.eventLoop.execute {
             self.removeHandlers(pipeline: self.pipeline)
             self.closePromise.succeed(())
@@ -198,7 +197,7 @@ extension MemoryChannel: ChannelCore {
         promise?.fail(ChannelError.operationUnsupported)
     }
 
-    /// It is registered from the beginning, and connected by its network.
+    /// The channel is registered from the beginning, and its network connects it.
     func register0(promise: EventLoopPromise<Void>?) { promise?.succeed(()) }
     func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) { promise?.succeed(()) }
     func bind0(to: SocketAddress, promise: EventLoopPromise<Void>?) { promise?.fail(ChannelError.operationUnsupported) }

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// A network in memory: sites with addresses of their own, joined by links.
+/// A network in memory: sites with their own addresses, joined by links.
 final class MemoryNetwork: Sendable {
     let loop: StageEventLoop
     private let sites = Mutex<[String: MemorySite]>([:])
@@ -12,9 +12,9 @@ final class MemoryNetwork: Sendable {
         self.loop = loop
     }
 
-    /// A new site.
+    /// Creates a site.
     ///
-    /// - Parameter isNearby: false for one that counts as beyond the network of the others.
+    /// - Parameter isNearby: False for a site that counts as beyond the other sites' network.
     func makeSite(isNearby: Bool = true) -> MemorySite {
         self.sites.withLock { sites in
             let address = "site-\(sites.count + 1)"
@@ -28,12 +28,11 @@ final class MemoryNetwork: Sendable {
         self.sites.withLock { $0[address] }
     }
 
-    /// Breaks every connection.
     func cutAll() {
         for site in self.sites.withLock({ Array($0.values) }) { site.cut() }
     }
 
-    /// Lets go of the sites, which hold the network in turn.
+    /// Releases the sites, which retain the network.
     func removeAll() {
         self.sites.withLock { $0 = [:] }
     }

@@ -8,13 +8,13 @@ package import RemoteSystemsTransport
 internal import Synchronization
 
 extension TransportKind {
-    /// Connections between the systems of a stage, in memory.
+    /// Connections in memory between the systems of a stage.
     package static let memory = TransportKind(rawValue: "memory")
 }
 
-/// One system's place on a network in memory: its address, its ports, and the link that leads to it.
+/// One system's site on a network in memory: its address, its ports and its link.
 ///
-/// The transport of the system's hosts and connections.
+/// It is the transport of the system's hosts and connections.
 final class MemorySite: Transport {
     enum Direction: Hashable { case toSystem, fromSystem }
 
@@ -28,12 +28,12 @@ final class MemorySite: Transport {
         var isCrashed = false
     }
 
-    /// Its name on the network. It is no IP address, and nothing may take it for one.
+    /// The site's name on the network. It is not an IP address and must not be parsed as one.
     let address: String
-    /// Whether it counts as a neighbour to the others.
+    /// Whether the site counts as nearby for the others.
     let isNearby: Bool
     let loop: StageEventLoop
-    /// The application ids that hosts on it have claimed.
+    /// The application ids that hosts on this site have claimed.
     let applicationClaims = MemoryApplicationClaims()
     private let network: MemoryNetwork
     private let state = Mutex(State())
@@ -48,10 +48,10 @@ final class MemorySite: Transport {
     var kind: TransportKind { .memory }
     var loopbackHost: String? { "localhost" }
     func anyEventLoop() -> any EventLoop { self.loop }
-    /// It reaches nothing beyond this process anyway.
+    /// The site itself: it reaches only this process in any case.
     func limited(to reach: NetworkReach) -> (any Transport)? { self }
 
-    /// The network as the system sees it: this transport, in the stage's time.
+    /// The transports and the clock for the system: this site, in the stage's time.
     var transportNetwork: TransportNetwork {
         TransportNetwork([self], time: self.loop.time, taskExecutor: self.loop)
     }
@@ -60,7 +60,7 @@ final class MemorySite: Transport {
 
     // MARK: Connecting
 
-    /// What every machine calls itself.
+    /// The names of every machine for itself.
     private static let loopback: Set = ["localhost", "127.0.0.1", "::1"]
 
     func connect(
@@ -73,16 +73,16 @@ final class MemorySite: Transport {
         let patience = self.loop.scheduleTask(in: timeout, what: "the end of an attempt to connect") {
             promise.fail(ChannelError.connectTimeout(timeout))
         }
-        // Also when the stage is stopped before that.
+        // The attempt also fails if the stage is stopped before the timeout.
         patience.futureResult.whenFailure { _ in promise.fail(ChannelError.connectTimeout(timeout)) }
         promise.futureResult.whenComplete { _ in patience.cancel() }
         let target = self.site(at: endpoint.host)
         let conditions = target.map { self.conditions.joined(with: $0.conditions) } ?? self.conditions
-        // One that nothing gets through to never answers.
+        // A silent target never responds.
         guard !conditions.isSilent else { return promise.futureResult }
         self.loop.scheduleTask(in: TimeAmount(conditions.latency * 2), what: "a connection that is made") {
             guard let target, let accept = target.state.withLock({ $0.ports[endpoint.port] }) else {
-                promise.fail(IOError(errnoCode: ECONNREFUSED, reason: "Nobody listens there."))
+                promise.fail(IOError(errnoCode: ECONNREFUSED, reason: "No host of the stage listens there."))
                 return
             }
             self.join(target, port: endpoint.port, promise, initializer, accept)
@@ -121,7 +121,7 @@ final class MemorySite: Transport {
         }
     }
 
-    /// What the other end of a connection knows of this one.
+    /// This site as the peer of the other end.
     private func peer(port: Int) -> TransportPeer {
         TransportPeer(
             Endpoint(transport: .memory, host: self.address, port: port),
@@ -174,9 +174,9 @@ final class MemorySite: Transport {
         self.state.withLock { body(&$0.faults[direction, default: LinkFaults()]) }
     }
 
-    /// What the link does to bytes that pass it.
+    /// Applies the link's faults to bytes that pass it.
     ///
-    /// - Returns: how many of them get through before the connection breaks; `nil` for all, without its breaking.
+    /// - Returns: The number of bytes that pass before the connection breaks; `nil` if all pass and it does not break.
     func pass(_ bytes: inout ByteBuffer, _ direction: Direction) -> Int? {
         let result = self.state.withLock { $0.faults[direction]?.pass(&bytes) }
         guard case .cut(let count)? = result else { return nil }
@@ -187,17 +187,17 @@ final class MemorySite: Transport {
         self.state.withLock { $0.messageFaults.add(fault, at: selector) }
     }
 
-    /// What becomes of a message that passes the link; `nil` if it passes unharmed.
+    /// Returns the fault for a message that passes the link; `nil` if there is none.
     func fault(of message: StagedMessage) -> MessageFaults.Fault? {
         self.state.withLock { $0.messageFaults.pass(message) }
     }
 
-    /// Breaks every connection with this system.
+    /// Breaks every connection of this system.
     func cut() {
         for wire in self.state.withLock({ Array($0.wires.values) }) { wire.cut() }
     }
 
-    /// What becomes of a machine that loses its power: nobody listens any more, and every connection is broken.
+    /// Simulates a loss of power: all listening ports close and every connection breaks.
     func crash() {
         self.state.withLock { state in
             state.isCrashed = true
@@ -209,7 +209,7 @@ final class MemorySite: Transport {
 
     var isCrashed: Bool { self.state.withLock { $0.isCrashed } }
 
-    /// It is switched on again, and its cable is where it belongs.
+    /// Simulates power and cable being restored.
     func revive() {
         self.state.withLock { $0.isCrashed = false }
         self.change { $0.isSilent = false }

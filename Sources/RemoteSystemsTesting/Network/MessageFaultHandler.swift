@@ -7,30 +7,31 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// Applies the faults of links to the messages that one end of a connection sends, before they are encrypted.
+/// Applies the links' faults to the messages that one end of a connection sends, before they are encrypted.
 ///
-/// It cuts what is written into frames. What is no frame of the protocol, as when a system joins, passes as it is.
+/// It splits the written bytes into frames. Anything that is not a frame of the protocol, such as the messages of
+/// joining, passes unchanged.
 final class MessageFaultHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What both ends of a connection know of it.
+    /// State shared by both ends of a connection.
     private final class Conversation: Sendable {
-        /// The service that it is with, once the caller has said so.
+        /// The service of the connection, known from the caller's hello.
         let service = Mutex("")
     }
 
-    /// Longer than any frame of the protocol.
+    /// More than the maximum size of a frame of the protocol.
     private static let maxFrameBytes = 32 << 20
 
     private let conversation: Conversation
     private let wire: Wire
     private let channel: MemoryChannel
-    /// The site that sends, and the one that receives.
+    /// The sending and the receiving site.
     private let sites: (from: MemorySite, to: MemorySite)
     private var buffer = ByteBuffer()
     private var isTransparent = false
-    /// Frames behind a delayed one, and that one; what is written meanwhile waits, too.
+    /// A delayed frame and the frames behind it. Frames that are written meanwhile wait, too.
     private var delayed: [ByteBuffer]?
 
     private init(_ conversation: Conversation, _ wire: Wire, _ channel: MemoryChannel, from: MemorySite, to: MemorySite)
@@ -41,7 +42,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         self.sites = (from, to)
     }
 
-    /// Puts one behind the TLS handler of each end.
+    /// Adds a handler behind the TLS handler of each end.
     static func install(
         on caller: MemoryChannel,
         host: MemoryChannel,
@@ -72,7 +73,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         promise?.succeed(())
     }
 
-    /// A whole frame with its length field.
+    /// Returns the next complete frame, including its length field.
     private func nextFrame() -> ByteBuffer? {
         guard let length = self.buffer.getInteger(at: self.buffer.readerIndex, as: UInt32.self) else { return nil }
         guard length > 0, length <= Self.maxFrameBytes else {
@@ -126,7 +127,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         )
     }
 
-    /// On its way a message passes the link of the system that sends it, and that of the one that gets it.
+    /// Returns the fault of a message. A message passes the sender's link, then the receiver's.
     private func fault(of message: StagedMessage) -> MessageFaults.Fault? {
         if let fault = self.sites.from.fault(of: message) { return fault }
         var arriving = message

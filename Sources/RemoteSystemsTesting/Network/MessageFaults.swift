@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a test does to single messages that pass a link. Each happens once.
+/// The faults that a test sets for single messages of a link. Each happens once.
 struct MessageFaults {
     enum Fault: Sendable, Equatable {
         case drop
@@ -16,7 +16,7 @@ struct MessageFaults {
         self.pending.append((fault, selector, selector.number))
     }
 
-    /// What becomes of a message; `nil` if nothing does. The fault that was set first counts.
+    /// Returns the fault for a message; `nil` if there is none. If several match, the first one that was set applies.
     mutating func pass(_ message: StagedMessage) -> Fault? {
         var fault: Fault?
         for index in self.pending.indices where self.pending[index].selector.matches(message) {

@@ -4,9 +4,9 @@
 internal import NIOCore
 internal import Synchronization
 
-/// A connection in memory: two channels and what is under way between them.
+/// A connection in memory: two channels and the bytes in flight between them.
 final class Wire: Sendable {
-    /// Whose end: the one that connected, or the one that was connected to.
+    /// An end of the connection: the one that connected, or the one that accepted.
     enum Side: Hashable, Sendable {
         case caller, host
 
@@ -16,7 +16,7 @@ final class Wire: Sendable {
     private struct State {
         var lanes: [Side: Lane] = [.caller: Lane(), .host: Lane()]
         var channels: [Side: MemoryChannel]
-        /// Lanes that are looked at again anyhow.
+        /// The lanes that already have a scheduled pump.
         var pumping: Set<Side> = []
     }
 
@@ -40,18 +40,18 @@ final class Wire: Sendable {
         self.pumpSoon(side)
     }
 
-    /// The conditions have changed.
+    /// Pumps both lanes after the conditions of a link have changed.
     func conditionsChanged() {
         self.pumpSoon(.caller)
         self.pumpSoon(.host)
     }
 
-    /// The channel of this side reads again.
+    /// Pumps the lane to this side after its channel has requested bytes.
     func readWanted(by side: Side) {
         self.pumpSoon(side.other)
     }
 
-    /// Breaks it for both ends, whatever stands between them.
+    /// Breaks the connection at both ends, whatever the conditions are.
     func cut() {
         self.loop.execute {
             for side in [Side.caller, .host] { self.take(side)?.receive(.reset) }
@@ -63,7 +63,7 @@ final class Wire: Sendable {
         return self.state.withLock { $0.channels.removeValue(forKey: side) }
     }
 
-    /// Not at once: whoever sends may be in the middle of receiving.
+    /// Schedules a pump for later, because the sender may be inside its receive call.
     private func pumpSoon(_ side: Side) {
         guard self.state.withLock({ $0.pumping.insert(side).inserted }) else { return }
         self.loop.execute { self.pump(side) }
@@ -81,7 +81,7 @@ final class Wire: Sendable {
         switch self.state.withLock({ $0.lanes[side]?.pump(now: now, conditions) }) {
         case .nothing, nil: break
         case .wait(let until):
-            // It may be looked at before that, should the conditions change.
+            // A change of the conditions may cause an earlier pump.
             self.loop.scheduleTask(in: TimeAmount(until - now), what: "bytes that arrive over a link") {
                 self.pumpSoon(side)
             }

@@ -6,7 +6,7 @@ public import RemoteSystems
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Everything that a watcher tells, to look at and to wait for.
+/// Records all events of a watcher, and waits for events.
 ///
 /// ```swift
 /// let recorder = stage.record(watcher)
@@ -15,30 +15,30 @@ internal import Synchronization
 /// #expect(recorder.story == ["added Living room", "removed Living room"])
 /// ```
 ///
-/// What was waited for once is not waited for again: each call goes on behind the event that the one before it found.
+/// Each call continues behind the event that the previous call returned, so no event is returned twice.
 public final class EventRecorder: Sendable {
     private struct State {
         var events: [RemoteSystemEvent] = []
-        /// How many of them have been asked for.
+        /// The number of events that were returned or skipped.
         var taken = 0
         var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var lastWaiter: UInt64 = 0
-        /// Waiters whose patience is at its end.
+        /// Waiters whose patience is over.
         var given: Set<UInt64> = []
     }
 
     private let state = Mutex(State())
     private let patience: Duration
-    /// Held, because a watcher that nobody holds watches no more.
+    /// Retained, because a released watcher stops watching.
     private let watcher: RemoteSystemWatcher
-    /// The stage's, which is told that a test waits by the real time.
+    /// The stage's scheduler, which needs to know when a test waits by real time.
     private let scheduler: Scheduler?
 
-    /// Records what the watcher tells from now on.
+    /// Records the watcher's events from now on.
     ///
     /// - Parameters:
-    ///   - watcher: the watcher, which is held.
-    ///   - patience: how long, in real time, to wait for an event before that fails.
+    ///   - watcher: The watcher. The recorder retains it.
+    ///   - patience: The maximum time to wait for an event. In real time. Defaults to 10 s.
     public convenience init(_ watcher: RemoteSystemWatcher, patience: Duration = .seconds(10)) {
         self.init(watcher, patience: patience, scheduler: nil)
     }
@@ -54,11 +54,11 @@ public final class EventRecorder: Sendable {
         watcher.onError { [weak self] in self?.record(.error($0)) }
     }
 
-    /// Everything that has been told, in order.
+    /// All recorded events, in order.
     public var events: [RemoteSystemEvent] { self.state.withLock { $0.events } }
 
-    /// Everything that has been told, a few words for each, for comparing: `added NAME`, `updated NAME`, `removed NAME`,
-    /// `enumeration completed`, `error`.
+    /// All recorded events as short texts for comparison: `added NAME`, `updated NAME`, `removed NAME`, `enumeration
+    /// completed`, `error`.
     public var story: [String] { self.events.map(\.inWords) }
 
     private func record(_ event: RemoteSystemEvent) {
@@ -72,16 +72,16 @@ public final class EventRecorder: Sendable {
 
     // MARK: Waiting
 
-    /// The next event; waits for it. The stage's clock is not moved meanwhile.
+    /// Waits for the next event and returns it. The stage's clock does not move meanwhile.
     ///
-    /// - Throws: ``StageError`` when there is none for as long as the recorder's patience lasts; `CancellationError`.
+    /// - Throws: ``StageError`` if there is no event within the recorder's patience; `CancellationError`.
     public func next() async throws -> RemoteSystemEvent {
         try await self.next("event") { $0 }
     }
 
-    /// The next system that is added, with this name if one is given; passes over other events.
+    /// Waits for the next system that is added, with this name if one is given. Skips other events.
     ///
-    /// - Throws: as ``next()``.
+    /// - Throws: As ``next()``.
     @discardableResult
     public func added(_ displayName: String? = nil) async throws -> RemoteSystem {
         try await self.next("added \(displayName ?? "")") {
@@ -89,7 +89,7 @@ public final class EventRecorder: Sendable {
         }
     }
 
-    /// The next system that changes; see ``added(_:)``.
+    /// Waits for the next system that is updated; see ``added(_:)``.
     @discardableResult
     public func updated(_ displayName: String? = nil) async throws -> RemoteSystem {
         try await self.next("updated \(displayName ?? "")") {
@@ -97,7 +97,7 @@ public final class EventRecorder: Sendable {
         }
     }
 
-    /// The next system that is removed; see ``added(_:)``.
+    /// Waits for the next system that is removed; see ``added(_:)``.
     @discardableResult
     public func removed(_ displayName: String? = nil) async throws -> RemoteSystem {
         try await self.next("removed \(displayName ?? "")") {
@@ -105,7 +105,7 @@ public final class EventRecorder: Sendable {
         }
     }
 
-    /// The next error; see ``added(_:)``.
+    /// Waits for the next error; see ``added(_:)``.
     @discardableResult
     public func error() async throws -> RemoteSystemWatcherError {
         try await self.next("error") { if case .error(let error) = $0 { error } else { nil } }
@@ -143,7 +143,7 @@ public final class EventRecorder: Sendable {
         return nil
     }
 
-    /// Returns when there is a new event, the patience is at its end, or the task is cancelled.
+    /// Returns when there is a new event, the patience is over, or the task is cancelled.
     private func wait(_ id: UInt64, known: Int) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -169,10 +169,10 @@ public final class EventRecorder: Sendable {
 
     private func nothing(_ what: String) -> StageError {
         let story = self.story.isEmpty ? "nothing" : self.story.joined(separator: ", ")
-        let due = (self.scheduler?.due).map { " Waiting for the clock: \($0)." } ?? ""
+        let due = (self.scheduler?.due).map { " Due by the stage's clock: \($0)." } ?? ""
         return StageError(
-            "The watcher did not tell '\(what)' within \(self.patience). It told \(story). Is the watcher started? Does "
-                + "the stage's clock have to be moved for it (advance(by:))?\(due)"
+            "The watcher did not report '\(what)' within \(self.patience). It reported: \(story). Check that the "
+                + "watcher is started, and whether the stage's clock has to be moved (advance(by:)).\(due)"
         )
     }
 }

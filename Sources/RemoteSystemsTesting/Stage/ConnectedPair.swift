@@ -7,18 +7,22 @@ public import RemoteSystems
 public struct ConnectedPair: Sendable {
     /// The caller's end.
     public let client: AppServiceConnection
-    /// The system that answers.
+    /// The system that offers the service.
     public let host: StagedSystem
-    /// The stage on which it is, with the clock.
+    /// The stage of the pair, with its clock.
     public let stage: DiscoveryStage
-    /// The link between the two, for faults.
+    /// The link between the two ends, for setting faults.
     public var link: StagedLink { self.host.link }
 }
 
 extension DiscoveryStage {
-    /// Runs the body with an open connection to the service, on a stage of its own.
+    /// Runs the body with an open connection to the service, on a new stage.
     ///
-    /// - Throws: `RemoteSystemError` when the connection cannot be opened; what the body throws.
+    /// - Parameters:
+    ///   - service: The service.
+    ///   - patience: The stage's patience. In real time. Defaults to 10 s.
+    ///   - body: The test.
+    /// - Throws: `RemoteSystemError` if the connection cannot be opened; the error of the body.
     public static func withConnectedPair<Result>(
         _ service: AppService,
         patience: Duration = .seconds(10),
@@ -32,14 +36,15 @@ extension DiscoveryStage {
         }
     }
 
-    /// Opens a connection from the code under test's side to a service of a system that has appeared, without discovery.
+    /// Opens a connection from the code under test's side to a service of a system that has appeared, without
+    /// discovery.
     ///
     /// - Parameters:
-    ///   - system: the system.
-    ///   - service: the service's name.
-    ///   - application: which of its applications; the first unless given.
-    ///   - onRequest: answers requests that the service sends back.
-    /// - Throws: `RemoteSystemError` when the connection cannot be opened.
+    ///   - system: The system.
+    ///   - service: The name of the service.
+    ///   - application: The id of the system's application. Defaults to the first one.
+    ///   - onRequest: Responds to requests that the service sends back.
+    /// - Throws: `RemoteSystemError` if the connection cannot be opened.
     public func connect(
         to system: StagedSystem,
         service: String,

@@ -8,8 +8,8 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// A network, a clock and a household of systems for one test: what appears, changes, vanishes and fails there is what the
-/// test says, when it says so.
+/// A simulated network with a clock and systems, for one test. The test script decides which systems appear, change,
+/// vanish and fail, and when.
 ///
 /// ```swift
 /// try await DiscoveryStage.with { stage in
@@ -22,31 +22,32 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// Nothing of it touches a socket, a file or another process, yet all but the network is real: TLS 1.3 between systems of a
-/// throw-away account, the wire protocol, hosts, watchers and connections. Each stage is a world of its own, so tests run at
-/// the same time. Time stands still until ``advance(by:)``.
+/// A stage uses no socket, file or other process. Everything except the network is real: TLS 1.3 between systems of a
+/// throw-away account, the wire protocol, hosts, watchers and connections. Stages are independent, so tests can run in
+/// parallel. Time stands still until ``advance(by:)``.
 ///
-/// What a method of the stage sets going has been done when it returns, with all that follows from it at the same moment:
-/// after ``appears(_:after:)`` a watcher of the stage has told its listeners. What the code under test does next in tasks of its
-/// own is another matter: wait for it with ``eventually(_:_:)``, or let it run on ``taskExecutor``.
+/// A method of the stage returns when everything that it causes at the same moment is done. For example, after
+/// ``appears(_:after:)`` a watcher of the stage has notified its listeners. The stage does not know of tasks that the
+/// code under test starts itself: wait for them with ``eventually(_:_:)``, or run them on ``taskExecutor``.
 public final class DiscoveryStage: Sendable {
-    /// The time of everything on the stage.
+    /// The clock of everything on the stage.
     public let clock: ManualClock
-    /// How long, in real time, a test waits for something before it fails.
+    /// The maximum time that a test waits for an event or a condition. In real time.
     public let patience: Duration
 
     let network: MemoryNetwork
     private let discovery = StageDiscovery()
-    /// The machine that the code under test runs on.
+    /// The machine of the code under test.
     private let here: MemorySite
     private let lastSystem = Mutex(0)
     private let systems = Mutex<[StagedSystem]>([])
-    /// What went wrong in steps of the script that had a delay.
+    /// The errors of delayed steps of the script.
     private let failures = Mutex<[StageError]>([])
 
-    /// An empty stage. Call ``stop()`` when it is over, or use ``with(patience:_:)``.
+    /// Creates an empty stage. Call ``stop()`` at the end, or use ``with(patience:_:)``.
     ///
-    /// - Parameter patience: how long, in real time, a test waits for something before it fails.
+    /// - Parameter patience: The maximum time that a test waits for an event or a condition. In real time. Defaults to
+    ///   10 s.
     public init(patience: Duration = .seconds(10)) {
         self.clock = ManualClock(patience: patience)
         self.patience = patience
@@ -54,12 +55,16 @@ public final class DiscoveryStage: Sendable {
         self.here = self.network.makeSite()
     }
 
-    /// Runs the body with a stage of its own, on ``taskExecutor``, and stops the stage afterwards.
+    /// Runs the body with a new stage, on ``taskExecutor``, and stops the stage afterwards.
     ///
-    /// A body that awaits what waits for the stage's clock would never end, since nothing but the body moves the clock. It fails
-    /// instead, once nothing has happened on the stage for as long as its patience lasts.
+    /// Only the body moves the clock, so a body that awaits something that needs the clock to move would never end. The
+    /// test fails instead after nothing has happened on the stage for the length of its patience.
     ///
-    /// - Throws: what the body throws; ``StageError`` when it stands still, which names what is due, and when.
+    /// - Parameters:
+    ///   - patience: The stage's patience. In real time. Defaults to 10 s.
+    ///   - body: The test.
+    /// - Throws: The error of the body; ``StageError`` if the test stands still. The message names what is due, and
+    ///   when.
     public static func with<Result>(
         patience: Duration = .seconds(10),
         _ body: (DiscoveryStage) async throws -> Result
@@ -80,10 +85,10 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// The clock's; the body of ``with(patience:_:)`` and its child tasks run there.
+    /// The clock's executor. The body of ``with(patience:_:)`` and its child tasks run there.
     public var taskExecutor: any TaskExecutor { self.clock.taskExecutor }
 
-    /// Ends everything on the stage. What still waits for something is cancelled.
+    /// Ends everything on the stage, and cancels whatever still waits.
     public func stop() async {
         self.leaveAll()
         try? await self.clock.settle()
@@ -97,7 +102,7 @@ public final class DiscoveryStage: Sendable {
         for system in self.systems.withLock({ $0 }) { system.leave(.crash) }
     }
 
-    /// Ends what the test may wait for.
+    /// Ends everything that the test may be waiting for.
     func abandon() {
         self.leaveAll()
         self.clock.scheduler.abandonAll()
@@ -105,15 +110,16 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: The code under test
 
-    /// For the code under test: makes its watchers, hosts and connections part of the stage. They run on a system of the
-    /// account that is not one of ``system(_:kind:account:applications:)``.
+    /// The configuration for the code under test. Watchers, hosts and connections with it are part of the stage. They
+    /// run on another system of the account than those of ``system(_:kind:account:applications:)``.
     public var configuration: RemoteSystemsConfiguration { self.configuration(applicationID: "test.application") }
 
-    /// ``configuration``, for an application with an id of its own.
+    /// Returns ``configuration`` for an application with another id.
     ///
     /// - Parameters:
-    ///   - applicationID: the application's id.
-    ///   - account: whose the system is on which it runs, for callers that are strangers to others on the stage.
+    ///   - applicationID: The application id.
+    ///   - account: The account of the system on which the application runs. Use ``StagedAccount/other`` for a caller
+    ///     that is anonymous to the other systems. Defaults to ``StagedAccount/own``.
     public func configuration(
         applicationID: String,
         account: StagedAccount = .own
@@ -144,7 +150,7 @@ public final class DiscoveryStage: Sendable {
         return configuration
     }
 
-    /// A watcher with ``configuration``, for the code under test or for ``record(_:)``. It is not started.
+    /// Creates a watcher with ``configuration``, for the code under test or for ``record(_:)``. It is not started.
     public func watcher(
         filters: [RemoteSystemFilter] = [],
         options: RemoteSystemWatcher.Options = RemoteSystemWatcher.Options()
@@ -152,14 +158,23 @@ public final class DiscoveryStage: Sendable {
         RemoteSystemWatcher(self.configuration, filters: filters, options: options)
     }
 
-    /// Records what a watcher tells from now on.
+    /// Records the watcher's events from now on.
     public func record(_ watcher: RemoteSystemWatcher) -> EventRecorder {
         EventRecorder(watcher, patience: self.patience, scheduler: self.clock.scheduler)
     }
 
     // MARK: Systems
 
-    /// A system with one application. It is not there before ``appears(_:after:)``.
+    /// Creates a system with one application. It is not present before ``appears(_:after:)``.
+    ///
+    /// - Parameters:
+    ///   - displayName: The system's display name.
+    ///   - kind: The kind of machine. Defaults to `desktop`.
+    ///   - account: The system's account. Defaults to ``StagedAccount/own``.
+    ///   - application: The application id. Defaults to `test.host`.
+    ///   - attributes: The application's attributes.
+    ///   - services: The application's services.
+    /// - Throws: As ``system(_:kind:account:applications:)``.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -176,16 +191,16 @@ public final class DiscoveryStage: Sendable {
         )
     }
 
-    /// A system. It is not there before ``appears(_:after:)``.
+    /// Creates a system. It is not present before ``appears(_:after:)``.
     ///
     /// - Parameters:
-    ///   - displayName: its name for people.
-    ///   - kind: what sort of machine it is.
-    ///   - account: whose it is.
-    ///   - applications: what runs on it.
-    /// - Throws: `RemoteSystemError` with the code `applicationAlreadyRunning` when two of the applications have one id and do not
-    ///   both set ``StagedApplication/allowsSeveralProcesses``, with the code `invalidArgument` when an id, a service's name or
-    ///   another value of a service is not valid; what keeps its keys from being made.
+    ///   - displayName: The system's display name.
+    ///   - kind: The kind of machine. Defaults to `desktop`.
+    ///   - account: The system's account. Defaults to ``StagedAccount/own``.
+    ///   - applications: The applications that run on it.
+    /// - Throws: `RemoteSystemError` with the code `applicationAlreadyRunning` if two applications have the same id and
+    ///   do not both set ``StagedApplication/allowsSeveralProcesses``; with the code `invalidArgument` if an id, the
+    ///   name of a service or another value of a service is not valid; the error of creating the system's keys.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -195,7 +210,7 @@ public final class DiscoveryStage: Sendable {
         try self.system(displayName, kind: kind, account: account, applications: applications, isNearby: true)
     }
 
-    /// - Parameter isNearby: false for a system with an address of the Internet.
+    /// - Parameter isNearby: False for a system with an Internet address.
     package func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -227,11 +242,13 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: The script
 
-    /// The system starts its hosts and announces them; one that went silent is heard again.
+    /// Makes the system appear: it starts its hosts and advertises them. A system that went silent is reachable again.
     ///
     /// - Parameters:
-    ///   - system: the system.
-    ///   - delay: when, by the clock, from now. Valid range, here and below: 0–10 years. What is to happen later happens while ``advance(by:)`` gets there.
+    ///   - system: The system.
+    ///   - delay: When, from now by the stage's clock. Defaults to 0. Valid range, here and below: 0–10 years. A
+    ///     delayed step happens while ``advance(by:)`` passes its time.
+    /// - Throws: ``StageError`` if the delay is out of range, or if an earlier delayed step has failed.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in
             discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
@@ -239,13 +256,14 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// One of the system's applications says something else of itself.
+    /// Changes the attributes of one of the system's applications.
     ///
     /// - Parameters:
-    ///   - system: the system.
-    ///   - application: which of its applications; the first unless given.
-    ///   - attributes: what it says from then on.
-    ///   - delay: when, by the clock, from now.
+    ///   - system: The system.
+    ///   - application: The application id. Defaults to the first application.
+    ///   - attributes: The new attributes.
+    ///   - delay: When, from now by the stage's clock. Defaults to 0.
+    /// - Throws: ``StageError`` if the attributes are not valid, else as ``appears(_:after:)``.
     public func changes(
         _ system: StagedSystem,
         application: String? = nil,
@@ -261,14 +279,15 @@ public final class DiscoveryStage: Sendable {
         try await self.perform(after: delay) { await system.change(attributes, application: application) }
     }
 
-    /// The system goes.
+    /// Makes the system vanish.
     ///
     /// - Parameters:
-    ///   - system: the system.
-    ///   - departure: how it goes. One that goes orderly finishes what is under way first, which may need time to move.
-    ///   - delay: when, by the clock, from now.
-    /// - Throws: ``StageError`` when the system is not there: it has not appeared, or has vanished already. With a delay
-    ///   ``advance(by:)`` throws it.
+    ///   - system: The system.
+    ///   - departure: How it vanishes. Defaults to ``StagedSystem/Departure/orderly``. An orderly departure first
+    ///     finishes requests in progress, which may need the clock to move.
+    ///   - delay: When, from now by the stage's clock. Defaults to 0.
+    /// - Throws: ``StageError`` if the system is not present: it has not appeared, or has vanished already. With a
+    ///   delay, ``advance(by:)`` throws it.
     public func vanishes(
         _ system: StagedSystem,
         _ departure: StagedSystem.Departure = .orderly,
@@ -277,7 +296,8 @@ public final class DiscoveryStage: Sendable {
         try await self.perform(after: delay) { [discovery = self.discovery] () async throws(StageError) in
             guard system.isThere else {
                 throw StageError(
-                    "\(system.displayName) cannot vanish: it has not appeared (appears(_:after:)), or has vanished already."
+                    "\(system.displayName) cannot vanish: it has not appeared (appears(_:after:)), "
+                        + "or has vanished already."
                 )
             }
             system.leave(departure)
@@ -285,18 +305,19 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// Discovery tells of trouble, to every watcher there is and to those that start later, until ``recovers(from:after:)``.
+    /// Makes discovery report a problem to every watcher, including those that start later, until
+    /// ``recovers(from:after:)``.
     public func fails(with code: DiscoveryProblem.Code, after delay: Duration = .zero) async throws(StageError) {
         let trouble = DiscoveryProblem(
             code: code,
-            message: "The test's script says that discovery is hampered.",
+            message: "The test's script has set this problem.",
             advice: "Nothing needs to be done.",
             recoversByItself: true
         )
         try await self.perform(after: delay) { [discovery = self.discovery] in discovery.fail(trouble) }
     }
 
-    /// The trouble is over.
+    /// Ends the problem.
     public func recovers(from code: DiscoveryProblem.Code, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in discovery.recover(code) }
     }
@@ -326,24 +347,29 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: Time
 
-    /// Moves the stage's clock on; see ``ManualClock/advance(by:)``.
+    /// Moves the stage's clock forward; see ``ManualClock/advance(by:)``.
+    ///
+    /// - Throws: ``StageError`` as ``ManualClock/advance(by:)``, or the error of a delayed step of the script.
     public func advance(by duration: Duration) async throws(StageError) {
         try await self.clock.advance(by: duration)
         try self.throwFailure()
     }
 
-    /// Waits until nothing is left to do on the stage before time moves on.
+    /// Waits until nothing is left to do on the stage at this moment.
+    ///
+    /// - Throws: ``StageError`` if the work does not end within ``patience``, or the error of a delayed step of the
+    ///   script.
     public func settle() async throws(StageError) {
         try await self.clock.settle()
         try self.throwFailure()
     }
 
-    /// Waits, without moving the stage's clock, until the code under test has come so far.
+    /// Waits until a condition of the code under test holds. Does not move the stage's clock.
     ///
     /// - Parameters:
-    ///   - what: what is waited for, for the message.
-    ///   - condition: whether it is so. Asked again and again.
-    /// - Throws: ``StageError`` when it is not so within ``patience``; what the condition throws.
+    ///   - what: The condition in words, for the message.
+    ///   - condition: The condition. Called repeatedly.
+    /// - Throws: ``StageError`` if the condition does not hold within ``patience``; the error of the condition.
     public func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
         let end = ContinuousClock.now + self.patience
         self.clock.scheduler.beginRealWait()
@@ -356,7 +382,7 @@ public final class DiscoveryStage: Sendable {
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(5))
         }
-        let due = self.clock.scheduler.due.map { " Due by the stage's clock, if it has to be moved: \($0)." } ?? ""
-        throw StageError("It did not come about within \(self.patience): \(what).\(due)")
+        let due = self.clock.scheduler.due.map { " Due by the stage's clock (see advance(by:)): \($0)." } ?? ""
+        throw StageError("This did not happen within \(self.patience): \(what).\(due)")
     }
 }

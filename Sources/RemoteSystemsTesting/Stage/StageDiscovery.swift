@@ -5,14 +5,14 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// What is announced on a stage, seen by whoever browses it.
+/// The advertisements on a stage, for all browses on it.
 final class StageDiscovery: Sendable {
     fileprivate struct State {
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
         var troubles: [DiscoveryProblem] = []
         var feeds: [Int: DiscoveryEvents.Feed] = [:]
         var lastFeed = 0
-        /// Where nothing can be heard from: whoever begins to browse now does not see what was announced there.
+        /// Silent addresses. A browse that starts now does not see what was advertised there.
         var unheard: Set<String> = []
         var lastRenewal = 0
     }
@@ -47,12 +47,13 @@ final class StageDiscovery: Sendable {
         }
     }
 
-    /// Nothing is heard from there any more. Who browses already still believes in what was announced there.
+    /// Marks an address as silent. Existing browses keep what was advertised there.
     func silence(address: String) {
         self.state.withLock { _ = $0.unheard.insert(address) }
     }
 
-    /// Something is heard from there again. What was announced there is seen anew, unless whoever announced it is gone.
+    /// Marks an address as reachable again. What was advertised there vanishes and appears again, or only vanishes if
+    /// the advertiser is gone.
     func hear(address: String, isGone: Bool) {
         self.state.withLock { state in
             guard state.unheard.remove(address) != nil else { return }
@@ -108,7 +109,7 @@ extension DiscoveryHint {
     fileprivate func isAt(_ address: String) -> Bool { self.endpoints.first?.address == address }
 }
 
-/// A stage's discovery as one of its systems uses it.
+/// A stage's discovery as the source of one of its systems.
 struct SiteDiscovery: DiscoverySource {
     let stage: StageDiscovery
     let site: MemorySite
@@ -132,9 +133,9 @@ struct SiteDiscovery: DiscoverySource {
                 properties: advertisement.properties
             )
         )
-        // Nothing is ever told here: it ends when the task is cancelled.
+        // Waits until the task is cancelled: the stream never yields.
         for await _ in AsyncStream<Never>.makeStream().stream {}
-        // One that crashed says no goodbye.
+        // A crashed system sends no goodbye.
         if !self.site.isCrashed { self.stage.vanish(instance: advertisement.instance) }
     }
 }

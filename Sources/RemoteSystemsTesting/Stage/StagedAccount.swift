@@ -3,14 +3,15 @@
 
 internal import RemoteSystemsIdentity
 
-/// Whose a system of a stage is. Accounts of a stage are made for the tests of one process and kept nowhere.
+/// The account of a staged system. Staged accounts exist only in the memory of one test process.
 public enum StagedAccount: Sendable, Hashable {
-    /// That of the code under test.
+    /// The account of the code under test.
     case own
-    /// Somebody else's: seen by those alone who ask for `RemoteSystemAuthorizationKind.anonymous` systems, if it allows anyone
-    /// nearby (``StagedApplication/allowsAnyoneNearby``).
+    /// Another account. Its systems are visible only to a watcher that looks for
+    /// `RemoteSystemAuthorizationKind.anonymous` systems, and only if they allow anyone nearby
+    /// (``StagedApplication/allowsAnyoneNearby``).
     case other
-    /// Somebody else's that claims to be our own, as an attacker might. Nobody takes it for that.
+    /// Another account that claims to be our own, as an attacker might. Every system rejects the claim.
     case impostor
 
     /// The system with this number, counted from 0.
@@ -19,7 +20,7 @@ public enum StagedAccount: Sendable, Hashable {
         case .own: return try ThrowAwayAccount.shared.system(number)
         case .other: return try ThrowAwayAccount.stranger.system(number)
         case .impostor:
-            // What is announced is as of ours; the certificate cannot be.
+            // The advertisement uses our discovery key; the certificate cannot be ours.
             let theirs = try ThrowAwayAccount.stranger.system(number)
             return try SystemIdentity(
                 rootCertificate: theirs.rootCertificate,

@@ -3,27 +3,29 @@
 
 public import RemoteSystems
 
-/// An application on a system of a stage: what a `RemoteSystemHost` there would offer.
+/// An application on a staged system: what a `RemoteSystemHost` there offers.
 public struct StagedApplication: Sendable {
-    /// Its id, in reverse-DNS form.
+    /// The application id, in reverse-DNS form.
     public var id: String
-    /// Its name for people; its id unless set.
+    /// The display name. Defaults to the id.
     public var displayName: String?
-    /// What it says of itself.
+    /// The application's attributes.
     public var attributes: [String: String]
-    /// The services that it offers, with their options: who may call, version, summary. They are answered by a real host,
-    /// in this process.
+    /// The services that it offers, with their options: access, version, summary. A real host in this process handles
+    /// their requests.
     public var services: [AppService]
     /// Opens URIs that other systems of its account launch there.
     public var launchURIProvider: (any LaunchURIProvider)?
-    /// Whether systems of other accounts may find it and call what is offered to anyone nearby.
+    /// Whether systems of other accounts may find it and call the services that are offered to anyone nearby. Defaults
+    /// to false.
     public var allowsAnyoneNearby: Bool
-    /// Whether other applications of its system may run under the same id.
+    /// Whether other applications of its system may run under the same id. Defaults to false.
     public var allowsSeveralProcesses: Bool
-    /// The interceptors of its configuration: around what it handles, and what it sends to its callers. None unless set.
+    /// The interceptors of its configuration, for the requests that it handles and those that it sends to its callers.
+    /// Defaults to none.
     public var interceptors = AppServiceInterceptors()
 
-    /// An application.
+    /// Creates an application.
     public init(
         _ id: String,
         displayName: String? = nil,
@@ -42,7 +44,7 @@ public struct StagedApplication: Sendable {
         self.allowsSeveralProcesses = allowsSeveralProcesses
     }
 
-    /// Holds a system's applications to the rule that hosts on a machine are held to.
+    /// Checks that a system's applications satisfy the rules for hosts on one machine.
     static func check(_ applications: [StagedApplication]) throws {
         let claims = MemoryApplicationClaims()
         var claimed: [any ApplicationClaim] = []

@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The link between a system of a stage and everybody else: what a test does to it (its faults) happens to every
-/// connection with that system.
+/// The link between a staged system and all others. A test sets faults on it, which apply to every connection of that
+/// system.
 ///
-/// A link is as TCP is: what does not get through arrives later, unless the connection breaks before.
+/// A link behaves like TCP: what does not pass arrives later, unless the connection breaks before.
 public struct StagedLink: Sendable {
     let site: MemorySite
 
-    /// Which way bytes go.
+    /// The direction of bytes.
     public enum Direction: Sendable, Hashable {
         /// To the system.
         case toSystem
@@ -18,38 +18,40 @@ public struct StagedLink: Sendable {
         fileprivate var ofSite: MemorySite.Direction { self == .toSystem ? .toSystem : .fromSystem }
     }
 
-    /// Everything is under way for this long, each way, by the stage's clock. Less than 0 counts as 0.
+    /// Delays everything, in each direction. By the stage's clock. A value less than 0 counts as 0.
     public func delay(_ latency: Duration) {
         self.site.change { $0.latency = max(latency, .zero) }
     }
 
-    /// No more than this gets through in a second of the stage's clock, each way, on each connection. Less than 1 counts as 1.
+    /// Limits the rate of each connection, in each direction. In bytes per second of the stage's clock. A value less
+    /// than 1 counts as 1.
     public func limit(bytesPerSecond: Int) {
         self.site.change { $0.bytesPerSecond = max(bytesPerSecond, 1) }
     }
 
-    /// Nothing gets through any more, and nobody is told. Attempts to connect get no answer.
+    /// Makes the link silent: nothing passes, and no connection is closed. Attempts to connect get no response.
     public func drop() {
         self.site.change { $0.isSilent = true }
     }
 
-    /// Takes back delay, limit and drop. What was held arrives.
+    /// Ends delay, limit and drop. What was held back arrives.
     public func restore() {
         self.site.change { $0 = LinkConditions() }
     }
 
-    /// Breaks every connection with the system at once. New ones can be made.
+    /// Breaks every connection with the system at once. New connections are possible.
     public func cut() {
         self.site.cut()
     }
 
-    /// Breaks a connection with the system once so many more bytes have passed in the direction, on whatever connection:
-    /// half-way through a message, say.
+    /// Breaks a connection with the system after this many further bytes have passed in the direction, counted over all
+    /// connections. For example, in the middle of a message.
     public func cut(afterBytes count: Int, _ direction: Direction = .fromSystem) {
         self.site.change(direction.ofSite) { $0.cut = max(count, 0) }
     }
 
-    /// Changes one bit once so many more bytes have passed in the direction, on whatever connection. TLS notices it.
+    /// Changes one bit after this many further bytes have passed in the direction, counted over all connections. TLS
+    /// detects it.
     public func corrupt(afterBytes count: Int = 0, _ direction: Direction = .fromSystem) {
         self.site.change(direction.ofSite) { $0.corruption = max(count, 0) }
     }

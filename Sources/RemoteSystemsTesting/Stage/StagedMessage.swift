@@ -5,21 +5,21 @@ public import RemoteSystems
 
 /// A message that passes a ``StagedLink``.
 public struct StagedMessage: Sendable {
-    /// What it is.
+    /// The kind of a message.
     public enum Kind: Sendable, Hashable {
-        /// Of a caller to a service, or pushed by a service to its caller.
+        /// From a caller to a service, or pushed by a service to its caller.
         case request
-        /// To a request.
+        /// A response to a request.
         case response
     }
 
-    /// What it is.
+    /// The kind.
     public let kind: Kind
-    /// The service whose connection it passes.
+    /// The service of its connection.
     public let service: String
-    /// What it holds.
+    /// The content.
     public let content: ValueSet
-    /// Which way it goes, seen from the system whose link it is.
+    /// The direction, seen from the system of the link.
     public internal(set) var direction: StagedLink.Direction
 
     init(kind: Kind, service: String, content: ValueSet, direction: StagedLink.Direction) {
@@ -30,9 +30,10 @@ public struct StagedMessage: Sendable {
     }
 }
 
-/// The message of a link that something happens to. Messages are counted from the moment at which the fault is set, over all
-/// connections with the system. Those of the library's own services, by which systems describe themselves, count only if the
-/// service is named.
+/// Selects the message of a link to which a fault applies.
+///
+/// Messages are counted from the moment when the fault is set, over all connections with the system. Messages of the
+/// library's own services, with which systems describe themselves, count only if the service is named.
 public struct StagedMessageSelector: Sendable {
     let number: Int
     private let condition: @Sendable (StagedMessage) -> Bool
@@ -44,27 +45,27 @@ public struct StagedMessageSelector: Sendable {
 
     func matches(_ message: StagedMessage) -> Bool { self.condition(message) }
 
-    /// A request, to the system or from it.
+    /// Selects a request, to the system or from it.
     ///
     /// - Parameters:
-    ///   - number: Which one, counted from 1. Less counts as 1.
-    ///   - service: The service's name; any of an application's services unless given.
+    ///   - number: The number of the request, counted from 1. Defaults to 1. A value less than 1 counts as 1.
+    ///   - service: The name of the service. Defaults to any of an application's services.
     public static func request(_ number: Int = 1, of service: String? = nil) -> StagedMessageSelector {
         StagedMessageSelector(number) { $0.kind == .request && $0.isOf(service) }
     }
 
-    /// A response, from the system or to it.
+    /// Selects a response, from the system or to it.
     ///
     /// - Parameters:
-    ///   - number: Which one, counted from 1. Less counts as 1.
-    ///   - service: The service's name; any of an application's services unless given.
+    ///   - number: The number of the response, counted from 1. Defaults to 1. A value less than 1 counts as 1.
+    ///   - service: The name of the service. Defaults to any of an application's services.
     public static func response(_ number: Int = 1, of service: String? = nil) -> StagedMessageSelector {
         StagedMessageSelector(number) { $0.kind == .response && $0.isOf(service) }
     }
 
-    /// The first message for which the condition holds; messages of the library's own services are not asked about.
+    /// Selects the first message for which the condition holds. Messages of the library's own services are skipped.
     ///
-    /// - Parameter condition: Called on the stage's event loop, which it must not block.
+    /// - Parameter condition: Called on the stage's event loop; must not block.
     public static func first(where condition: @escaping @Sendable (StagedMessage) -> Bool) -> StagedMessageSelector {
         StagedMessageSelector(1) { $0.isOf(nil) && condition($0) }
     }
@@ -78,22 +79,23 @@ extension StagedMessage {
 }
 
 extension StagedLink {
-    /// Loses a message. The connection goes on: a request then ends at its deadline.
+    /// Loses a message. The connection stays open, so a request then ends at its deadline.
     public func drop(_ message: StagedMessageSelector) {
         self.site.add(.drop, at: message)
     }
 
-    /// Holds a message back for this long, by the stage's clock, and with it what follows in its direction on its connection.
+    /// Holds a message back for this long, by the stage's clock. Later messages of its connection in its direction wait
+    /// behind it.
     public func delay(_ message: StagedMessageSelector, by time: Duration) {
         self.site.add(.delay(max(time, .zero)), at: message)
     }
 
-    /// Changes one bit of a message. TLS notices it and ends the connection.
+    /// Changes one bit of a message. TLS detects it and ends the connection.
     public func corrupt(_ message: StagedMessageSelector) {
         self.site.add(.corrupt, at: message)
     }
 
-    /// Breaks the connection when the message would pass, which does not arrive.
+    /// Breaks the connection when the message would pass. The message does not arrive.
     public func cut(at message: StagedMessageSelector) {
         self.site.add(.cut, at: message)
     }

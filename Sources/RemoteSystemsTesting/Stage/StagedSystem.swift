@@ -4,15 +4,17 @@
 public import RemoteSystems
 internal import Synchronization
 
-/// A system of a ``DiscoveryStage``: a machine of the account, with hosts that run in this process.
+/// A system of a ``DiscoveryStage``: a simulated machine whose hosts run in this process.
 public final class StagedSystem: Sendable {
-    /// How a system leaves.
+    /// How a system vanishes.
     public enum Departure: Sendable, Hashable {
-        /// Its hosts shut down: they say goodbye, finish what is under way and close their connections.
+        /// Its hosts shut down: they withdraw their advertisements, finish requests in progress and close their
+        /// connections.
         case orderly
-        /// Its processes end at once: connections break, and its announcement stays behind.
+        /// Its processes end at once: connections break, and its advertisements stay.
         case crash
-        /// Nothing comes from it any more and nothing reaches it, as when a cable is pulled. Nobody is told.
+        /// Its link is interrupted, as when a cable is pulled: nothing is sent or received, and no connection is
+        /// closed.
         case silent
     }
 
@@ -22,19 +24,19 @@ public final class StagedSystem: Sendable {
         var attributes: [String: [String: String]] = [:]
     }
 
-    /// Its name for people.
+    /// The display name.
     public let displayName: String
-    /// What sort of machine it is.
+    /// The kind of machine.
     public let kind: RemoteSystemKind
-    /// The id under which watchers list it.
+    /// The id under which watchers list the system.
     public let id: SystemID
     /// The applications on it.
     public let applications: [StagedApplication]
-    /// The link to it, for faults.
+    /// The link to the system, for setting faults.
     public var link: StagedLink { StagedLink(site: self.site) }
 
     let site: MemorySite
-    /// One for each of its applications.
+    /// The configuration of each of its applications, in the same order.
     private let configurations: [RemoteSystemsConfiguration]
     private let state: Mutex<State>
 
@@ -56,9 +58,9 @@ public final class StagedSystem: Sendable {
         self.state = Mutex(State(attributes: Dictionary(attributes) { first, _ in first }))
     }
 
-    // MARK: What the stage does with it
+    // MARK: Called by the stage
 
-    /// Starts its hosts, unless they run; whatever kept others from reaching them is over.
+    /// Starts the system's hosts unless they run, and makes the system reachable again.
     func start() {
         self.site.revive()
         self.state.withLock { state in
@@ -85,10 +87,10 @@ public final class StagedSystem: Sendable {
         }
     }
 
-    /// Whether it has appeared and not left; one that went silent is there, and cannot be heard.
+    /// Whether the system has appeared and not vanished. A silent system counts as present.
     var isThere: Bool { self.state.withLock { !$0.tasks.isEmpty } }
 
-    /// - Parameter attributes: checked by ``RemoteSystemHost/check(attributes:)``.
+    /// - Parameter attributes: Checked by ``RemoteSystemHost/check(attributes:)``.
     func change(_ attributes: [String: String], application: String) async {
         let host = self.state.withLock { state in
             state.attributes[application] = attributes
@@ -118,16 +120,17 @@ public final class StagedSystem: Sendable {
         for task in tasks { task.cancel() }
     }
 
-    // MARK: Where it is
+    // MARK: Address and port
 
-    /// Its address on the stage's network, for code under test that connects without discovery. It is no IP address.
+    /// The system's address on the stage's network, for code under test that connects without discovery. It is not an
+    /// IP address.
     public var address: String { self.site.address }
 
-    /// The port on which one of its applications listens.
+    /// Returns the port on which one of its applications listens.
     ///
-    /// - Parameter application: the application's id; the first one's unless given.
-    /// - Throws: ``StageError`` when the system has no such application, or has not appeared
-    ///   (``DiscoveryStage/appears(_:after:)``); what keeps its host from listening.
+    /// - Parameter application: The application id. Defaults to the first application.
+    /// - Throws: ``StageError`` if the system has no such application or has not appeared
+    ///   (``DiscoveryStage/appears(_:after:)``); the error that keeps its host from listening.
     public func port(of application: String? = nil) async throws -> Int {
         guard let id = application ?? self.applications.first?.id,
             let host = self.state.withLock({ $0.hosts[id] })

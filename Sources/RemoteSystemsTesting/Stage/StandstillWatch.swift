@@ -6,8 +6,8 @@ internal import NIOCore
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Notices that a test waits for the stage's clock, which nobody but the test moves: nothing is left to do on the stage, the
-/// test's body has not ended, and nothing happens for as long as the stage's patience lasts.
+/// Detects that a test waits for the stage's clock, which only the test moves. The test stands still if nothing is left
+/// to do on the stage, the body has not ended, and nothing happens for the length of the stage's patience.
 final class StandstillWatch: Sendable {
     private struct State {
         var idleSince: UInt64?
@@ -21,12 +21,11 @@ final class StandstillWatch: Sendable {
 
     init(_ stage: DiscoveryStage) { self.stage = stage }
 
-    /// Begins to watch.
     func start() {
         PatienceAlarm(TimeAmount(self.stage.patience), on: self.stage.clock.loop.base) { self.look() }.start()
     }
 
-    /// Ends watching.
+    /// Stops watching.
     ///
     /// - Returns: The error to fail with, if the test stood still.
     func stop() -> StageError? {
@@ -36,7 +35,7 @@ final class StandstillWatch: Sendable {
         }
     }
 
-    /// - Returns: whether to look again after the next part of the patience.
+    /// - Returns: Whether to look again after the next part of the patience.
     private func look() -> Bool {
         let idleSince = self.stage.clock.scheduler.idleSince
         let stoodStill = self.state.withLock { state -> Bool? in
@@ -48,12 +47,13 @@ final class StandstillWatch: Sendable {
         guard let stoodStill else { return false }
         guard stoodStill, let due = self.stage.clock.scheduler.due else { return true }
         let error = StageError(
-            "The test waits, and nothing has happened on the stage for \(self.stage.patience). What it waits for probably waits "
-                + "for the stage's clock, which stands still until advance(by:). Due by that clock: \(due). Start what is "
-                + "waited for with 'async let', advance the clock, and then await it; or give the stage more patience."
+            "The test stands still: nothing has happened on the stage for \(self.stage.patience). The test probably "
+                + "awaits something that needs the stage's clock, which moves only by advance(by:). Due by that "
+                + "clock: \(due). Start the awaited call with 'async let', advance the clock, and then await it; "
+                + "or increase the stage's patience."
         )
         self.state.withLock { $0.error = error }
-        // Also told at once: not everything that a test can wait for ends with the stage.
+        // Also logged at once, because not everything that a test can await ends with the stage.
         Logger(label: "RemoteSystemsTesting").error("\(error)")
         self.stage.abandon()
         return false

@@ -6,14 +6,15 @@ internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// An account that lives as long as the process and is kept nowhere.
+/// An account that exists only in the memory of this process.
 ///
-/// Keys and certificates take longer to make than a test takes to run, so every stage has the same: its first system is
-/// the first of the account, its second the second. Stages do not meet, so nobody can mix them up.
+/// Creating keys and certificates takes longer than a test runs, so all stages share them: the first system of every
+/// stage is the account's first, and so on. Stages have no connections with each other, so the shared identities cause
+/// no conflict.
 final class ThrowAwayAccount: Sendable {
-    /// Whose systems trust each other.
+    /// The account whose systems trust each other.
     static let shared = ThrowAwayAccount()
-    /// Whose systems nobody else trusts.
+    /// An account that the systems of ``shared`` do not trust.
     static let stranger = ThrowAwayAccount()
 
     private struct State {

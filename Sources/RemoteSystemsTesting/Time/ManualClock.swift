@@ -5,53 +5,55 @@ internal import NIOCore
 
 /// A clock that stands still until a test moves it.
 ///
-/// Everything of a ``DiscoveryStage`` goes by it: keep-alive, deadlines, retries, the delays of its links. Code under test
-/// that takes a `Clock` can go by it too. Only dates and the ends of certificates are those of the real world.
+/// Everything on a ``DiscoveryStage`` uses it: keep-alive, deadlines, retries, the delays of links. Code under test
+/// that takes a `Clock` can use it too. Dates and the expiry of certificates use real time.
 public final class ManualClock: Clock, Sendable {
-    /// The same as a real clock's, so that code under test need not be generic over clocks.
+    /// The instant type of a real clock, so that code under test need not be generic over clocks.
     public typealias Instant = ContinuousClock.Instant
 
     let scheduler: Scheduler
     let loop: StageEventLoop
     private let patience: Duration
 
-    /// A clock of its own.
+    /// Creates a clock.
     ///
-    /// - Parameter patience: how long, in real time, ``advance(by:)`` waits for what became due before it gives up. Valid
-    ///   range: 1 ms–1 h; what waits fails outside it.
+    /// - Parameter patience: The maximum time that ``advance(by:)`` waits for due work. In real time. Defaults to 10 s.
+    ///   Valid range: 1 ms–1 h; outside it, the methods that wait throw.
     public init(patience: Duration = .seconds(10)) {
         self.scheduler = Scheduler()
         self.loop = StageEventLoop(scheduler: self.scheduler)
         self.patience = patience
     }
 
-    /// The time, which is the same until ``advance(by:)``.
+    /// The time. It changes only by ``advance(by:)``.
     public var now: Instant { self.scheduler.now }
 
-    /// By how much it has been moved since it was made.
+    /// The total duration by which the clock has been moved.
     public var elapsed: Duration { self.scheduler.elapsed }
 
-    /// Runs tasks so that the clock knows of them: time does not move while one of them has something to do. For
+    /// Runs tasks so that the clock knows of them: time does not move while one of them has work to do. Use it with
     /// `Task(executorPreference:)` and `withTaskExecutorPreference(_:operation:)` in code under test.
     public var taskExecutor: any TaskExecutor { self.loop }
 
-    /// A nanosecond.
+    /// One nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Waits until the clock has been moved that far.
+    /// Waits until the clock has reached the deadline.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try await self.scheduler.sleep(until: deadline, what: "a task that sleeps by the clock")
     }
 
-    /// Moves time on, from one moment at which something is due to the next. Time stands still while anything of the
-    /// stage is left to do, so this returns when everything that became due has been done, with all that followed from it.
+    /// Moves the clock forward, from one moment at which something is due to the next.
     ///
-    /// What the code under test does in tasks of its own is not waited for, unless they run on ``taskExecutor``.
+    /// At each moment, the clock waits until all work on the stage is done. So this returns when everything that became
+    /// due is done, including the work that it caused. Tasks of the code under test are not awaited, unless they run on
+    /// ``taskExecutor``.
     ///
-    /// - Parameter duration: by how much. Valid range: 0–10 years.
-    /// - Throws: ``StageError`` when there is no end to what is to be done, or the duration is out of range.
+    /// - Parameter duration: The duration to move by. Valid range: 0–10 years.
+    /// - Throws: ``StageError`` if the work at one moment does not end within the patience, or if the duration is out
+    ///   of range.
     public func advance(by duration: Duration) async throws(StageError) {
         try StageError.check("advance(by:)", duration, in: .stageTimes)
         let end = self.scheduler.elapsed + duration
@@ -67,8 +69,8 @@ public final class ManualClock: Clock, Sendable {
         let isIdle = await self.scheduler.waitUntilIdle(patience: TimeAmount(self.patience), watch: self.loop.base)
         guard isIdle else {
             throw StageError(
-                "For \(self.patience) there was always something left to do at the same moment. Does a handler block, "
-                    + "or do two of them keep each other busy for ever?"
+                "For \(self.patience) there was always something left to do at the same moment. Check whether a "
+                    + "handler blocks, or whether two handlers keep calling each other."
             )
         }
     }

@@ -4,13 +4,13 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Says, part by part, how long a test has been waiting in real time.
+/// Measures how long a test has been waiting in real time, in equal parts.
 ///
-/// A part in which Swift's thread pool was too busy to run anything else is no waiting: other tests or programs had the
-/// processor, and what is waited for may be waiting for its turn. Where the whole process gets no processor time, this
-/// gets none either, since each part is timed by itself.
+/// A part counts only if Swift's thread pool ran another task during it. Otherwise other tests or programs used the
+/// processor, and the awaited work may still be queued. If the whole process gets no processor time, the alarm gets
+/// none either, because each part is timed separately.
 final class PatienceAlarm: Sendable {
-    /// How many parts make the patience.
+    /// The number of parts in the patience.
     static let parts = 10
 
     private struct State {
@@ -24,7 +24,7 @@ final class PatienceAlarm: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - onPart: called after each part that counts; returns whether there is to be another one.
+    ///   - onPart: Called after each part that counts. Returns whether to continue with another part.
     init(_ patience: TimeAmount, on loop: any EventLoop, onPart: @escaping @Sendable () -> Bool) {
         self.interval = .nanoseconds(max(patience.nanoseconds / Int64(Self.parts), 1))
         self.loop = loop

@@ -4,25 +4,25 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Knows the time of a stage, what is due when, and whether anything is left to do now.
+/// The time of a stage: what is due when, and whether anything is left to do now.
 final class Scheduler: Sendable {
     struct Action: Sendable {
-        /// Its time has come.
+        /// Called when the action is due.
         var fire: @Sendable () -> Void
-        /// It never will.
+        /// Called if the action will never be due.
         var abandon: @Sendable () -> Void
     }
 
     private struct State {
         var timetable = Timetable<Action>()
-        /// What was given to the event loop and is not done.
+        /// The number of jobs that were given to the event loop and are not done.
         var unfinished = 0
         var idleWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
         var lastWaiter: UInt64 = 0
         var isOver = false
-        /// How often something was begun. Unchanged: nothing has happened.
+        /// How many jobs were begun. If it does not change, nothing has happened.
         var begun: UInt64 = 0
-        /// How many tests wait for something by the real time, which ends by itself.
+        /// How many tests wait by real time. Such a wait ends without the clock.
         var realWaits = 0
     }
 
@@ -34,7 +34,7 @@ final class Scheduler: Sendable {
     var now: ContinuousClock.Instant { self.beginning + self.elapsed }
     var deadline: NIODeadline { self.firstDeadline + TimeAmount(self.elapsed) }
 
-    // MARK: What is due
+    // MARK: Due actions
 
     typealias ID = Timetable<Action>.ID
 
@@ -63,21 +63,21 @@ final class Scheduler: Sendable {
         }
     }
 
-    /// Takes it back, and abandons it unless its time has come already.
+    /// Removes an action, and abandons it unless it was due already.
     func remove(_ id: ID) {
         self.state.withLock { $0.timetable.remove(id) }?.abandon()
     }
 
-    /// Moves time to the next moment at which something is due and fires that; to `limit` if there is none before.
+    /// Moves time to the next moment at which something is due and fires it; to `limit` if nothing is due before.
     ///
-    /// - Returns: whether anything was fired.
+    /// - Returns: Whether anything was fired.
     func step(to limit: Duration) -> Bool {
         let due = self.state.withLock { $0.timetable.step(to: limit) }
         for action in due { action.fire() }
         return !due.isEmpty
     }
 
-    /// Nothing is waited for any more.
+    /// Abandons all actions, and every action that is added later.
     func abandonAll() {
         let left = self.state.withLock { state in
             state.isOver = true
@@ -86,7 +86,7 @@ final class Scheduler: Sendable {
         for action in left { action.abandon() }
     }
 
-    // MARK: What is left to do
+    // MARK: Work in progress
 
     func begin() {
         self.state.withLock { state in
@@ -105,18 +105,18 @@ final class Scheduler: Sendable {
         for waiter in waiters { waiter.resume(returning: true) }
     }
 
-    /// Nothing, or what has to change for the stage to get on: how often something was begun so far.
+    /// The number of jobs begun so far, while the stage is idle. If it stays the same, nothing has happened meanwhile.
     ///
-    /// - Returns: `nil` while something is left to do, or a test waits by the real time.
+    /// - Returns: `nil` while something is left to do or a test waits by real time, and after ``abandonAll()``.
     var idleSince: UInt64? {
         self.state.withLock { $0.unfinished == 0 && $0.realWaits == 0 && !$0.isOver ? $0.begun : nil }
     }
 
-    /// Notes that a test waits by the real time, and will get on without the clock.
+    /// Records that a test waits by real time and will continue without the clock.
     func beginRealWait() { self.state.withLock { $0.realWaits += 1 } }
     func endRealWait() { self.state.withLock { $0.realWaits -= 1 } }
 
-    /// What waits for the clock, for a message: the next few with the time until they are due; `nil` if nothing does.
+    /// The next due actions with the time until they are due, for a message; `nil` if there are none.
     var due: String? {
         let (now, next, count) = self.state.withLock { ($0.timetable.now, $0.timetable.next(5), $0.timetable.count) }
         guard !next.isEmpty else { return nil }
@@ -124,9 +124,9 @@ final class Scheduler: Sendable {
         return texts.joined(separator: ", ") + (count > next.count ? ", and \(count - next.count) more" : "")
     }
 
-    /// Returns when everything that the event loop was given is done, or `patience` is at its end.
+    /// Waits until all jobs of the event loop are done, or until `patience` is over.
     ///
-    /// - Returns: whether everything is done.
+    /// - Returns: Whether all are done.
     func waitUntilIdle(patience: TimeAmount, watch: any EventLoop) async -> Bool {
         let id = self.state.withLock { state -> UInt64 in
             state.lastWaiter += 1

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// A task that sleeps; it wakes up once, whoever wakes it.
+/// A sleeping task. It resumes once, at the first call of ``wake()`` or ``cancel()``.
 final class SleepingTask: Sendable {
     private let continuation = Mutex<CheckedContinuation<Void, any Error>?>(nil)
 

@@ -5,13 +5,13 @@ internal import Dispatch
 internal import NIOCore
 internal import RemoteSystemsTransport
 
-/// An event loop whose time is a ``ManualClock``'s and whose thread is a real event loop's.
+/// An event loop with the time of a ``ManualClock`` and the thread of a real event loop.
 ///
-/// Everything of a stage runs on one: connections, hosts, watchers and the tasks that they start. So it is known when
-/// nothing is left to do, which is when time may move on.
+/// Everything on a stage runs on it: connections, hosts, watchers and the tasks that they start. So it is known when
+/// nothing is left to do, which is when time may move.
 final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, TaskExecutor {
     let scheduler: Scheduler
-    /// Lends its thread. Never told anything else.
+    /// The real event loop, which runs the jobs. The stage's timers are not on it.
     let base: any EventLoop
 
     init(scheduler: Scheduler) {
@@ -29,7 +29,7 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
         self.scheduleTask(deadline: deadline, what: "a deadline or the keep-alive of a connection", task)
     }
 
-    /// - Parameter what: What happens then, for a message.
+    /// - Parameter what: A description of the task, for a message.
     @discardableResult
     func scheduleTask<T>(
         deadline: NIODeadline,
@@ -60,7 +60,7 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
         self.scheduleTask(deadline: self.now + amount, what: what, task)
     }
 
-    // MARK: Work
+    // MARK: Jobs
 
     var inEventLoop: Bool { self.base.inEventLoop }
 
@@ -78,7 +78,7 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
         return promise.futureResult
     }
 
-    /// The result need not be sendable: this is the event loop that its future belongs to.
+    /// The result need not be sendable, because this is the future's event loop.
     private static func complete<T>(_ promise: EventLoopPromise<T>, _ task: () throws -> T) {
         do {
             promise.assumeIsolated().succeed(try task())
@@ -99,13 +99,13 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
 
     var taskExecutor: any TaskExecutor { self }
 
-    // MARK: Group of one
+    // MARK: An event loop group of one
 
     func makeIterator() -> EventLoopIterator { EventLoopIterator([self]) }
     func next() -> any EventLoop { self }
     func any() -> any EventLoop { self }
 
-    /// There is nothing to shut down: the thread is the process's.
+    /// Does nothing: the thread belongs to the process.
     func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
         queue.async { callback(nil) }
     }
@@ -128,7 +128,7 @@ extension Scheduler: ManualTime {
                     at: instant,
                     what: what
                 )
-                // A cancellation that came before it was put down found nothing to take back.
+                // A cancellation before the action was added found nothing to remove.
                 if Task.isCancelled { self.remove(id) }
             }
         } onCancel: {

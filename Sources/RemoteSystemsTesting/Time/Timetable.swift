@@ -1,10 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to happen when, in a time that only moves when it is told to.
+/// Actions by due time, in a time that moves only by ``step(to:)``.
 ///
-/// A value without I/O: `Action` is whatever its owner does when the time has come. Things due at one moment happen in
-/// the order in which they were put down.
+/// A value without I/O. Its owner performs the actions. Actions that are due at the same moment are returned in the
+/// order in which they were added.
 struct Timetable<Action> {
     struct ID: Hashable {
         fileprivate var number: UInt64
@@ -13,14 +13,14 @@ struct Timetable<Action> {
     private struct Entry {
         var due: Duration
         var id: ID
-        /// What happens then, for a message.
+        /// A description of the action, for a message.
         var what: String
         var action: Action
     }
 
-    /// Since the beginning.
+    /// The time since the beginning.
     private(set) var now = Duration.zero
-    /// By due time, then by number.
+    /// Sorted by due time, then by number.
     private var entries: [Entry] = []
     private var last: UInt64 = 0
 
@@ -35,14 +35,14 @@ struct Timetable<Action> {
         self.entries.insert(entry, at: place)
     }
 
-    /// Takes the entry back. Returns what it would have done, if it has not.
+    /// Removes the entry. Returns its action, unless it was due already.
     mutating func remove(_ id: ID) -> Action? {
         guard let place = self.entries.firstIndex(where: { $0.id == id }) else { return nil }
         return self.entries.remove(at: place).action
     }
 
-    /// Moves on to the next moment, not after `limit`, at which something is due. Returns what that is; nothing when
-    /// `limit` was reached.
+    /// Moves to the next moment, not after `limit`, at which something is due. Returns the due actions; an empty array
+    /// if `limit` was reached.
     mutating func step(to limit: Duration) -> [Action] {
         guard let next = self.entries.first?.due, next <= limit else {
             self.now = max(self.now, limit)
@@ -54,7 +54,7 @@ struct Timetable<Action> {
         return due.map(\.action)
     }
 
-    /// What is due next, the first first.
+    /// The next entries, earliest first.
     func next(_ count: Int) -> [(due: Duration, what: String)] { self.entries.prefix(count).map { ($0.due, $0.what) } }
 
     var count: Int { self.entries.count }
@@ -66,7 +66,7 @@ struct Timetable<Action> {
 }
 
 extension Array {
-    /// The first index whose element satisfies the predicate, in an array where all that do come last.
+    /// The index of the first element that satisfies the predicate, in an array in which all such elements come last.
     fileprivate func partitioned(by isInSecondPart: (Element) -> Bool) -> Int {
         var low = 0
         var high = self.count
