@@ -106,7 +106,7 @@ extension RemoteSystemsAccount {
         } catch {
             throw RemoteSystemError(
                 .misuse,
-                "A host for the invitation is neither a host name nor an IP address. Give it without a port and brackets.",
+                "A host for the invitation is neither a host name nor an IP address. Omit port and brackets.",
                 side: .local,
                 cause: error
             )
