@@ -80,7 +80,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// available for connections. Further connections are refused; the caller may retry.
     public var connectionLimit = 16_384
     /// The maximum number of a host's connections that belong to one other system, of all its programs together.
-    /// Defaults to a quarter of ``connectionLimit``, and to at least 16. Valid range: 1–1 048 576.
+    /// Defaults to a quarter of the host's limit, but at least 16 if the host may have that many. Valid range:
+    /// 1–1 048 576.
     ///
     /// Further connections of that system are refused; the caller may retry. For programs on the host's own system only
     /// ``connectionLimit`` applies.

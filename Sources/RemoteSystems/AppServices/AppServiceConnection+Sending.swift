@@ -24,9 +24,9 @@ extension AppServiceConnection {
     ///     every request.
     ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer.
     /// - Returns: the status and the response. After a lost connection or an expired deadline the status is
-    ///   ``AppServiceResponseStatus/unknown``: it cannot be known whether the request was executed. When the peer's
-    ///   window or the local waiting queue stayed full until the deadline, it is
-    ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
+    ///   ``AppServiceResponseStatus/unknown``: it cannot be known whether the request was executed. It is
+    ///   ``AppServiceResponseStatus/resourceLimitsExceeded`` when the peer's window stayed full until the deadline, or
+    ///   when too many requests are already waiting here.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
     ///   the schema or the metadata breaks its rules, with ``RemoteSystemError/Code/misuse`` when the connection was
     ///   never opened, with ``RemoteSystemError/Code/invalidArgument`` when the timeout is outside its range;

@@ -117,7 +117,7 @@ final class RequestQueue: Sendable {
         }
     }
 
-    // MARK: Both
+    // MARK: Matching
 
     /// Reserves readers for requests as long as both are waiting.
     func advance() {
