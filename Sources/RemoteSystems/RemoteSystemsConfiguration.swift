@@ -33,13 +33,13 @@ public struct RemoteSystemsConfiguration: Sendable {
         public static func interfaces(_ names: [String]) -> Network { Network(kind: .interfaces(names)) }
     }
 
-    /// The id of this application, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control, invisible
-    /// or line-breaking characters.
+    /// The id of this application, in reverse-DNS form.
+    /// Valid length: 1–256 bytes of UTF-8, without control, invisible or line-breaking characters.
     ///
     /// Services see it as the caller's application; a host is found by it.
     public var applicationID: String
-    /// The name of this system that other systems of the account see. Defaults to the machine's name. Valid length:
-    /// 1–1024 bytes of UTF-8.
+    /// The name of this system that other systems of the account see. Defaults to the machine's name.
+    /// Valid length: 1–1024 bytes of UTF-8.
     public var systemDisplayName: String?
     /// The absolute path of the directory that holds the account and this system's keys. Defaults to the user's own
     /// directory (``AccountStore``).
@@ -48,8 +48,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var network: Network
     /// The sources that find systems and advertise this one. Defaults to mDNS on ``network``.
     public var discovery: [any DiscoverySource]?
-    /// The time a request waits for its response, unless the caller gives a timeout. Defaults to 30 s. Valid range: 1
-    /// ms–24 h.
+    /// The time a request waits for its response, unless the caller gives a timeout. Defaults to 30 s.
+    /// Valid range: 1 ms–24 h.
     public var requestTimeout = Duration.seconds(30)
     /// The time to open a connection, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
     public var connectTimeout = Duration.seconds(5)
@@ -61,11 +61,11 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// everything, such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``,
     /// ignore this value.
     public var startTimeout = Duration.seconds(15)
-    /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s. Valid range: 1
-    /// s–1 h.
+    /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s.
+    /// Valid range: 1 s–1 h.
     public var deadPeerTime = Duration.seconds(15)
-    /// The maximum size of a message that this system accepts, in bytes on the wire. Defaults to 1 MiB. Valid range: 1
-    /// KiB–16 MiB.
+    /// The maximum size of a message that this system accepts, in bytes on the wire. Defaults to 1 MiB.
+    /// Valid range: 1 KiB–16 MiB.
     public var messageLimit = 1 << 20
     /// The maximum number of concurrent requests that the peer may have on one connection. Defaults to 128. Valid
     /// range: 1–4096.
@@ -73,15 +73,15 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// The maximum total size of the peer's concurrent requests on one connection, in bytes; at least one message.
     /// Defaults to 8 MiB.
     package var requestWindowBytes: Int?
-    /// The maximum number of connections of a host, of all systems together. Defaults to 16 384. Valid range: 1–1 048
-    /// 576.
+    /// The maximum number of connections of a host, of all systems together. Defaults to 16 384.
+    /// Valid range: 1–1 048 576.
     ///
     /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): of 1024 files, about 850 are
     /// available for connections. Further connections are refused; the caller may retry.
     public var connectionLimit = 16_384
     /// The maximum number of a host's connections that belong to one other system, of all its programs together.
-    /// Defaults to a quarter of the host's limit, but at least 16 if the host may have that many. Valid range:
-    /// 1–1 048 576.
+    /// Defaults to a quarter of the host's limit, but at least 16 if the host may have that many.
+    /// Valid range: 1–1 048 576.
     ///
     /// Further connections of that system are refused; the caller may retry. For programs on the host's own system only
     /// ``connectionLimit`` applies.

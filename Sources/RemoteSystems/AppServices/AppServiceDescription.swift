@@ -12,8 +12,8 @@ public import ValueSets
 /// response that does not satisfy them is not delivered (``RemoteSystemError/Code/protocolViolation``, on the
 /// ``RemoteSystemError/Side/remote`` side).
 public struct AppServiceDescription: Sendable, Hashable {
-    /// The service's name, in reverse-DNS form (`com.example.ping`). Valid length: 1–256 bytes of UTF-8, without
-    /// control, invisible or line-breaking characters.
+    /// The service's name, in reverse-DNS form (`com.example.ping`).
+    /// Valid length: 1–256 bytes of UTF-8, without control, invisible or line-breaking characters.
     public var name: String
     /// The id of the application that must respond. Defaults to `nil`: any application on the system that offers the
     /// service.

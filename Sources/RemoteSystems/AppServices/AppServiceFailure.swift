@@ -23,8 +23,8 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     }
     /// Whether the same request may succeed later. Defaults to `false`.
     public var canRetry: Bool
-    /// The status that the caller receives. Defaults to ``AppServiceResponseStatus/failure``. Valid range: 1 or more;
-    /// other values count as ``AppServiceResponseStatus/failure``.
+    /// The status that the caller receives. Defaults to ``AppServiceResponseStatus/failure``.
+    /// Valid range: 1 or more; other values count as ``AppServiceResponseStatus/failure``.
     ///
     /// Set another status when a limit of the service was exceeded, or when another system that the service needs is
     /// unavailable.
