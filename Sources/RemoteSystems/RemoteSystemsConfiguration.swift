@@ -67,8 +67,8 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// The maximum size of a message that this system accepts, in bytes on the wire. Defaults to 1 MiB.
     /// Valid range: 1 KiB–16 MiB.
     public var messageLimit = 1 << 20
-    /// The maximum number of concurrent requests that the peer may have on one connection. Defaults to 128. Valid
-    /// range: 1–4096.
+    /// The maximum number of concurrent requests that the peer may have on one connection. Defaults to 128.
+    /// Valid range: 1–4096.
     public var requestWindow = 128
     /// The maximum total size of the peer's concurrent requests on one connection, in bytes; at least one message.
     /// Defaults to 8 MiB.

@@ -78,8 +78,8 @@ public struct AppService: Sendable {
     public let requestSchema: AllowedValueSchema
     /// The schema of responses. Published; a caller rejects a response that does not satisfy it.
     public let responseSchema: AllowedValueSchema
-    /// The maximum number of requests of one connection that are handled at the same time; `nil` for no limit. Valid
-    /// range: 1–4096.
+    /// The maximum number of requests of one connection that are handled at the same time; `nil` for no limit.
+    /// Valid range: 1–4096.
     ///
     /// Requests always start in the order in which they were sent.
     public let concurrentRequests: Int?
