@@ -3,20 +3,22 @@
 
 internal import RemoteSystemsTransport
 
-/// Checks the values that the API is given: numbers against their ranges, names and texts against the rules of
-/// `Docs/wire-protocol.md`. Every error has one form and the code ``RemoteSystemError/Code/invalidArgument``.
+/// Validates API arguments: numbers against their ranges, names and texts against the rules of `Docs/wire-protocol.md`.
+/// Every error has the code ``RemoteSystemError/Code/invalidArgument``.
 package enum ArgumentCheck {
-    /// A type whose values have ranges.
+    /// A type whose values are checked against ranges.
     package protocol Ranged: Comparable, Sendable {
-        /// The value as a person writes it, with its unit.
+        /// The value as error messages show it, with its unit.
         var argumentText: String { get }
     }
 
+    /// Checks that a value is within its range.
+    ///
     /// - Parameters:
-    ///   - name: what the caller knows the value as, such as `RemoteSystemHost.Options.port`.
-    ///   - value: the value; `nil` for one that was not given, which is right.
+    ///   - name: the name shown to the caller, such as `RemoteSystemHost.Options.port`.
+    ///   - value: the value. `nil` passes the check.
     ///   - range: the valid range.
-    /// - Throws: ``RemoteSystemError`` that names the value, what it is and its range.
+    /// - Throws: ``RemoteSystemError`` that names the argument, its value and its range.
     package static func check<Value: Ranged>(
         _ name: StaticString,
         _ value: Value?,
@@ -38,13 +40,13 @@ package enum ArgumentCheck {
 
     /// Checks the name of a service or the id of an application.
     ///
-    /// - Parameter what: what it names, such as `The service name`.
+    /// - Parameter what: the start of the error message, such as `The service name`.
     package static func check(name: String?, _ what: StaticString) throws(RemoteSystemError) {
         guard let name, !name.isName else { return }
         throw .invalidArgument("\(what) \(Self.quoted(name)) is not valid. It takes \(String.nameForm).")
     }
 
-    /// Checks a text for people.
+    /// Checks a display text: 1 to ``SystemDescription/maxTextBytes`` bytes of UTF-8.
     package static func check(text: String?, _ name: StaticString) throws(RemoteSystemError) {
         guard let text, !(1...SystemDescription.maxTextBytes).contains(text.utf8.count) else { return }
         throw .invalidArgument(
@@ -52,7 +54,7 @@ package enum ArgumentCheck {
         )
     }
 
-    /// Short enough for a log, and without what steers it.
+    /// Returns the name in quotes for an error message, without control characters and with at most 64 characters.
     private static func quoted(_ name: String) -> String {
         guard !name.isEmpty else { return "\"\"" }
         let short = name.withoutControlCharacters.prefix(64)
@@ -79,16 +81,16 @@ extension Duration: ArgumentCheck.Ranged {
 }
 
 extension ClosedRange where Bound == Int {
-    /// The TCP ports that can be connected to.
+    /// The TCP ports that can be connected to: 1–65535.
     package static var ports: ClosedRange { 1...65_535 }
-    /// The ports to listen on; 0 lets the system choose.
+    /// The TCP ports to listen on: 0–65535. With 0 the operating system chooses the port.
     package static var listeningPorts: ClosedRange { 0...65_535 }
 }
 
 extension ClosedRange where Bound == Duration {
-    /// How long a single request may take. No longer time can be sent (`Docs/wire-protocol.md`, section 6).
+    /// The timeout of a request. The wire format carries at most 24 h (`Docs/wire-protocol.md`, section 6).
     package static var requestTimeouts: ClosedRange { .zero ... .seconds(24 * 3600) }
-    /// How long a silent peer is waited for.
+    /// How long a peer may be silent before it counts as lost.
     static var silenceTimes: ClosedRange { .seconds(1) ... .seconds(3600) }
 }
 
@@ -98,22 +100,23 @@ extension RemoteSystemError {
     }
 }
 
-// MARK: - What the API's types are held to, at their first use
+// MARK: - Validation of the public types, at their first use
 
 extension RemoteSystemsConfiguration {
-    /// Checks every value of the configuration. What uses a configuration does the same, so this is for programs that
-    /// want to know earlier.
+    /// Checks every value of the configuration.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument``: a number is outside its range,
-    ///   or the application's id or the system's display name breaks its rule.
+    /// Every API that takes a configuration performs this check first. Call it to detect errors earlier.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument`` when a number is outside its
+    ///   range, or when the application id or the system's display name breaks its rule.
     public func validate() throws(RemoteSystemError) {
         try ArgumentCheck.check(name: self.applicationID, "The application id")
         try ArgumentCheck.check(text: self.systemDisplayName, "RemoteSystemsConfiguration.systemDisplayName")
         if let stateDirectory, !stateDirectory.hasPrefix("/") {
             throw .invalidArgument(
                 """
-                RemoteSystemsConfiguration.stateDirectory is "\(stateDirectory)". It takes an absolute path: a \
-                relative one is another directory, and so another identity, wherever the program is started.
+                RemoteSystemsConfiguration.stateDirectory is "\(stateDirectory)". Give an absolute path: a relative \
+                path means another directory, and so another identity, in every working directory.
                 """
             )
         }
@@ -161,7 +164,9 @@ extension AppService {
         for id in self.callers.applicationIDs { try ArgumentCheck.check(name: id, "The application id of a caller") }
         guard !self.name.hasPrefix("remote-systems.") || [Self.pingName, Self.conformanceName].contains(self.name)
         else {
-            throw .invalidArgument("The service name \(self.name) is taken: names that start with remote-systems. are.")
+            throw .invalidArgument(
+                "The service name \(self.name) is reserved. Choose a name that does not start with 'remote-systems.'."
+            )
         }
     }
 }
@@ -174,7 +179,7 @@ extension AppServiceDescription {
 }
 
 extension RemoteSystemConnectionRequest {
-    /// Checks what the caller has made up; what discovery or a token tells has been checked.
+    /// Checks an address that the caller supplied. Targets from discovery or a token have been checked before.
     func validate() throws(RemoteSystemError) {
         guard case .address(let endpoint, _) = self.target else { return }
         try ArgumentCheck.check("RemoteSystemConnectionRequest(host:port:…) port", endpoint.port, in: .ports)

@@ -5,7 +5,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// Errors of the floors below, in this floor's words.
+/// Converts the errors of the lower layers.
 extension RemoteSystemError {
     package init(_ error: any Error) {
         switch error {
@@ -25,11 +25,11 @@ extension RemoteSystemError {
         case let error as ValueSetError:
             self.init(.invalidMessage, "The message is not allowed: \(error)", side: .local, cause: error)
         default:
-            self.init(.localResources, "Something unexpected failed on this machine.", side: .local, cause: error)
+            self.init(.localResources, "An unexpected error occurred on this machine.", side: .local, cause: error)
         }
     }
 
-    /// What the other side says or does while a system joins.
+    /// The codes of errors that the inviting system causes while another system joins.
     private static let peerCodes: Set<IdentityError.Code> = [
         .invitationUsed, .wrongSecret, .wrongAccount, .joinFailed,
     ]
@@ -63,7 +63,7 @@ extension RemoteSystemError {
             side: side,
             canRetry: error.canRetry,
             outcome: error.wasSent ? .unknown : .notExecuted,
-            // In every other error the code is the one that was sent to the peer.
+            // Other codes carry the failure code that was sent to the peer, not one received from it.
             failureCode: error.code == .refused ? error.failureCode : nil,
             cause: error.cause ?? error
         )

@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A failure, with everything somebody needs who has to decide what to do about it.
+/// A failure: its kind, where it happened, and whether a retry is useful and safe.
 ///
-/// Where Project Rome has a status for an outcome, the outcome is told by that status and this error goes with it as an
-/// explanation; it is thrown where the caller asked for a result and there is none.
+/// Operations that return a Project Rome status report the outcome by that status, and attach this error as an
+/// explanation. All other operations throw it.
 public struct RemoteSystemError: Error, Sendable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
@@ -18,93 +18,95 @@ public struct RemoteSystemError: Error, Sendable {
 
         private let kind: Kind
 
-        /// The code's name, as it is printed by the command line.
+        /// The code's name, as the command line prints it.
         public var description: String { self.kind.rawValue }
 
-        /// The API was used in an order that makes no sense, such as opening a connection twice.
+        /// The API was called in the wrong order, for example a connection was opened twice.
         public static let misuse = Code(kind: .misuse)
-        /// A value given to the API is outside its valid range, or breaks the rule for names. The message names the value.
+        /// An argument is outside its valid range or breaks the rule for names. The message names the argument.
         public static let invalidArgument = Code(kind: .invalidArgument)
         /// This system's own account or certificate cannot be used.
         public static let identity = Code(kind: .identity)
-        /// Nobody answers at the known addresses.
+        /// No system responded at the known addresses.
         public static let unreachable = Code(kind: .unreachable)
-        /// Somebody answers who is not the system that was meant, or not of this account.
+        /// The peer's certificate does not match the expected system or account.
         public static let notTrusted = Code(kind: .notTrusted)
-        /// The other side answered, and does not want this connection.
+        /// The peer responded and refused the connection.
         public static let refused = Code(kind: .refused)
-        /// The two sides have no protocol version in common.
+        /// The two systems have no protocol version in common.
         public static let incompatibleVersion = Code(kind: .incompatibleVersion)
-        /// The other side broke the protocol.
+        /// The peer violated the protocol.
         public static let protocolViolation = Code(kind: .protocolViolation)
-        /// The message does not satisfy the schema, or cannot be encoded. Nothing was sent.
+        /// The message does not satisfy the schema or cannot be encoded. Nothing was sent.
         public static let invalidMessage = Code(kind: .invalidMessage)
-        /// The text is no connection token, or one of a version that is not known here.
+        /// The text is not a connection token, or its version is unknown.
         public static let invalidConnectionToken = Code(kind: .invalidConnectionToken)
-        /// The message is larger than the other side takes. Nothing was sent.
+        /// The message is larger than the peer accepts. Nothing was sent.
         public static let messageTooLarge = Code(kind: .messageTooLarge)
-        /// The connection was closed before; nothing was sent.
+        /// The connection was closed before the request was sent.
         public static let connectionClosed = Code(kind: .connectionClosed)
-        /// The connection was lost before the answer came.
+        /// The connection was lost before the response arrived.
         public static let connectionLost = Code(kind: .connectionLost)
-        /// No answer came by the deadline.
+        /// No response arrived by the deadline.
         public static let deadlineExceeded = Code(kind: .deadlineExceeded)
-        /// The service got the request and answered that it failed.
+        /// The service received the request and reported a failure.
         public static let serviceFailed = Code(kind: .serviceFailed)
-        /// Another program runs on this system under the same application id, and the two do not share it
+        /// Another process on this system runs under the same application id, and the two do not share it
         /// (``RemoteSystemHost/Options/allowsSeveralProcesses``).
         public static let applicationAlreadyRunning = Code(kind: .applicationAlreadyRunning)
-        /// The port to listen on cannot be had.
+        /// The host cannot listen on the port.
         public static let cannotListen = Code(kind: .cannotListen)
-        /// Systems cannot be looked for, or this one not announced.
+        /// Discovery failed: systems cannot be found, or this system cannot be advertised.
         public static let discovery = Code(kind: .discovery)
-        /// This machine is short of something: memory, open files.
+        /// This machine lacks a resource, such as memory or file descriptors.
         public static let localResources = Code(kind: .localResources)
-        /// The connection of a stream ended before its last byte. What was read is not all of it.
+        /// The stream's connection ended before the last byte. The data read so far is incomplete.
         public static let streamTruncated = Code(kind: .streamTruncated)
-        /// One side gave the stream up. The message is its reason.
+        /// One side aborted the stream. The message holds the reason.
         public static let streamAborted = Code(kind: .streamAborted)
-        /// A file that was to be sent or received could not be read or written.
+        /// A file to be sent or received could not be read or written.
         public static let fileFailed = Code(kind: .fileFailed)
     }
 
-    /// Where the trouble lies.
+    /// The place of a failure.
     public enum Side: String, Sendable, Hashable, Codable {
         /// On this machine.
         case local
-        /// Between the two.
+        /// Between the two machines.
         case network
         /// On the other machine.
         case remote
     }
 
-    /// Whether the request was carried out.
+    /// Whether the request was executed.
     public enum Outcome: String, Sendable, Hashable, Codable {
-        /// It was not, for certain: trying again repeats nothing.
+        /// The request was not executed. A retry cannot repeat it.
         case notExecuted
-        /// It may have been: the answer did not come.
+        /// The request may have been executed: no response arrived.
         case unknown
-        /// It was, and failed.
+        /// The request was executed and failed.
         case failed
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public var code: Code
-    /// A sentence for a person: what happened and what to do. It holds no message contents and no secrets.
+    /// A sentence for people: what happened and what to do. Contains no message contents and no secrets.
     public var message: String
-    /// Where the trouble lies.
+    /// The place of the failure.
     public var side: Side
-    /// Whether the same thing, done again, may succeed. That it may succeed does not say that it is safe: a request
-    /// whose ``outcome`` is ``Outcome/unknown`` may have been carried out, and is only sent again with an
-    /// ``IdempotencyKey``.
+    /// Whether the same operation may succeed when it is repeated.
+    ///
+    /// A retry that may succeed is not always safe: a request whose ``outcome`` is ``Outcome/unknown`` may have been
+    /// executed. Repeat such a request only with an ``IdempotencyKey``.
     public var canRetry: Bool
-    /// Whether the request was carried out.
+    /// Whether the request was executed.
     public var outcome: Outcome
-    /// The reason that the other side gave, for programs. Codes without a dot are those of the wire protocol
-    /// (`Docs/wire-protocol.md`, section 14), such as `message-not-allowed`; those with a dot are the service's own
-    /// (``AppServiceFailure/code``). `nil` if the other side gave none, or did not fail.
+    /// The machine-readable reason that the peer sent; `nil` if the peer sent none or did not fail.
+    ///
+    /// Codes without a dot belong to the wire protocol (`Docs/wire-protocol.md`, section 14), for example
+    /// `message-not-allowed`. Codes with a dot belong to the service (``AppServiceFailure/code``).
     public var failureCode: String?
-    /// What is behind it, if anything is known.
+    /// The underlying error, if any.
     public var cause: (any Error)?
 
     /// Creates an error.
@@ -128,12 +130,12 @@ public struct RemoteSystemError: Error, Sendable {
 }
 
 extension RemoteSystemError: CustomStringConvertible {
-    /// The sentence.
+    /// The ``message``.
     public var description: String { self.message }
 }
 
 extension RemoteSystemError: CustomDebugStringConvertible {
-    /// Everything, the cause included.
+    /// All values of the error, including the cause.
     public var debugDescription: String {
         let retry = self.canRetry ? "may be retried" : "retrying is of no use"
         let code = self.failureCode.map { "\(self.code), \($0)" } ?? "\(self.code)"

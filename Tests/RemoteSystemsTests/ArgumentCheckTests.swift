@@ -141,7 +141,7 @@ import Testing
             for name in ["", "a\nb", "a\u{202E}b", String(repeating: "é", count: 129)] {
                 self.expect(await failure([AppService(name) { _ in [:] }]), "The service name", "1 to 256 bytes")
             }
-            self.expect(await failure([AppService("remote-systems.mine") { _ in [:] }]), "remote-systems.mine is taken")
+            self.expect(await failure([AppService("remote-systems.mine") { _ in [:] }]), "mine is reserved")
             let callers = AppService.Options(callers: .applications(["ok", "\u{7}"]))
             let calling = AppService("test.x", options: callers) { _ in [:] }
             self.expect(await failure([calling]), "application id of a caller")

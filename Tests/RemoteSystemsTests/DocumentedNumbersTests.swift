@@ -126,14 +126,14 @@ import ValueSets
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
-            "- A message may take what the receiver announced",
-            "\(bytes(configuration.messageLimit)) unless configured",
-            "\(bytes(ConnectionLimits.maxMessageBytes)) at most"
+            "- Message size: set by the receiver.",
+            "Defaults to \(bytes(configuration.messageLimit)).",
+            "Maximum: \(bytes(ConnectionLimits.maxMessageBytes))."
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
-            "- The receiver takes a bounded number",
-            "\(configuration.requestWindow) unless configured"
+            "- Concurrent requests: set by the receiver.",
+            "Defaults to \(configuration.requestWindow)."
         ),
     ]
 

@@ -9,39 +9,40 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// An account as all of this process sees it that use the same files, network and discovery sources: identity, TLS, one
-/// browse of each source, and one set of presence connections. See ``AccountContexts`` for who shares one.
+/// The run-time state of an account, shared by all users in this process with the same files, network and discovery
+/// sources: the identity, TLS, one browse per source, and one set of presence connections. ``AccountContexts`` decides
+/// which users share one.
 ///
-/// Its background work lives only while it has users: the browser while a watcher runs, the looking for changes of the
-/// files while a host runs, a watcher runs or a connection is open.
+/// Background work runs only while it is needed: the browser while a watcher runs; the check for changed files while a
+/// host or a watcher runs or a connection is open.
 final class AccountContext: Sendable {
     let sources: [any DiscoverySource]
-    /// How connections come about, on the part of the network that may be used.
+    /// Opens and accepts connections on the permitted part of the network.
     let network: TransportNetwork
     let environment: RuntimeEnvironment
-    /// That of the first application context, for what concerns the account.
+    /// The logger of the first application context, for messages about the account.
     let logger: Logger
-    /// Where the account's files are changed.
+    /// Runs the changes of the account's files.
     let accountQueue = AccountQueue()
     private let stateDirectory: String?
     private let reach: NetworkReach
     private let loaded = Mutex<Loaded?>(nil)
-    /// Held while the files are read again, so that what was read last is what is in use last.
+    /// Held while the files are read again, so that the state read last is also applied last.
     private let reloading = Mutex(())
-    /// Reads the files for all who are about to connect.
+    /// Reads the files once for all concurrent connection attempts.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
     private let lastBrowser = Mutex(WeakBrowser())
 
     private struct Loaded {
         var security: TransportSecurity
-        /// The newest revocation list that is in use.
+        /// The newest revocation list in use.
         var revocations: RevocationList?
-        /// What the store held when it was last read; `nil` for an identity that is in no store.
+        /// The store's version when it was last read; `nil` for an identity outside a store.
         var version: AccountStore.Version?
-        /// Whether this system has left the account. It stays so for as long as the process uses this object.
+        /// Whether this system has left the account. Never reset during the life of this object.
         var hasLeft = false
-        /// Whether another account is in the store by now. This one stays in use by those who have begun with it.
+        /// Whether the store now holds another account. Users that started with this account keep it.
         var isReplaced = false
     }
 
@@ -49,7 +50,7 @@ final class AccountContext: Sendable {
         weak var browser: SystemBrowser?
     }
 
-    /// What is read of an account.
+    /// The contents of the account's files.
     private struct Account {
         var identity: SystemIdentity
         var version: AccountStore.Version?
@@ -66,7 +67,7 @@ final class AccountContext: Sendable {
         self.follower = AccountObserver(configuration.environment)
     }
 
-    /// The browser that all watchers share. It works while at least one of them runs.
+    /// The browser that all watchers share. It runs while at least one watcher does.
     func browser() throws(RemoteSystemError) -> SystemBrowser {
         let security = try self.security()
         do {
@@ -81,8 +82,8 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// The identity made ready for TLS. Reads a few small files on first use, and makes a personal account if there is
-    /// none.
+    /// Returns the identity, prepared for TLS. Reads a few small files on first use, and creates a personal account if
+    /// there is none.
     func security() throws(RemoteSystemError) -> TransportSecurity {
         do {
             return try self.loaded.withLock { loaded in
@@ -105,7 +106,7 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Reads the account, and makes one if there is none.
+    /// Reads the account, and creates one if there is none.
     private func readAccount() throws -> Account {
         if let identity = self.environment.identity { return Account(identity: try identity()) }
         let store = try self.store()
@@ -114,7 +115,7 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Reads the account; `nil` if there is none.
+    /// Reads the account; returns `nil` if there is none.
     private func readStoredAccount() throws -> Account? {
         if let identity = self.environment.identity { return Account(identity: try identity()) }
         let store = try self.store()
@@ -125,8 +126,10 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Reads until nothing changes meanwhile, so that the version is that of what was read: reading may itself make or
-    /// renew what is there. If it goes on changing, the version is an older one, and the change is noticed afterwards.
+    /// Reads until the store's version is the same before and after, so that the version belongs to the result.
+    ///
+    /// Reading may itself create or renew files. If the store keeps changing, the version returned is older than the
+    /// result, and the change is detected later.
     private func readUnchanged<Result>(
         _ store: AccountStore,
         _ read: (AccountStore.Version) throws -> Result
@@ -139,53 +142,54 @@ final class AccountContext: Sendable {
         return try read(store.version())
     }
 
-    /// The newest revocation list that is in use; `nil` if nobody ever was revoked, as far as is known here.
+    /// The newest revocation list in use; `nil` if no revocation is known.
     var revocations: RevocationList? { self.loaded.withLock { $0?.revocations } }
 
     func store() throws(IdentityError) -> AccountStore {
         guard self.environment.identity == nil else {
             throw IdentityError(
                 .noStateDirectory,
-                "This system's identity is kept in memory alone, as tests do; nothing of it can be read or changed."
+                "This system's identity is held only in memory, as in tests. It cannot be read from files or changed."
             )
         }
         if let directory = self.stateDirectory { return AccountStore(directory: directory) }
         return try AccountStore()
     }
 
-    /// Takes into use what this or another process has changed in the account meanwhile: a renewed certificate, a system
-    /// that was revoked. Where the account's key is, reading the identity renews it when it is time. For processes that run
-    /// for long.
+    /// Reloads the account after this or another process changed it (renewed certificate, new revocation list).
+    ///
+    /// On the system that holds the account's key, reading the identity also renews the certificate when it is due.
+    /// Intended for long-running processes.
     func reloadIdentity() {
         do {
             let shouldReport = try self.reloading.withLock { _ in try self.reload() }
             if shouldReport { self.follower.notify() }
         } catch {
-            self.logger.warning("The account could not be read again", metadata: ["reason": "\(error)"])
+            self.logger.warning("The account could not be reloaded", metadata: ["reason": "\(error)"])
         }
     }
 
-    /// ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate. Does nothing when too
-    /// much waits there already.
+    /// Runs ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate. Does nothing
+    /// when the queue is full.
     func reloadIdentityInBackground() async {
-        // In memory there is nothing to wait for.
+        // An identity in memory needs no file access.
         guard self.environment.identity == nil else { return self.reloadIdentity() }
         try? await self.accountQueue.run { self.reloadIdentity() }
     }
 
-    /// - Returns: whether other systems are revoked now, or this one has left.
+    /// - Returns: whether the set of revoked systems changed, or this system has left the account.
     private func reload() throws -> Bool {
         _ = try self.security()
-        // Others who want to know what is in use do not wait for files.
+        // The lock is not held while files are read, so that other users do not wait.
         guard let present = self.loaded.withLock({ $0 }) else { return false }
         guard try !self.noticeLeaving(present) else { return true }
         guard let account = try self.readStoredAccount() else {
             guard try !self.noticeLeaving(present) else { return true }
-            // It was removed by hand. What is in memory stays in use until the program ends.
+            // The files were removed by hand. The account in memory stays in use until the process ends.
             self.loaded.withLock { $0?.version = try? self.store().version() }
             return false
         }
-        // Another account is in the store now. Who joined one goes on under the old until it is started again.
+        // The store may hold another account now. A process keeps the old one until it is restarted.
         let isSameAccount = account.identity.accountID == present.security.identity.accountID
         let isChanged =
             account.identity.certificateValidity != present.security.identity.certificateValidity
@@ -198,7 +202,7 @@ final class AccountContext: Sendable {
             }
             return false
         }
-        // If this fails, the version stays the old one, and it is tried again when the files are next looked at.
+        // If this fails, the version stays unchanged, so the next check tries again.
         try present.security.update(
             identity: account.identity,
             revocations: account.revocations
@@ -207,13 +211,13 @@ final class AccountContext: Sendable {
             loaded?.version = account.version
             loaded?.revocations = account.revocations
         }
-        self.logger.debug("What changed in the account is in use")
+        self.logger.debug("The account was reloaded")
         return account.revocations != present.revocations
     }
 
     // MARK: Leaving
 
-    /// Whether who begins now would get the same: not once this system has left the account, or joined another.
+    /// Whether a new user would get the same account: not after this system left the account or joined another.
     var isCurrent: Bool {
         if self.loaded.withLock({ $0 }) != nil, self.isAccountChanged { self.reloadIdentity() }
         return self.loaded.withLock { !($0?.hasLeft ?? false) && !($0?.isReplaced ?? false) }
@@ -227,7 +231,7 @@ final class AccountContext: Sendable {
         if self.hasLeft { _ = try self.security() }
     }
 
-    /// Ends every connection under the account if this system has left it.
+    /// Closes all connections under the account if this system has left it.
     private func noticeLeaving(_ present: Loaded) throws -> Bool {
         guard self.environment.identity == nil, try self.store().hasLeft(present.security.systemID) else {
             return false
@@ -242,38 +246,38 @@ final class AccountContext: Sendable {
         IdentityError(
             .accountLeft,
             """
-            This system has left account \(account.short). Start this program again: it then runs under the account \
-            that is there, or makes a new one.
+            This system has left account \(account.short). Start this program again: it then uses the account that is \
+            stored, or creates a new one.
             """
         )
     }
 
     // MARK: Revoked systems
 
-    /// Takes a revocation list that another system passed on, for this process at once and for others of this
-    /// machine within a second or two. Does nothing about one that says nothing new.
+    /// Installs a revocation list that a peer sent, for this process immediately and for other processes of this
+    /// machine within about two seconds. Does nothing if the list holds no new revocation.
     ///
     /// - Throws: ``RemoteSystemError``.
     func take(revocations bytes: [UInt8]) async throws {
         let store = try self.store()
         guard try !self.isKnown(bytes) else { return }
         try await self.accountQueue.run {
-            // Signed at all? Whoever shows anything must not have it looked for with the files locked. And another connection
-            // may have brought the same one.
+            // Verify the signature before the store locks its files, since any peer can send a list. Another connection
+            // may also have delivered the same list.
             let security = try self.security()
             let list = try security.trust.own.revocationList(bytes, now: Date())
             guard try !self.isKnown(bytes, list) else { return }
-            // A root key that is not stored yet may have signed it.
+            // A root key that is not stored yet may have signed the list.
             if list.root > security.identity.roots.count { try store.install(roots: security.trust.own.roots) }
             _ = try store.install(revocations: bytes, now: Date())
             self.reloadIdentity()
         }
     }
 
-    /// Whether a list says no more than the one in use.
+    /// Whether a list holds no more than the one in use.
     ///
-    /// - Parameter list: the same, once it is known to be signed. Where the account's key is, an older one may name a system
-    ///   that the newer does not, so that the number alone does not tell.
+    /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's key, an
+    ///   older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
     private func isKnown(_ bytes: [UInt8], _ list: RevocationList? = nil) throws(RemoteSystemError) -> Bool {
         guard let own = self.revocations else { return false }
         if bytes == own.bytes { return true }
@@ -281,7 +285,7 @@ final class AccountContext: Sendable {
         if let list {
             guard !list.isNewer(than: own) else { return false }
         } else {
-            // Numbers compare only among the lists of one root key.
+            // Numbers are comparable only between lists of the same root key.
             guard own.root == security.trust.own.roots.count, let number = RevocationList.number(in: bytes),
                 number <= own.number
             else { return false }
@@ -292,8 +296,8 @@ final class AccountContext: Sendable {
 
     // MARK: Root keys
 
-    /// Stores root keys that a peer has shown, for other processes of this machine and after a restart. If too much waits
-    /// for the files already, they are stored when a peer shows them again to a new process.
+    /// Stores root keys that a peer presented, for other processes of this machine and for later starts. If the queue
+    /// is full, they are stored when a peer presents them to another process.
     private func keep(roots: RootChain) {
         guard self.environment.identity == nil else { return }
         Task(executorPreference: self.environment.taskExecutor) {
@@ -301,12 +305,12 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Blocks while it waits for the files.
+    /// Blocks while it waits for the lock on the files.
     private func store(roots: RootChain) {
         do {
             try self.store().install(roots: roots)
             self.reloadIdentity()
-            // The others are told of it, too.
+            // Peers receive the new root key, too.
             self.follower.notify()
             self.logger.notice("The account has a new root key", metadata: ["number": "\(roots.count)"])
         } catch {
@@ -316,10 +320,10 @@ final class AccountContext: Sendable {
 
     // MARK: Following
 
-    /// Until cancelled, or until this system has left the account (``hasLeft``), takes into use what other processes
-    /// change in the account, and calls back when there are revoked systems to tell others of.
+    /// Reloads the account when other processes change it, and calls back when revocations must be sent to peers.
+    /// Returns when cancelled, or when this system has left the account (``hasLeft``).
     func observeAccount(_ revoked: () async -> Void) async {
-        // One that is kept in memory alone is changed by nobody.
+        // No other process changes an identity in memory.
         guard self.environment.identity == nil else { return }
         let (change, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let holder = self.follower.hold(listener) { await self.lookAtAccountInBackground() }
@@ -330,16 +334,16 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// The same while a connection is open, so that it ends when its system is revoked.
+    /// Does the same while a connection is open, so that it is closed when its system is revoked.
     private func observeAccount(whileOpen connection: any AuthenticatedConnection) {
         guard self.environment.identity == nil else { return }
         let holder = self.follower.hold { await self.lookAtAccountInBackground() }
         connection.onClose { _ in self.follower.release(holder) }
     }
 
-    /// Returns when what other processes have changed so far is in use. However many wait, the files are read once.
+    /// Returns when all changes made by other processes so far are loaded. Concurrent calls read the files once.
     private func takeChangesIntoUse() async {
-        // A reading that was under way may have begun before the change.
+        // A read in progress may have begun before the change.
         for _ in 0..<2 where self.isAccountChanged {
             let reading = self.changeReading.withLock { reading in
                 if let reading { return reading }
@@ -363,14 +367,14 @@ final class AccountContext: Sendable {
         return self.loaded.withLock { $0?.version } != store.version()
     }
 
-    /// What makes connections under the account.
+    /// Creates a connector for connections under the account.
     func connector(
         limits: ConnectionLimits,
         timeout: TimeAmount,
         logger: Logger
     ) async throws(RemoteSystemError) -> Connector {
-        // Who was revoked meanwhile, and what was renewed, holds for every connection that is made from now on. Read
-        // elsewhere: the caller may be on an event loop, and another process may hold the lock on the files.
+        // New connections must use the current revocations and certificates. The files are read on another thread: the
+        // caller may be on an event loop, and another process may hold the lock on the files.
         if self.loaded.withLock({ $0 }) != nil { await self.takeChangesIntoUse() }
         var connector = Connector(
             security: try self.security(),
@@ -383,7 +387,7 @@ final class AccountContext: Sendable {
         return connector
     }
 
-    /// The network, whose sockets listen on one that was given to this process.
+    /// The network, with sockets that listen on one that was passed to this process.
     func network(listeningOn socket: CInt) -> TransportNetwork {
         var network = self.network
         network.register(SocketTransport(listeningSocket: socket, reach: self.reach))

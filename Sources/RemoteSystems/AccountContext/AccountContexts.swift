@@ -5,10 +5,10 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The account contexts of this process that are in use.
+/// The account contexts in use in this process.
 ///
-/// Programs share one that use the same state directory, the same part of the network and the same discovery sources.
-/// What has an identity in memory or another world around it, as tests do, shares none.
+/// Programs with the same state directory, network and discovery sources share one. A configuration with an in-memory
+/// identity or a test environment shares none.
 final class AccountContexts: Sendable {
     private struct Key: Hashable {
         var stateDirectory: String
@@ -24,14 +24,14 @@ final class AccountContexts: Sendable {
 
     private let contexts = Mutex<[Key: WeakContext]>([:])
 
-    /// The context for a configuration. May read the account's files, if they have changed.
+    /// Returns the account context for a configuration. Reads the account's files if they have changed.
     func context(for configuration: RemoteSystemsConfiguration) -> AccountContext {
         let sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
         guard let key = Self.key(for: configuration, sources) else {
             return AccountContext(configuration, sources: sources)
         }
         let known = self.contexts.withLock { $0[key]?.context }
-        // Looked at without the lock, since it may read files.
+        // Checked without the lock, since it may read files.
         if let known, known.isCurrent { return known }
         return self.contexts.withLock { contexts in
             if let other = contexts[key]?.context, other !== known { return other }
@@ -42,7 +42,7 @@ final class AccountContexts: Sendable {
         }
     }
 
-    /// What tells contexts apart; `nil` for one that is not shared.
+    /// The key under which account contexts are shared; `nil` for one that is not shared.
     private static func key(
         for configuration: RemoteSystemsConfiguration,
         _ sources: [any DiscoverySource]

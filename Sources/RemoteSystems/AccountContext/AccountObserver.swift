@@ -4,12 +4,12 @@
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Has it looked once a second, for as long as somebody holds on to it, whether another process has changed the account.
+/// Checks once a second, while it has observers, whether another process has changed the account.
 ///
-/// However many do, there is one timer; when the last one lets go there is none.
+/// All observers share one timer, which stops when the last one is released.
 final class AccountObserver: Sendable {
     private struct State {
-        /// Who holds on to it, with what tells those of news who want to hear of it.
+        /// Registered observers and the continuations that ``notify()`` yields to, keyed by registration id.
         var holders: [UInt64: AsyncStream<Void>.Continuation?] = [:]
         var lastHolder: UInt64 = 0
         var looking: Task<Void, Never>?
@@ -24,10 +24,12 @@ final class AccountObserver: Sendable {
         self.environment = environment
     }
 
+    /// Registers an observer.
+    ///
     /// - Parameters:
-    ///   - listener: what ``notify()`` tells.
-    ///   - look: looks, from now on until nobody holds on any more.
-    /// - Returns: what to let go with.
+    ///   - listener: receives an element for each ``notify()``.
+    ///   - look: the check to run once a second while there are observers. Only the first observer's is used.
+    /// - Returns: the id to pass to ``release(_:)``.
     func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () async -> Void)
         -> UInt64
     {
@@ -51,7 +53,7 @@ final class AccountObserver: Sendable {
         over?.cancel()
     }
 
-    /// There is news.
+    /// Reports a change to all observers that have a listener.
     func notify() {
         for listener in self.state.withLock({ $0.holders.values.compactMap(\.self) }) { listener.yield() }
     }

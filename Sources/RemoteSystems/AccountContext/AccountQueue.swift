@@ -4,19 +4,21 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Where the account's files are changed: one change after the other, on a thread on which nobody else waits, since the lock
-/// on the files blocks it for as long as another process has it.
+/// Runs the changes of the account's files one after the other, on a thread of their own: the lock on the files blocks
+/// it for as long as another process holds the lock.
 final class AccountQueue: Sendable {
     private let queue = DispatchQueue(label: "remote-systems.account")
     private let waiting = Mutex(0)
 
-    /// How many changes may wait, counting the one under way: it is in others' hands how many they bring.
+    /// The maximum number of changes in the queue, including the current one. Peers determine how many arrive.
     static let maxWaiting = 16
 
-    /// How many do.
+    /// The number of changes in the queue.
     var count: Int { self.waiting.withLock { $0 } }
 
-    /// - Throws: what the body throws; ``RemoteSystemError`` when too many wait.
+    /// Runs a change of the account's files.
+    ///
+    /// - Throws: any error of the body; ``RemoteSystemError`` when the queue is full.
     func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         let hasCapacity = self.waiting.withLock { waiting in
             guard waiting < Self.maxWaiting else { return false }
@@ -26,7 +28,7 @@ final class AccountQueue: Sendable {
         guard hasCapacity else {
             throw RemoteSystemError(
                 .localResources,
-                "Too many changes of the account wait for its files already. Try again in a moment.",
+                "Too many changes of the account are already waiting for its files. Try again in a moment.",
                 side: .local,
                 canRetry: true
             )

@@ -7,23 +7,24 @@ internal import Glibc
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Gives application ids to the hosts of one system: an id to one host, or to any number that all share it.
+/// Assigns application ids to the hosts of one system: an id to one host, or to several hosts that all share it.
 package protocol ApplicationClaims: Sendable {
-    /// Takes the id until the claim is released.
+    /// Claims the id until the claim is released.
     ///
     /// - Parameters:
     ///   - application: the application's id.
-    ///   - isShared: whether other hosts that share the id as well may run at the same time.
-    /// - Throws: ``ApplicationIsTaken``; another error when that cannot be found out.
+    ///   - isShared: whether other hosts that also share the id may run at the same time.
+    /// - Throws: ``ApplicationIsTaken``; another error when the check itself fails.
     func claim(_ application: String, isShared: Bool) throws -> any ApplicationClaim
 }
 
-/// A host's hold on its application id. It ends when nothing refers to the claim any more, and with the process.
+/// A host's claim on its application id. It is released with its last reference, and at the latest when the process
+/// ends.
 package protocol ApplicationClaim: AnyObject, Sendable {}
 
-/// Another host has the application id, and at least one of the two does not share it.
+/// Another host has claimed the application id, and at least one of the two does not share it.
 package struct ApplicationIsTaken: Error {
-    /// The processes that run as the application, such as `process 4711 (player)`; empty if they cannot be named.
+    /// The processes that run as the application, such as `process 4711 (player)`; empty if they are unknown.
     package var holders: [String]
 
     package init(holders: [String]) {
@@ -31,8 +32,9 @@ package struct ApplicationIsTaken: Error {
     }
 }
 
-/// The application ids of one account store: a file for each id in `run/locks/` of the state directory, locked (flock)
-/// by the processes that run as the application. The kernel releases a lock when its process ends, however that ends.
+/// The application ids of one account store. Each id has a file in `run/locks/` of the state directory, which the
+/// processes that run as the application lock with flock(2). The kernel releases a lock when its process ends for any
+/// reason.
 struct ApplicationLocks: ApplicationClaims {
     let running: RunningApplications
 
@@ -43,14 +45,14 @@ struct ApplicationLocks: ApplicationClaims {
             self.descriptor = descriptor
         }
 
-        /// The file stays: removing it could separate a process that opens it now from one that locks it already.
+        /// The file stays: removing it could separate a process that opens it now from one that has locked it.
         deinit { close(self.descriptor) }
     }
 
-    /// Apart from the notes of what runs, which a daemon lists every second: these files stay.
+    /// A directory of its own: these files stay, and a daemon lists the parent directory every second.
     private var directory: String { "\(self.running.directory)/locks" }
 
-    /// An id may hold any printable character and 256 bytes, a file's name may not.
+    /// The path of an id's lock file. The name is a hash, since an id may have 256 bytes and any printable character.
     func path(of application: String) -> String {
         let hash = SHA256.hash(data: Data(application.utf8))
         let name = hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
@@ -75,7 +77,7 @@ struct ApplicationLocks: ApplicationClaims {
         return lock
     }
 
-    /// The notes of the running processes; the file's text for one that does not listen yet.
+    /// The processes recorded as running; the text of the lock file if they do not listen yet.
     private func holders(of application: String, _ descriptor: Int32) -> [String] {
         let noted = self.running.all().filter { $0.application == application }.map(\.process)
         guard noted.isEmpty else { return noted }
@@ -85,7 +87,7 @@ struct ApplicationLocks: ApplicationClaims {
         return [text]
     }
 
-    /// The text is for people; the lock counts.
+    /// Writes a text for people. Only the lock has meaning for programs.
     private func write(_ text: String, _ descriptor: Int32) {
         guard ftruncate(descriptor, 0) == 0 else { return }
         _ = unsafe pwrite(descriptor, text, text.utf8.count, 0)
@@ -93,7 +95,7 @@ struct ApplicationLocks: ApplicationClaims {
 }
 
 extension RunningApplication {
-    /// The process for people: `process 4711 (player)`.
+    /// The process in error messages: `process 4711 (player)`.
     var process: String {
         let program = self.program.map { " (\($0.withoutControlCharacters))" } ?? ""
         return self.pid == getpid() ? "this process itself" : "process \(self.pid)\(program)"
@@ -109,13 +111,13 @@ extension RunningApplication {
 }
 
 extension RemoteSystemError {
-    /// What a host's start ends with when another one has its application id.
+    /// Creates the error of a host that cannot start because another host has its application id.
     package init(alreadyRunning application: String, _ taken: ApplicationIsTaken) {
         let holders = taken.holders.isEmpty ? "another process" : taken.holders.joined(separator: ", ")
         self.init(
             .applicationAlreadyRunning,
-            "The application \(application) is already running on this system: \(holders). Stop it, or give this program "
-                + "an application id of its own. Programs that are meant to run side by side under one id all set "
+            "The application \(application) is already running on this system: \(holders). Stop it, or give this "
+                + "program an application id of its own. Programs that run side by side under one id must all set "
                 + "allowsSeveralProcesses in their RemoteSystemHost.Options.",
             side: .local,
             cause: taken

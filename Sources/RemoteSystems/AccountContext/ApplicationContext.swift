@@ -8,17 +8,17 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// One program's part in its account: its configuration, and the ``AccountContext`` that it shares with others.
+/// An application's configuration and the ``AccountContext`` that it shares with others.
 ///
-/// A watcher and the systems it lists share one, as do a host and its connections.
+/// A watcher and the systems it lists share one application context; so do a host and its connections.
 final class ApplicationContext: Sendable {
     let configuration: RemoteSystemsConfiguration
     private let lookedUp = Mutex<AccountContext?>(nil)
 
     init(_ configuration: RemoteSystemsConfiguration) { self.configuration = configuration }
 
-    /// The account, looked up on first use. It stays the same for as long as this object lives, whatever is done to the
-    /// account's files.
+    /// The account context, looked up on first use. It does not change during the life of this object, even when the
+    /// account's files do.
     var account: AccountContext {
         self.lookedUp.withLock { lookedUp in
             if let lookedUp { return lookedUp }
@@ -31,7 +31,7 @@ final class ApplicationContext: Sendable {
     var logger: Logger { self.configuration.logger }
     var environment: RuntimeEnvironment { self.configuration.environment }
 
-    /// The identity made ready for TLS, once the configuration has been checked.
+    /// Checks the configuration and returns the identity, prepared for TLS.
     func security() throws(RemoteSystemError) -> TransportSecurity {
         try self.configuration.validate()
         return try self.account.security()
@@ -43,7 +43,7 @@ final class ApplicationContext: Sendable {
         return try self.account.browser()
     }
 
-    /// - Parameter limits: other limits than the configuration's.
+    /// - Parameter limits: replaces the configuration's limits.
     func connector(limits: ConnectionLimits? = nil) async throws(RemoteSystemError) -> Connector {
         try self.configuration.validate()
         return try await self.account.connector(
@@ -75,7 +75,7 @@ final class ApplicationContext: Sendable {
 }
 
 extension RemoteSystemsConfiguration.Network {
-    /// Looks whether a connection to a host may be tried at all.
+    /// Checks whether connections to a host are permitted.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse``.
     package func check(host: String) throws(RemoteSystemError) {
@@ -86,7 +86,7 @@ extension RemoteSystemsConfiguration.Network {
         }
     }
 
-    /// The same for connections.
+    /// The network interfaces that connections may use.
     var reach: NetworkReach {
         switch self.kind {
         case .all: .all

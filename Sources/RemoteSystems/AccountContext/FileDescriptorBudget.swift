@@ -6,16 +6,16 @@ internal import NIOPosix
 internal import RemoteSystemsDiscovery
 internal import Synchronization
 
-/// Whether this process may open the files that it needs.
+/// The file-descriptor budget: how many connections the process may open.
 enum FileDescriptorBudget {
-    /// What the event loops take: each a poll, a timer and something to be woken by.
+    /// The file descriptors of the event loops: an epoll, a timer and an event descriptor each.
     private static let eventLoops = 3 * System.coreCount
-    /// What else is open, or comes and goes, beside connections.
+    /// The file descriptors reserved for everything else but connections.
     private static let rest = 32
 
     private static let isKnown = Mutex(false)
 
-    /// Looks once whether event loops can be made; they end the process when they cannot.
+    /// Checks once whether event loops can be created. NIO ends the process when it cannot create one.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/localResources``.
     static func check() throws(RemoteSystemError) {
@@ -26,14 +26,14 @@ enum FileDescriptorBudget {
         guard !isEnough else { return }
         throw RemoteSystemError(
             .localResources,
-            "This process may open only \(FileDescriptorLimit.limit) files, and hardly any is left. Raise the limit (ulimit "
-                + "-n, LimitNOFILE=).",
+            "This process may open only \(FileDescriptorLimit.limit) files, and almost none are left. Raise the limit "
+                + "(ulimit -n, LimitNOFILE=).",
             side: .local
         )
     }
 
-    /// How many connections a host may have, when so many are wanted: some files are left for those who have not said yet
-    /// who they are, and for everything else.
+    /// Returns how many connections a host may have when it wants this many. Some file descriptors are reserved for
+    /// connections in the handshake and for everything else.
     static func connections(wanted: Int, files: Int = FileDescriptorLimit.limit) -> Int {
         max(1, min(wanted, files - Self.rest - Self.eventLoops - min(files / 8, 256)))
     }

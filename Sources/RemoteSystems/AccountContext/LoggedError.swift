@@ -3,10 +3,11 @@
 
 internal import RemoteSystemsTransport
 
-/// An error of somebody else's code as it is logged: its type and its description, on one line of bounded length.
+/// An error of the user's code in the form in which it is logged: its type and its description, on one line of limited
+/// length.
 ///
-/// What the code puts into the description is its own affair; a peer may have a part in it. Of the errors of Swift's
-/// coders, which quote the value, the kind and the key path alone are logged.
+/// The user's code determines the description, which may contain data of a peer. Errors of Swift's coders quote the
+/// value, so only their kind and key path are logged.
 struct LoggedError: CustomStringConvertible {
     private static let maxLength = 512
 

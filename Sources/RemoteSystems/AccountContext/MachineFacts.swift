@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What this machine says of itself, read from where Linux keeps it.
+/// The properties of this machine, read from Linux's own files.
 package struct MachineFacts: Sendable, Hashable {
     var displayName: String
     var kind: RemoteSystemKind
@@ -18,7 +18,7 @@ package struct MachineFacts: Sendable, Hashable {
         self.model = model
     }
 
-    /// Reads them. Whatever cannot be read is left out; nothing here may keep a service from starting.
+    /// Reads the properties. An unreadable property is left out, so that it never prevents a service from starting.
     static func read(root: String = "/") -> MachineFacts {
         let info = Self.machineInfo(Self.contents(root + "etc/machine-info") ?? "")
         let dmi = root + "sys/class/dmi/id/"
@@ -31,7 +31,7 @@ package struct MachineFacts: Sendable, Hashable {
         )
     }
 
-    /// The lines `KEY=value` of machine-info(5), quotes taken off.
+    /// Parses the `KEY=value` lines of machine-info(5), and removes quotes.
     static func machineInfo(_ text: String) -> [String: String] {
         var found: [String: String] = [:]
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
@@ -42,7 +42,7 @@ package struct MachineFacts: Sendable, Hashable {
         return found
     }
 
-    /// The words of machine-info(5) for a chassis.
+    /// Maps the chassis names of machine-info(5).
     static func kind(chassis: String) -> RemoteSystemKind? {
         switch chassis {
         case "desktop": .desktop
@@ -56,7 +56,7 @@ package struct MachineFacts: Sendable, Hashable {
         }
     }
 
-    /// The numbers of the SMBIOS specification, table 17.
+    /// Maps the chassis types of the SMBIOS specification, table 17.
     static func kind(chassisType: Int) -> RemoteSystemKind {
         switch chassisType {
         case 3, 4, 5, 6, 7, 13, 15, 16, 24: .desktop

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// A value that is set once and that any number of tasks wait for.
+/// A value that is set once and that any number of tasks can wait for.
 final class Promise<Value: Sendable>: Sendable {
     private enum State {
         case waiting([UInt64: CheckedContinuation<Value, any Error>], next: UInt64)
@@ -12,9 +12,9 @@ final class Promise<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.waiting([:], next: 0))
 
-    /// The value, once there is one.
+    /// Waits for the value.
     ///
-    /// - Throws: what ``fail(_:)`` was called with; `CancellationError`.
+    /// - Throws: the error passed to ``fail(_:)``; `CancellationError`.
     var value: Value {
         get async throws {
             let id = self.state.withLock { state -> UInt64 in
@@ -38,7 +38,7 @@ final class Promise<Value: Sendable>: Sendable {
             switch state {
             case .done(let result): return result
             case .waiting(var waiting, let next):
-                // Cancelled before it came here: the cancellation handler has run and found nothing.
+                // The task may be cancelled before this point; the cancellation handler has then found nothing.
                 if Task.isCancelled { return .failure(CancellationError()) }
                 waiting[id] = continuation
                 state = .waiting(waiting, next: next)
@@ -61,7 +61,7 @@ final class Promise<Value: Sendable>: Sendable {
         let waiting = self.state.withLock { state -> [CheckedContinuation<Value, any Error>] in
             guard case .waiting(let waiting, _) = state else { return [] }
             state = .done(result)
-            // In the order in which they began to wait, as requests are handled in the order in which they come.
+            // In the order in which the waits began, since requests are handled in the order in which they arrive.
             return waiting.sorted { $0.key < $1.key }.map(\.value)
         }
         for continuation in waiting { continuation.resume(with: result) }

@@ -9,20 +9,20 @@ internal import RemoteSystemsIdentity
 struct RunningApplication: Sendable, Hashable, Codable {
     /// The application's id.
     var application: String
-    /// Where it listens.
+    /// The port it listens on.
     var port: Int
     var pid: Int32
-    /// Whether only this machine can reach it there.
+    /// Whether it listens on the loopback interface only.
     var isOnLoopback: Bool?
     /// The file name of the program, for messages.
     var program: String?
 }
 
-/// The applications of one system that run, as each of their processes has noted itself: a small file each in `run/` of the
+/// The running applications of one system. Each of their processes records itself in a small file in `run/` of the
 /// state directory.
 ///
-/// A process keeps its file locked (flock) for as long as it runs. A file that can be locked is a dead process's, whatever
-/// it says, and is removed by whoever notices.
+/// A process keeps its file locked with flock(2) while it runs. A file that can be locked belongs to a process that has
+/// ended; the reader that finds it removes it.
 struct RunningApplications: Sendable {
     let directory: String
 
@@ -34,18 +34,18 @@ struct RunningApplications: Sendable {
         self.directory = stateDirectory + "/run"
     }
 
-    // MARK: Noting
+    // MARK: Recording
 
-    /// Notes a process, until the note is removed or the process ends.
+    /// Records a process until the record is released or the process ends.
     func note(_ application: RunningApplication) throws(SystemCallFailure) -> RunningNote {
         try self.makeDirectory()
-        // A name of its own for each note: nobody who removes a dead one can hit another.
+        // A unique name for each record, so that removing the record of an ended process never removes another one.
         let name = "\(application.pid)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
         let temporary = "\(self.directory)/.\(name)"
         let path = "\(self.directory)/\(name)\(Self.suffix)"
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallFailure("open", temporary) }
-        // Locked before it has its name: whoever sees it sees a living process.
+        // Locked before the file gets its final name, so that a reader never finds it unlocked.
         var failure: SystemCallFailure?
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { failure = SystemCallFailure("flock", temporary) }
         if failure == nil {
@@ -64,7 +64,7 @@ struct RunningApplications: Sendable {
 
     func makeDirectory() throws(SystemCallFailure) { try Self.makeDirectory(self.directory) }
 
-    /// Makes the directory if there is none, and refuses one that others have a hand in.
+    /// Creates the directory if there is none, and refuses one that another user owns or can access.
     static func makeDirectory(_ path: String) throws(SystemCallFailure) {
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemCallFailure("mkdir", path) }
         guard let status = FileStatus(path: path) else { throw SystemCallFailure("lstat", path) }
@@ -75,19 +75,19 @@ struct RunningApplications: Sendable {
 
     // MARK: Reading
 
-    /// The port of a process of the application; `nil` when none runs.
+    /// The port of a process of the application; `nil` if none runs.
     func port(of application: String) -> Int? {
         self.all().first { $0.application == application }?.port
     }
 
-    /// The port at which others of the account know this machine: the daemon's that speaks for it, else the only host's there is.
+    /// The port at which peers of the account find this machine: that of the host daemon, else that of the only host.
     var machinePort: Int? {
         if let port = self.port(of: RemoteSystemHost.machineApplicationID) { return port }
         let hosts = self.all().filter { $0.application != DiagnosisService.name }
         return hosts.count == 1 ? hosts.first?.port : nil
     }
 
-    /// Everything that runs. Blocks for as long as reading a few small files takes.
+    /// Returns all running applications. Blocks while it reads a few small files.
     func all() -> [RunningApplication] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? []
         return names.filter { $0.hasSuffix(Self.suffix) && !$0.hasPrefix(".") }.sorted().prefix(Self.maxNotes)
@@ -115,13 +115,13 @@ struct RunningApplications: Sendable {
 }
 
 extension AccountContext {
-    /// What of this system runs here; `nil` where its identity is kept in memory alone.
+    /// The running applications of this system; `nil` if its identity is only in memory.
     var running: RunningApplications? {
         (try? self.store()).map { RunningApplications(stateDirectory: $0.directory) }
     }
 }
 
-/// A process's note that it runs. Goes with the process, however that ends.
+/// The record of a running process. The kernel releases its lock when the process ends for any reason.
 final class RunningNote: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -131,20 +131,21 @@ final class RunningNote: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Closing gives the lock back. Removed first: nobody shall find an unlocked note of a process that still runs.
+    /// Removes the file before closing it, which releases the lock: a reader must never find an unlocked record of a
+    /// running process.
     deinit {
         unsafe unlink(self.path)
         close(self.descriptor)
     }
 }
 
-/// A system call that failed, and on what.
+/// A failed system call and the path that it was called with.
 struct SystemCallFailure: Error, CustomStringConvertible {
     var call: String
     var path: String
     var number: Int32
 
-    /// Takes the number from `errno` unless it is given, so make it right after the failed call.
+    /// Creates a failure. Takes the number from `errno` by default, so call it directly after the failed call.
     init(_ call: String, _ path: String, number: Int32 = errno) {
         self.call = call
         self.path = path

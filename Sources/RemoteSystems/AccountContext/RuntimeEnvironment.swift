@@ -4,27 +4,26 @@
 package import RemoteSystemsIdentity
 package import RemoteSystemsTransport
 
-/// What a process has around it: a network, a clock, an identity and a machine. The real ones, unless a test puts its
-/// own in their place.
+/// The process's environment: network, clock, identity and machine. Tests replace the real ones.
 package struct RuntimeEnvironment: Sendable {
-    /// How connections come about, and what time it is.
+    /// Opens and accepts connections, and provides the clock.
     package var network = TransportNetwork.sockets
-    /// An identity that is kept in memory; `nil` for the one in the account's directory.
+    /// Creates an identity that is held only in memory; `nil` for the identity in the account's directory.
     package var identity: (@Sendable () throws -> SystemIdentity)?
-    /// Where hosts claim their application ids; `nil` for the files of the account's directory.
+    /// Assigns application ids to hosts; `nil` for the lock files of the account's directory.
     package var applicationClaims: (any ApplicationClaims)?
-    /// What the machine says of itself; `nil` for what this one says.
+    /// The properties of the machine; `nil` for those of the real one.
     package var facts: MachineFacts?
 
     package init() {}
 
-    /// Whether nothing of it was put in place of the real one.
+    /// Whether no part of the environment was replaced.
     var isReal: Bool {
         self.network.isOfSockets && self.identity == nil && self.applicationClaims == nil && self.facts == nil
     }
 
     var time: TimeSource { self.network.time }
 
-    /// Where tasks run that the library starts by itself; `nil` for where all tasks do.
+    /// The executor of tasks that the library starts; `nil` for the default one.
     var taskExecutor: (any TaskExecutor)? { self.network.taskExecutor }
 }

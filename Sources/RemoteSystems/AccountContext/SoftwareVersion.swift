@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which release of this SDK it is.
+/// The version of this SDK.
 package enum SoftwareVersion {
-    /// By Semantic Versioning.
+    /// The current version, by Semantic Versioning.
     package static let current = "0.1.0"
 }

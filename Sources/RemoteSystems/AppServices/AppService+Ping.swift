@@ -5,14 +5,14 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension AppService {
-    /// The service that answers pings: `remote-systems.ping`.
+    /// The `remote-systems.ping` service, which responds to pings.
     ///
-    /// A request says `Type` `ping`; whatever else it holds (`CreationDate`, `TargetId`, a `Payload`) comes back as it was,
-    /// with `Type` `pong` (`Docs/wire/ping.md`). Any message that can be said may be in it, so it
-    /// serves to measure, too. `remotesystems ping` and `remotesystems serve` are its two ends.
+    /// The `Type` of a request is `ping`. The response holds the same entries (`CreationDate`, `TargetId`, a
+    /// `Payload`), with the `Type` `pong` (`Docs/wire/ping.md`). A request may hold any value that can be encoded, so
+    /// the service also serves to measure. `remotesystems ping` calls it and `remotesystems serve` offers it.
     public static let ping = AppService(AppService.pingName, requestSchema: .full, responseSchema: .full) { request in
         guard request.message["Type"] == "ping" else {
-            let text = "This service answers messages of the type \"ping\" only."
+            let text = "This service responds only to messages of the type \"ping\"."
             throw AppServiceFailure(
                 Response(status: .failure, failure: WireFailure(text, code: .requestUnknown))
             )
@@ -22,7 +22,7 @@ extension AppService {
         return response
     }
 
-    /// The name of ``ping``.
+    /// The name of the ``ping`` service.
     public static let pingName = "remote-systems.ping"
     /// The name of the service that exercises the protocol (`remotesystems serve --conformance`).
     package static let conformanceName = "remote-systems.conformance"

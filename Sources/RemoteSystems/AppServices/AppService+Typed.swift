@@ -4,7 +4,7 @@
 public import ValueSets
 
 extension AppService {
-    /// A service whose requests and responses are values of your own types.
+    /// Creates a service whose requests and responses are values of your own types.
     ///
     /// ```swift
     /// AppService("com.example.orders") { (order: Order, request) -> Receipt in
@@ -13,22 +13,21 @@ extension AppService {
     /// ```
     ///
     /// The schemas are derived from the types (``AllowedValueSchema/init(decoding:)``,
-    /// ``AllowedValueSchema/init(encoding:)``) and published, so that callers in any language are told what is wrong
-    /// before they send. A message that the schema lets through and the type refuses fails with a sentence that names
+    /// ``AllowedValueSchema/init(encoding:)``) and published, so that callers in any language detect an invalid message
+    /// before they send it. A message that satisfies the schema but cannot be decoded fails with an error that names
     /// the key.
     ///
     /// - Parameters:
-    ///   - name: the service's name, in reverse-DNS form: 1 to 256 bytes of UTF-8 without control, invisible or
-    ///     line-breaking characters. Names that start with `remote-systems.` are taken.
-    ///   - requestSchema: what requests must look like; derived from the message's type unless given.
-    ///   - responseSchema: what responses must look like; derived from the response's type unless given.
-    ///   - concurrentRequests: how many requests of one connection are handled at the same time; `nil` for as many as
-    ///     come, 1 for one after the other. Valid range: 1–4096.
-    ///   - execution: where the handler runs.
-    ///   - options: to whom the service is open, and what it tells of itself.
-    ///   - handler: responds to a message; gets the request as well, with its caller and deadline. It starts on the
-    ///     connection's event loop unless `execution` says otherwise, and is cancelled when the caller cancels, stops
-    ///     waiting, or goes away.
+    ///   - name: the service's name, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control,
+    ///     invisible or line-breaking characters. Names that start with `remote-systems.` are reserved.
+    ///   - requestSchema: the schema of requests. Defaults to the schema derived from `Message`.
+    ///   - responseSchema: the schema of responses. Defaults to the schema derived from `Response`.
+    ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time. With
+    ///     1, each request waits for the previous one. Defaults to `nil`, no limit. Valid range: 1–4096.
+    ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
+    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - handler: responds to a message; its second argument is the request, with its caller and deadline. Its task
+    ///     is cancelled when the caller cancels, stops waiting or disconnects.
     public init<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ name: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -50,8 +49,9 @@ extension AppService {
         }
     }
 
-    /// The same with a handler that awaits nothing: the fastest there is. Swift takes this one for a closure without
-    /// `await`.
+    /// Creates a service whose requests and responses are values of your own types, with a handler that awaits nothing.
+    ///
+    /// This is the fastest kind of service. Swift selects this initializer for a closure without `await`.
     public init<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ name: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -75,7 +75,8 @@ extension AppService {
 }
 
 extension AppServiceConnection {
-    /// A handler of the service's own requests (``RequestHandler``) with values of your own types.
+    /// Creates a handler of the service's own requests (``RequestHandler``) whose messages are values of your own
+    /// types.
     ///
     /// ```swift
     /// let connection = AppServiceConnection(
@@ -86,7 +87,8 @@ extension AppServiceConnection {
     /// )
     /// ```
     ///
-    /// - Parameter handler: responds to a message. A message of another form fails with a sentence that names the key.
+    /// - Parameter handler: responds to a message. A message that cannot be decoded fails with an error that names the
+    ///   key.
     public static func requestHandler<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ handler: @escaping @Sendable (Message, AppServiceRequest) async throws -> Response
     ) -> RequestHandler {

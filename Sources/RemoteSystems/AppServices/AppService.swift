@@ -3,16 +3,16 @@
 
 public import ValueSets
 
-/// Answers requests of one app service; for services that have more to them than a closure.
+/// A type that responds to the requests of one app service and observes its connections.
 public protocol AppServiceProvider: Sendable {
-    /// Answers a request. See ``AppService/Execution`` for where it runs.
+    /// Responds to a request. ``AppService/Execution`` decides where it runs.
     ///
-    /// - Throws: ``AppServiceFailure`` to tell the caller why not. Of other errors the caller learns only that there was one;
-    ///   the host logs their descriptions.
+    /// - Throws: ``AppServiceFailure`` to send the caller a reason. For any other error the caller learns only that the
+    ///   handler failed; the host logs the error's description.
     func respond(to request: AppServiceRequest) async throws -> ValueSet
-    /// A connection to the service was opened. By default nothing happens.
+    /// Called when a connection to the service was opened. Does nothing by default.
     func connectionOpened(_ connection: AppServiceConnection, by caller: AppServiceCaller)
-    /// A connection to the service has ended. By default nothing happens.
+    /// Called when a connection to the service has ended. Does nothing by default.
     func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus)
 }
 
@@ -27,32 +27,34 @@ extension AppServiceProvider {
 public struct AppService: Sendable {
     /// Where a service's handler runs.
     public enum Execution: Sendable, Hashable {
-        /// On the connection's event loop: the fastest. It must not block or compute for long before it first awaits
-        /// something else, since connections on the same loop wait for it.
+        /// On the connection's event loop, the fastest option. Until its first suspension, the handler must not block
+        /// or compute for long: the other connections of the loop wait for it.
         case onEventLoop
-        /// On Swift's shared thread pool: for handlers that compute. Costs two thread switches for each request.
+        /// On Swift's shared thread pool, for handlers that compute. Costs two executor hops a request.
         case onThreadPool
     }
 
-    /// To whom a service is open, and what it tells of itself.
+    /// The permitted callers of a service, and what the service publishes about itself.
     public struct Options: Sendable, Hashable {
-        /// The service's version, in whatever form its makers count; 1 to 1024 bytes of UTF-8. Published.
+        /// The service's version, in a format of your choice. Published. Valid length: 1–1024 bytes of UTF-8.
         public var version: String?
-        /// What the service is for, in a sentence; 1 to 1024 bytes of UTF-8. Published.
+        /// The service's purpose, in one sentence. Published. Valid length: 1–1024 bytes of UTF-8.
         public var summary: String?
-        /// Who may call it.
+        /// The permitted callers. Defaults to ``AppServiceCallers/account``.
         public var callers: AppServiceCallers
-        /// Whether other systems may call it; if not, only programs on the same system. Others are refused with
-        /// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``. In code it is on unless set, since whoever gives a service to a
-        /// ``RemoteSystemHost`` means it to be called from elsewhere (`Docs/decisions/0009`).
+        /// Whether other systems may call the service. Defaults to `true` (`Docs/decisions/0009`).
+        ///
+        /// With `false`, only programs on the same system may call it. Others are refused with
+        /// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``.
         public var supportsRemote: Bool
-        /// What requests of the service to its callers look like (``AppServiceRequest/connection``), if it sends any. Published;
-        /// ``AllowedValueSchema/appService`` holds unless set.
+        /// The schema of requests that the service sends to its callers (``AppServiceRequest/connection``). Published.
+        /// Defaults to ``AllowedValueSchema/appService``.
         public var pushRequestSchema: AllowedValueSchema?
-        /// What the callers' responses to those must look like. Published; ``AllowedValueSchema/appService`` holds unless set.
+        /// The schema of the callers' responses to those requests. Published. Defaults to
+        /// ``AllowedValueSchema/appService``.
         public var pushResponseSchema: AllowedValueSchema?
 
-        /// Options; every one may be left out.
+        /// Creates options.
         public init(
             version: String? = nil,
             summary: String? = nil,
@@ -72,19 +74,21 @@ public struct AppService: Sendable {
 
     /// The service's name.
     public let name: String
-    /// What requests must look like. It is published, so that callers are told before they send.
+    /// The schema of requests. Published, so that callers check a message before they send it.
     public let requestSchema: AllowedValueSchema
-    /// What responses must look like. It is published; a caller refuses any other response.
+    /// The schema of responses. Published; a caller rejects a response that does not satisfy it.
     public let responseSchema: AllowedValueSchema
-    /// How many requests of one connection are handled at the same time; `nil` for as many as come, 1 for one after
-    /// the other. Requests always start in the order in which they were sent. Valid range: 1–4096.
+    /// The maximum number of requests of one connection that are handled at the same time; `nil` for no limit.
+    /// Valid range: 1–4096.
+    ///
+    /// Requests always start in the order in which they were sent.
     public let concurrentRequests: Int?
     /// Where the handler runs.
     public let execution: Execution
-    /// To whom the service is open, and what it tells of itself.
+    /// The permitted callers, and what the service publishes about itself.
     public var options: Options
-    /// The interceptors around the handler, the outermost first, inside those of ``RemoteSystemsConfiguration/interceptors``. None
-    /// unless set.
+    /// The interceptors around the handler, outermost first. They run inside those of
+    /// ``RemoteSystemsConfiguration/interceptors``. Defaults to none.
     public var interceptors: [any AppServiceServerInterceptor] = []
 
     var callers: AppServiceCallers { self.options.callers }
@@ -96,24 +100,25 @@ public struct AppService: Sendable {
         case asynchronous(@Sendable (AppServiceRequest) async throws -> ValueSet)
     }
 
-    /// The closure that was given, or the provider's method.
+    /// The closure, or the provider's method.
     package let handler: Handler
     /// `nil` for a service that is only a closure.
     let provider: (any AppServiceProvider)?
 
-    /// A service answered by a closure.
+    /// Creates a service with a closure as its handler.
     ///
     /// - Parameters:
-    ///   - name: the service's name, in reverse-DNS form: 1 to 256 bytes of UTF-8 without control, invisible or line-breaking
-    ///     characters. Names that start with `remote-systems.` are taken.
-    ///   - requestSchema: what requests must look like. It is published, so that callers are told before they send.
-    ///   - responseSchema: what responses must look like. It is published; a caller refuses any other response.
-    ///   - concurrentRequests: how many requests of one connection are handled at the same time; `nil` for as many as
-    ///     come, 1 for one after the other. Valid range: 1–4096.
-    ///   - execution: where the handler runs.
-    ///   - options: to whom the service is open, and what it tells of itself.
-    ///   - handler: answers a request; starts on the connection's event loop unless `execution` says otherwise. Its task
-    ///     is cancelled when the caller cancels, stops waiting, or goes away.
+    ///   - name: the service's name, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control,
+    ///     invisible or line-breaking characters. Names that start with `remote-systems.` are reserved.
+    ///   - requestSchema: the schema of requests. Published, so that callers check a message before they send it.
+    ///     Defaults to ``AllowedValueSchema/appService``.
+    ///   - responseSchema: the schema of responses. Published; a caller rejects a response that does not satisfy it.
+    ///     Defaults to ``AllowedValueSchema/appService``.
+    ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time. With
+    ///     1, each request waits for the previous one. Defaults to `nil`, no limit. Valid range: 1–4096.
+    ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
+    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - handler: responds to a request. Its task is cancelled when the caller cancels, stops waiting or disconnects.
     public init(
         _ name: String,
         requestSchema: AllowedValueSchema = .appService,
@@ -135,10 +140,11 @@ public struct AppService: Sendable {
         )
     }
 
-    /// A service answered by a closure that awaits nothing: the fastest there is. Swift takes this one for a closure without `await`.
+    /// Creates a service with a closure that awaits nothing, the fastest kind of service.
     ///
-    /// The same as with a closure that awaits, save that a request costs no task of its own: there is none to be cancelled, and
-    /// no task-local values. (It does where it needs one: on the thread pool, and with an idempotency key.)
+    /// Swift selects this initializer for a closure without `await`. A request runs without a task of its own, so it
+    /// cannot be cancelled and has no task-local values. A request does get a task on the thread pool, with an
+    /// idempotency key, and with interceptors.
     public init(
         _ name: String,
         requestSchema: AllowedValueSchema = .appService,
@@ -160,7 +166,7 @@ public struct AppService: Sendable {
         )
     }
 
-    /// A service answered by a type of your own.
+    /// Creates a service whose handler is a type of your own.
     public init(
         _ name: String,
         requestSchema: AllowedValueSchema = .appService,
@@ -204,7 +210,7 @@ public struct AppService: Sendable {
 }
 
 extension AppService {
-    /// What the host tells of the service.
+    /// The description of the service that the host publishes.
     var published: RemoteSystemApplication.Service {
         RemoteSystemApplication.Service(
             name: self.name,
@@ -220,7 +226,7 @@ extension AppService {
 }
 
 extension AppService {
-    /// What the handler answers, whichever kind it is.
+    /// Calls the handler, whichever kind it is.
     package func response(to request: AppServiceRequest) async throws -> ValueSet {
         switch self.handler {
         case .immediate(let handler): try handler(request)

@@ -3,11 +3,11 @@
 
 internal import RemoteSystemsTransport
 
-/// Who may call an app service.
+/// The callers that may use an app service.
 ///
-/// Which *system* calls is proved by its certificate. Which *application* on it calls is only said by the caller: the two
-/// cases about applications keep those of one's own systems apart that mean well, and are no defence against one that does
-/// not.
+/// The calling *system* is proved by its certificate. The calling *application* is only claimed by the caller. The two
+/// cases that name applications therefore separate well-behaved applications of your own systems; they are no defence
+/// against a malicious one.
 public struct AppServiceCallers: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case sameApplication, account, anyoneNearby
@@ -16,24 +16,24 @@ public struct AppServiceCallers: Sendable, Hashable {
 
     private let kind: Kind
 
-    /// The application that offers the service, on this or another system of the account.
+    /// The application that offers the service, on any system of the account.
     public static let sameApplication = AppServiceCallers(kind: .sameApplication)
-    /// The applications with these ids, on this or another system of the account.
+    /// The applications with these ids, on any system of the account.
     public static func applications(_ ids: [String]) -> AppServiceCallers {
         AppServiceCallers(kind: .applications(ids))
     }
-    /// Every application on every system of the account. What holds unless set.
+    /// Every application on every system of the account. The default.
     public static let account = AppServiceCallers(kind: .account)
-    /// Whoever is near, of other accounts too, on a host that allows it
-    /// (``RemoteSystemHost/Options/allowsAnyoneNearby``); on others the account alone.
+    /// Every system nearby, including systems of other accounts, on a host that allows it
+    /// (``RemoteSystemHost/Options/allowsAnyoneNearby``). On other hosts, the same as ``account``.
     public static let anyoneNearby = AppServiceCallers(kind: .anyoneNearby)
 
-    /// The ids that were named one by one.
+    /// The ids that were listed explicitly.
     var applicationIDs: [String] {
         if case .applications(let ids) = self.kind { ids } else { [] }
     }
 
-    /// Whether the application with this id, as it says, is one of them.
+    /// Returns whether the application with this claimed id is a permitted caller.
     ///
     /// - Parameter host: the application that offers the service.
     func include(_ application: String, of host: String) -> Bool {
@@ -46,13 +46,15 @@ public struct AppServiceCallers: Sendable, Hashable {
 }
 
 extension AppService {
-    /// Whether systems of other accounts may call it where the host allows that.
+    /// Whether systems of other accounts may call the service on a host that allows it.
     var isForAnyone: Bool { self.callers == .anyoneNearby && self.supportsRemote }
 
-    /// Why a caller may not have the service; `nil` if it may. Decided before the service sees anything of the caller.
+    /// Returns why the caller may not use the service; `nil` if it may. Runs before the service receives anything from
+    /// the caller.
     ///
     /// - Parameters:
-    ///   - application: the caller's application, as it says.
+    ///   - application: the id that the caller claims for its application.
+    ///   - isLocal: whether the caller runs on the same system.
     ///   - host: the application that offers the service.
     func refusal(application: String, isLocal: Bool, host: String) -> Refusal? {
         guard self.supportsRemote || isLocal else {
@@ -67,7 +69,7 @@ extension AppService {
                 .remoteSystemNotSupportedByApp,
                 code: .callerNotListed,
                 "The application \(host) does not offer the service \(self.name) to the application "
-                    + "\(application.isEmpty ? "that does not say its id" : application). Its owner decides to which."
+                    + "\(application.isEmpty ? "that gives no id" : application). Its owner decides which may call it."
             )
         }
         return nil

@@ -7,30 +7,31 @@ internal import Synchronization
 public import ValueSets
 
 extension AppServiceConnection {
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     ///
-    /// Requests reach the service in the order in which they are sent; answers may come in any order. Any number may be
-    /// under way: beyond what the other side takes at once they wait their turn, at most 65 536 of them.
+    /// Requests reach the service in the order in which they are sent. Responses may arrive in any order. Requests
+    /// beyond the peer's window wait, at most 65 536 of them.
     ///
     /// - Parameters:
-    ///   - message: what to send. It must satisfy the service's request schema.
-    ///   - timeout: how long to wait; the configuration's request timeout unless given. When it is over, the
-    ///     handler is cancelled. Valid range: 0–24 h.
-    ///   - idempotencyKey: names what is asked for, so that it may be asked for again when no answer came: a host
-    ///     carries out requests of one system to one service with one key once, and gives every one the first one's
-    ///     answer, over other connections too, while it remembers (five minutes, unless it is short of room). Such a
-    ///     request goes on when it is cancelled or its connection is lost, until its deadline. An answer that says that
-    ///     trying again may help is not remembered. Needs a host that knows keys; an older one carries out each
-    ///     request.
-    ///   - metadata: what is sent beside the message, for the interceptors and the handler on the other side.
-    /// - Returns: the status and the answer. A connection that is lost, or a deadline that passes, ends in
-    ///   ``AppServiceResponseStatus/unknown``: whether the request was carried out cannot be known. A request for which
-    ///   the other side had no room before its deadline, or for which there was no room to wait, ends in
-    ///   ``AppServiceResponseStatus/resourceLimitsExceeded``.
+    ///   - message: the message. It must satisfy the service's request schema.
+    ///   - timeout: the time to wait for the response. When it expires, the handler is cancelled. Defaults to
+    ///     ``RemoteSystemsConfiguration/requestTimeout``. Valid range: 0–24 h.
+    ///   - idempotencyKey: identifies the operation, so that the request can safely be repeated when no response
+    ///     arrived. A host executes requests of one system to one service with the same key once, and sends the first
+    ///     response to all of them, also over other connections. It remembers a response for five minutes, or less when
+    ///     its cache is full. Such a request continues until its deadline when it is cancelled or its connection is
+    ///     lost. A response that permits a retry is not remembered. An older host that does not support keys executes
+    ///     every request.
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer.
+    /// - Returns: the status and the response. After a lost connection or an expired deadline the status is
+    ///   ``AppServiceResponseStatus/unknown``: it cannot be known whether the request was executed. It is
+    ///   ``AppServiceResponseStatus/resourceLimitsExceeded`` when the peer's window stayed full until the deadline, or
+    ///   when too many requests are already waiting here.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
-    ///   the schema, or the metadata breaks its rules, ``RemoteSystemError/Code/misuse`` when the connection was never
-    ///   opened, ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`; what
-    ///   an interceptor throws. Nothing has been sent then, or the service has been told to stop.
+    ///   the schema or the metadata breaks its rules, with ``RemoteSystemError/Code/misuse`` when the connection was
+    ///   never opened, with ``RemoteSystemError/Code/invalidArgument`` when the timeout is outside its range;
+    ///   `CancellationError`; any error of an interceptor. When it throws, either nothing was sent or a cancellation
+    ///   was sent to the service.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
@@ -62,7 +63,7 @@ extension AppServiceConnection {
         ) { try await Self.send($0.message, $0.timeout, $0.idempotencyKey, $0.metadata, over: open) }
     }
 
-    /// Sends it, whatever it has been through.
+    /// Sends the request after the interceptors have processed it.
     @inline(__always)
     private static func send(
         _ message: ValueSet,
@@ -125,7 +126,7 @@ extension AppServiceConnection {
 
     private static func response(_ error: TransportError) throws -> AppServiceResponse {
         var failure = RemoteSystemError(error)
-        // A connection that has ended stays so: only over another one can the request succeed.
+        // An ended connection does not come back: the request can succeed only over another one.
         if failure.isOfEndedConnection { failure.canRetry = false }
         switch error.code {
         case .connectionClosed: return AppServiceResponse(status: .connectionClosed, error: failure)
@@ -138,8 +139,8 @@ extension AppServiceConnection {
         }
     }
 
-    /// Sends a frame as it is, without its length field; for a host that checks how its callers take what they do not
-    /// know.
+    /// Sends a frame unchecked, without adding the length field. A host uses it to test how its callers handle unknown
+    /// frames.
     package func send(unchecked frame: [UInt8]) {
         guard case .open(let open) = self.guarded.withLock({ $0.state }) else { return }
         open.connection.send(unchecked: frame)
@@ -156,7 +157,7 @@ extension AppServiceResponse {
         )
     )
 
-    /// The same for one who sends over another connection next time, which may help.
+    /// The same response, retryable, for callers that use another connection for the next attempt.
     var overAnotherConnection: AppServiceResponse {
         guard self.error?.isOfEndedConnection == true else { return self }
         var response = self
@@ -166,6 +167,6 @@ extension AppServiceResponse {
 }
 
 extension RemoteSystemError {
-    /// Whether it says that the connection has ended over which a request was, or was to be, sent.
+    /// Whether the connection for the request has ended.
     fileprivate var isOfEndedConnection: Bool { self.code == .connectionClosed || self.code == .connectionLost }
 }

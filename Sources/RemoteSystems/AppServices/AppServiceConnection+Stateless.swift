@@ -5,20 +5,22 @@ internal import RemoteSystemsTransport
 public import ValueSets
 
 extension AppServiceConnection {
-    /// Sends one message and waits for its answer, without a connection of the caller's own: it is opened, used and closed
-    /// Costs a handshake each time; open a connection for more than a message now and then.
+    /// Sends one message over a connection of its own and waits for the response.
+    ///
+    /// Every call opens and closes a connection, which costs a handshake. To send messages regularly, open a
+    /// connection.
     ///
     /// - Parameters:
-    ///   - message: what to send. It must satisfy the service's schema.
-    ///   - service: the service that is to get it.
-    ///   - request: the system or application that offers it.
-    ///   - timeout: how long all of it may take, an application's start over there included; the configuration's request timeout
-    ///     unless given. Valid range: 0–24 h.
+    ///   - message: the message. It must satisfy the service's schema.
+    ///   - service: the service to call.
+    ///   - request: the system or application that offers the service.
+    ///   - timeout: the time for the whole operation, including the start of the application on the other system.
+    ///     Defaults to ``RemoteSystemsConfiguration/requestTimeout``. Valid range: 0–24 h.
     ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
-    ///   - metadata: what is sent beside the message.
-    /// - Returns: the status and the answer.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, or when this system's own identity cannot be used; `CancellationError`.
+    ///   - metadata: data sent beside the message.
+    /// - Returns: the status and the response.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
+    ///   the schema, or when this system's own identity cannot be used; `CancellationError`.
     public static func sendStateless(
         _ message: ValueSet,
         to service: AppServiceDescription,
@@ -59,20 +61,22 @@ extension AppServiceConnection {
 
     private static let notOpenInTime = RemoteSystemError(
         .deadlineExceeded,
-        "No connection was open by the deadline; nothing was sent. Try again, or allow it more time.",
+        "The connection was not open by the deadline; nothing was sent. Try again, or use a longer timeout.",
         side: .network,
         canRetry: true
     )
 
-    /// Opens the connection, or says why not; what is over first, this time or opening, decides.
+    /// Opens the connection within this time, or throws the reason why it could not be opened.
     package func open(_ request: RemoteSystemConnectionRequest, in time: Duration) async throws {
         let status = try await self.open(request, within: time)
         guard status != .success else { return }
         throw status == nil
-            ? Self.notOpenInTime : self.openError ?? RemoteSystemError(.refused, "It was not opened.", side: .remote)
+            ? Self.notOpenInTime
+            : self.openError ?? RemoteSystemError(.refused, "The connection was not opened.", side: .remote)
     }
 
-    /// Opens the connection; gives up, with nil, after this time, which alone limits how long an application may take to start.
+    /// Opens the connection, or returns `nil` after this time. Only this time limits how long an application may take
+    /// to start.
     private func open(
         _ request: RemoteSystemConnectionRequest,
         within whole: Duration

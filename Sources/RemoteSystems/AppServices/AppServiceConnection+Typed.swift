@@ -11,12 +11,12 @@ extension AppServiceConnection {
     /// ```
     ///
     /// - Parameters:
-    ///   - message: what to send. It must satisfy the service's request schema.
-    ///   - type: the type of the response; what the context says unless given.
+    ///   - message: the message. It must satisfy the service's request schema.
+    ///   - type: the type of the response. Inferred from the context by default.
     ///   - timeout: see ``send(_:timeout:idempotencyKey:metadata:)``.
     ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
-    ///   - metadata: what is sent beside the message, for the interceptors and the handler on the other side.
-    /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer.
+    /// - Throws: ``RemoteSystemError`` when there is no successful response, or when it cannot be decoded;
     ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
@@ -30,10 +30,11 @@ extension AppServiceConnection {
             .message(as: type)
     }
 
-    /// Sends one message of your own type and waits for a response of your own type, without a connection of the
-    /// caller's own; see ``sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``.
+    /// Sends one message of your own type over a connection of its own and waits for a response of your own type.
     ///
-    /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
+    /// See ``sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``.
+    ///
+    /// - Throws: ``RemoteSystemError`` when there is no successful response, or when it cannot be decoded;
     ///   `CancellationError`.
     public static func sendStateless<Message: Encodable, Response: Decodable>(
         _ message: Message,
@@ -58,10 +59,11 @@ extension AppServiceConnection {
 }
 
 extension LongLivedConnection {
-    /// Sends a message of your own type and waits for a response of your own type, over whichever connection there is
-    /// by its deadline; see ``send(_:timeout:retry:metadata:)``.
+    /// Sends a message of your own type and waits for a response of your own type.
     ///
-    /// - Throws: ``RemoteSystemError`` when there is no response, or the response is of another form;
+    /// Uses whichever connection is open before the deadline; see ``send(_:timeout:retry:metadata:)``.
+    ///
+    /// - Throws: ``RemoteSystemError`` when there is no successful response, or when it cannot be decoded;
     ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
@@ -78,16 +80,16 @@ extension LongLivedConnection {
 extension RemoteSystemApplication {
     /// Opens a connection to one of the application's services, runs the body with it, and closes it.
     ///
-    /// The body runs on the connection's event loop: requests cost no thread switch, and whatever blocks there delays
-    /// them.
+    /// The body runs on the connection's event loop. Requests therefore need no executor hop, and blocking calls in the
+    /// body delay them.
     ///
     /// - Parameters:
     ///   - service: the service's name.
-    ///   - requestSchema: what requests must look like, beside what the service publishes.
-    ///   - responseSchema: what responses must look like, beside what the service publishes.
-    ///   - onRequest: responds to requests that the service sends; without it they fail.
-    ///   - body: gets the open connection.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    ///   - requestSchema: a schema of requests, in addition to the one that the service publishes.
+    ///   - responseSchema: a schema of responses, in addition to the one that the service publishes.
+    ///   - onRequest: responds to requests that the service sends. Without it they fail.
+    ///   - body: receives the open connection.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
     public func withAppService<Result: Sendable>(
         _ service: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -103,16 +105,15 @@ extension RemoteSystemApplication {
         )
     }
 
-    /// Opens a connection to one of the application's services, runs the body with it and with the requests that the
-    /// service sends, and closes it.
+    /// Opens a connection to one of the application's services, runs the body with it and with the service's requests,
+    /// and closes it.
     ///
     /// - Parameters:
     ///   - service: the service's name.
-    ///   - requestSchema: what requests must look like, beside what the service publishes.
-    ///   - responseSchema: what responses must look like, beside what the service publishes.
-    ///   - body: gets the open connection and the service's requests, from the first on. It runs on the connection's
-    ///     event loop.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    ///   - requestSchema: a schema of requests, in addition to the one that the service publishes.
+    ///   - responseSchema: a schema of responses, in addition to the one that the service publishes.
+    ///   - body: receives the open connection and all requests of the service. Runs on the connection's event loop.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
     public func withAppService<Result: Sendable>(
         _ service: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -145,10 +146,10 @@ extension AppServiceConnection {
     ///
     /// - Parameters:
     ///   - service: the service to connect to.
-    ///   - request: where it is to be had.
-    ///   - onRequest: responds to requests that the service sends; without it they fail.
-    ///   - body: gets the open connection.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    ///   - request: the system, application or address to connect to.
+    ///   - onRequest: responds to requests that the service sends. Without it they fail.
+    ///   - body: receives the open connection.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
     public static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -160,10 +161,11 @@ extension AppServiceConnection {
         return try await connection.use(body)
     }
 
-    /// Opens a connection, runs the body on its event loop with it and with the requests that the service sends, from
-    /// the first on, and closes it.
+    /// Opens a connection, runs the body with it and with the service's requests on its event loop, and closes it.
     ///
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; what the body throws.
+    /// The body receives all requests of the service.
+    ///
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
     public static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -183,7 +185,7 @@ extension AppServiceConnection {
         }
     }
 
-    /// The same with a time in which the connection has to be open, an application's start over there included.
+    /// Does the same with a time limit for opening, which includes the start of the application on the other system.
     package static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,

@@ -8,12 +8,13 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 public import ValueSets
 
-/// A connection to an app service on another system: requests and answers both ways, any number at once.
+/// A connection to an app service on another system, with concurrent requests in both directions.
 ///
-/// Its own TLS connection underneath. Use it from any task; code inside
-/// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without a thread switch.
+/// Each connection has its own TLS connection. It can be used from any task. Code inside
+/// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without an executor
+/// hop.
 public final class AppServiceConnection: Sendable {
-    /// Answers requests that come from the other side.
+    /// A closure that responds to requests of the peer.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
     enum State {
@@ -23,13 +24,13 @@ public final class AppServiceConnection: Sendable {
         case closed(AppServiceClosedStatus)
     }
 
-    /// What sending needs to know. Shared: handed from hand to hand for each message, a structure would be retained field by field.
+    /// The values that sending needs. A class: a structure would be retained field by field for each message.
     final class Open: Sendable {
         let connection: Connection
-        /// What this side's requests must satisfy, and the responses to them.
+        /// The rule for this side's requests, and the rule for the responses to them.
         let requestRule: MessageRule
         let responseRule: MessageRule
-        /// What the service's requests to its caller must satisfy, at the caller's end.
+        /// The rules for all messages. The caller's end checks the service's requests against them.
         let rules: MessageRules
         let requestTimeout: TimeAmount
         let info: RemoteSystemConnectionInfo
@@ -63,33 +64,34 @@ public final class AppServiceConnection: Sendable {
         var nextListener = 0
     }
 
-    /// The service that it is, or is to be, connected to.
+    /// The service that this connection connects to.
     public let service: AppServiceDescription
-    /// What becomes of the service's requests.
+    /// Handles the service's requests.
     let reception: RequestReception
-    /// Whether they are this connection's alone.
+    /// Whether the reception belongs to this connection alone.
     private let ownsReception: Bool
-    /// Whether this is the host's end.
+    /// Whether this is the host's end of the connection.
     let isServing: Bool
     let guarded: Mutex<Guarded>
-    /// Set when the connection is open, for requests that come along with the host's answer.
+    /// Completes when the connection is open. The service's requests may arrive together with the host's accept frame,
+    /// and wait for this.
     private let isOpen = Promise<Void>()
     private let closedStatus = Promise<AppServiceClosedStatus>()
 
-    /// Why the last attempt to open it did not end in success; `nil` if it did.
+    /// The reason why the last attempt to open the connection failed; `nil` if it succeeded.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
 
-    /// Facts of the open connection; `nil` unless it is open.
+    /// Information about the open connection; `nil` unless it is open.
     public var info: RemoteSystemConnectionInfo? {
         self.guarded.withLock { if case .open(let open) = $0.state { open.info } else { nil } }
     }
 
-    /// A connection that is still to be opened.
+    /// Creates a connection, which ``open(_:)`` then opens.
     ///
     /// - Parameters:
-    ///   - service: the service it will be connected to.
-    ///   - onRequest: responds to requests that the service sends us. Without it they fail, unless ``requests`` are
-    ///     read. ``requestHandler(_:)`` makes one for types of your own.
+    ///   - service: the service to connect to.
+    ///   - onRequest: responds to requests that the service sends. Without it they fail, unless ``requests`` are read.
+    ///     ``requestHandler(_:)`` creates a handler for your own types.
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
         self.reception = RequestReception(onRequest: onRequest)
@@ -98,7 +100,7 @@ public final class AppServiceConnection: Sendable {
         self.guarded = Mutex(Guarded())
     }
 
-    /// One of the connections of a long-lived one, to which requests belong.
+    /// Creates one of the connections of a long-lived connection, which owns the reception.
     init(to service: AppServiceDescription, reception: RequestReception) {
         self.service = service
         self.reception = reception
@@ -107,7 +109,7 @@ public final class AppServiceConnection: Sendable {
         self.guarded = Mutex(Guarded())
     }
 
-    /// The host's end of a connection that a caller has opened.
+    /// Creates the host's end of a connection that a caller has opened.
     init(
         serving service: AppService,
         rules: MessageRules,
@@ -133,13 +135,13 @@ public final class AppServiceConnection: Sendable {
         self.guarded = Mutex(Guarded(state: .open(open)))
     }
 
-    /// A connection that nobody holds any more is given up.
+    /// Aborts a connection that is no longer referenced.
     deinit {
         guard case .open(let open) = self.guarded.withLock({ $0.state }) else { return }
         open.connection.abort()
     }
 
-    /// Runs tasks on the connection's event loop; `nil` unless it is open.
+    /// The executor that runs tasks on the connection's event loop; `nil` unless the connection is open.
     var taskExecutor: EventLoopTaskExecutor? {
         self.guarded.withLock { guarded in
             guard case .open(let open) = guarded.state else { return nil }
@@ -147,12 +149,12 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// How streams beside the connection come about; `nil` unless it is open.
+    /// The access to streams beside the connection, and the connection's information; `nil` unless it is open.
     var streams: (StreamAccess, RemoteSystemConnectionInfo)? {
         self.guarded.withLock { if case .open(let open) = $0.state { (open.streams, open.info) } else { nil } }
     }
 
-    /// How far it is, for requests that come over it.
+    /// The connection's state, for the requests that arrive over it.
     var receptionState: ReceptionState {
         self.guarded.withLock { guarded in
             switch guarded.state {
@@ -167,16 +169,17 @@ public final class AppServiceConnection: Sendable {
 
     /// Opens the connection.
     ///
-    /// - Returns: how it ended. For everything but success ``openError`` explains, and the connection can be opened again.
-    /// - Throws: ``RemoteSystemError`` for misuse (it is open already, or was closed; the address is beyond
-    ///   ``RemoteSystemsConfiguration/network``), for values that are not valid
-    ///   (``RemoteSystemError/Code/invalidArgument``: the service's name, the port, the configuration) and when this system's own
-    ///   identity cannot be used; `CancellationError`.
+    /// - Returns: the result. For any status but success, ``openError`` explains it, and the connection can be opened
+    ///   again.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when the connection is already open or
+    ///   was closed, or when the address is outside ``RemoteSystemsConfiguration/network``; with
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the service's name, the port or the configuration is invalid;
+    ///   when this system's own identity cannot be used. `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
         try await self.open(request, startTimeout: request.origin.configuration.startTimeout)
     }
 
-    /// - Parameter startTimeout: in place of the configuration's.
+    /// - Parameter startTimeout: replaces ``RemoteSystemsConfiguration/startTimeout``.
     func open(
         _ request: RemoteSystemConnectionRequest,
         startTimeout: Duration
@@ -232,7 +235,7 @@ public final class AppServiceConnection: Sendable {
         let published = AppServiceSchemas(connection.remote.schemas)
         let open = Open(
             connection: connection,
-            // The host's description of itself has what was too long for the handshake.
+            // The host's system description holds the schemas that were too long for the handshake.
             rules: MessageRules(published: published.completed(by: route.schemas), declared: self.service.schemas),
             isServing: false,
             requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
@@ -247,7 +250,11 @@ public final class AppServiceConnection: Sendable {
         }
         guard isStillWanted else {
             await connection.abortAndWait()
-            throw RemoteSystemError(.connectionClosed, "It was closed while it was being opened.", side: .local)
+            throw RemoteSystemError(
+                .connectionClosed,
+                "The connection was closed while it was being opened.",
+                side: .local
+            )
         }
         self.isOpen.succeed(())
         self.reception.opened()
@@ -257,8 +264,8 @@ public final class AppServiceConnection: Sendable {
     private static func misuse(_ state: State) -> RemoteSystemError {
         let text =
             switch state {
-            case .closed: "The connection was closed and cannot be opened again. Make a new one."
-            default: "The connection is open, or being opened, already."
+            case .closed: "The connection was closed and cannot be opened again. Create a new one."
+            default: "The connection is already open or being opened."
             }
         return RemoteSystemError(.misuse, text, side: .local)
     }
@@ -271,7 +278,7 @@ public final class AppServiceConnection: Sendable {
         let context = AppServiceServerContext(service: self.service.name, isPush: true)
         let handling = RequestHandling(interceptors, context, logger: logger)
         return { [weak self, reception = self.reception] request, wire in
-            // Held while it is handled, and not while it waits: a connection that nobody else holds is given up.
+            // Weak while the request waits, so that an unreferenced connection is aborted; strong while it is handled.
             let caller = AppServiceCaller(wire, own: own)
             return await reception.respond(
                 to: PushedRequest(request: request, wire: wire, caller: caller, connection: self),
@@ -282,7 +289,7 @@ public final class AppServiceConnection: Sendable {
 
     /// Waits until the connection is open.
     ///
-    /// - Returns: the rules of its messages; `nil` if it is closed.
+    /// - Returns: the rules of its messages; `nil` if the connection is closed.
     func rulesWhenOpen() async -> MessageRules? {
         try? await self.isOpen.value
         guard case .open(let rules) = self.receptionState else { return nil }
@@ -291,9 +298,9 @@ public final class AppServiceConnection: Sendable {
 
     // MARK: Closing
 
-    /// Closes the connection once everything under way is answered; requests sent afterwards are not sent.
-    /// ``requests`` end.
-    /// Returns when it is closed. Closing twice does no harm.
+    /// Closes the connection after all requests in progress are finished, and returns when it is closed.
+    ///
+    /// Requests sent afterwards are not transmitted. The ``requests`` sequence ends. Closing twice has no effect.
     public func close() async {
         if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
@@ -303,7 +310,7 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Gives the connection up at once. What is under way ends with ``AppServiceResponseStatus/unknown``.
+    /// Aborts the connection immediately. Requests in progress end with ``AppServiceResponseStatus/unknown``.
     public func cancel() async {
         if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
@@ -313,8 +320,10 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Calls back once when the connection has ended; at once if it has. It is called on the connection's event loop, which
-    /// it must not block, or, when it has ended already or was never open, by whoever registers it or closes it.
+    /// Registers a callback that runs once when the connection has ended; immediately if it has ended already.
+    ///
+    /// The callback runs on the connection's event loop, which it must not block. If the connection has ended already
+    /// or was never open, it runs on the thread that registers it or closes the connection.
     @discardableResult
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
         let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in
@@ -329,15 +338,16 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Waits until the connection has ended, and says how. Returns at once if it has ended.
+    /// Waits until the connection has ended and returns the reason. Returns immediately if it has ended already.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when ``open(_:)`` has not been called, or did not
-    ///   succeed: such a connection never ends. `CancellationError` when the waiting task is cancelled; the connection goes on.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when ``open(_:)`` was not called or
+    ///   failed: such a connection never ends. `CancellationError` when the waiting task is cancelled; the connection
+    ///   stays open.
     public func waitUntilClosed() async throws -> AppServiceClosedStatus {
         if case .idle = self.guarded.withLock({ $0.state }) {
             throw RemoteSystemError(
                 .misuse,
-                "The connection is not open, so it cannot end. Open it first, with 'open(_:)'.",
+                "The connection is not open, so it cannot end. Open it first with 'open(_:)'.",
                 side: .local
             )
         }
@@ -357,7 +367,7 @@ public final class AppServiceConnection: Sendable {
 }
 
 extension AppServiceConnectionStatus {
-    /// Rome's number for why a connection could not be opened.
+    /// The Project Rome status for an error that prevented the connection from opening.
     fileprivate init(_ error: any Error) {
         guard let error = error as? TransportError else {
             self = .unknown

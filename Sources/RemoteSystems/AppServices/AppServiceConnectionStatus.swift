@@ -1,36 +1,36 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How opening a connection to an app service ended.
+/// The result of opening a connection to an app service.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
 public struct AppServiceConnectionStatus: RawRepresentable, Sendable, Hashable {
     /// The number.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a status with this number.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// The connection is open.
     public static let success = AppServiceConnectionStatus(rawValue: 0)
     /// The system has no such application.
     public static let appNotInstalled = AppServiceConnectionStatus(rawValue: 1)
-    /// The application cannot take connections now; try again later.
+    /// The application cannot accept connections now. Try again later.
     public static let appUnavailable = AppServiceConnectionStatus(rawValue: 2)
-    /// The application offers no such service.
+    /// The application does not offer the service.
     public static let appServiceUnavailable = AppServiceConnectionStatus(rawValue: 3)
-    /// It failed for another reason; the error that goes with it says which.
+    /// Opening failed for another reason, which ``AppServiceConnection/openError`` explains.
     public static let unknown = AppServiceConnectionStatus(rawValue: 4)
     /// The system cannot be reached.
     public static let remoteSystemUnavailable = AppServiceConnectionStatus(rawValue: 5)
-    /// The application does not offer this service to other systems.
+    /// The application does not offer this service to the calling system or application.
     public static let remoteSystemNotSupportedByApp = AppServiceConnectionStatus(rawValue: 6)
-    /// The system does not let us in, or is not one we trust.
+    /// The system refuses this system, or this system does not trust it.
     public static let notAuthorized = AppServiceConnectionStatus(rawValue: 7)
 }
 
 extension AppServiceConnectionStatus: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The status's name, or its number if this version does not know it.
     public var description: String {
         switch self {
         case .success: "success"

@@ -3,32 +3,32 @@
 
 public import ValueSets
 
-/// Names an app service: the service, and the application that offers it.
+/// Names an app service and, optionally, the application that offers it and additional schemas.
 ///
-/// The service publishes what its messages look like, so that a description needs no schemas. One that has some is
-/// stricter: requests, responses, and requests in the other direction must satisfy both the schema that the service
-/// publishes and the description's. Where there is neither, ``AllowedValueSchema/appService`` holds. A request
-/// that does not satisfy them is not sent (``RemoteSystemError/Code/invalidMessage``, on the
-/// ``RemoteSystemError/Side/local`` side); a response that does not is not handed on
-/// (``RemoteSystemError/Code/protocolViolation``, on the ``RemoteSystemError/Side/remote`` side).
+/// The service publishes schemas of its messages, so a description needs none. If it has some, they apply in addition:
+/// requests, responses and requests in the other direction must satisfy both the published schema and the
+/// description's. Without either, ``AllowedValueSchema/appService`` applies. A request that does not satisfy the
+/// schemas is not sent (``RemoteSystemError/Code/invalidMessage``, on the ``RemoteSystemError/Side/local`` side). A
+/// response that does not satisfy them is not delivered (``RemoteSystemError/Code/protocolViolation``, on the
+/// ``RemoteSystemError/Side/remote`` side).
 public struct AppServiceDescription: Sendable, Hashable {
-    /// The service's name, in reverse-DNS form (`com.example.ping`): 1 to 256 bytes of UTF-8 without control, invisible
-    /// or line-breaking characters.
+    /// The service's name, in reverse-DNS form (`com.example.ping`).
+    /// Valid length: 1–256 bytes of UTF-8, without control, invisible or line-breaking characters.
     public var name: String
-    /// The application that is to answer; `nil` for any on the system that offers the service.
+    /// The id of the application that must respond. Defaults to `nil`: any application on the system that offers the
+    /// service.
     public var applicationID: String?
-    /// What requests must look like, beside what the service publishes; `nil`, the default, adds nothing.
+    /// A schema of requests, in addition to the one that the service publishes. Defaults to none.
     public var requestSchema: AllowedValueSchema?
-    /// What responses must look like, beside what the service publishes; `nil`, the default, adds nothing.
+    /// A schema of responses, in addition to the one that the service publishes. Defaults to none.
     public var responseSchema: AllowedValueSchema?
-    /// What the service's own requests must look like, beside what the service publishes; `nil`, the default, adds
-    /// nothing.
+    /// A schema of the service's own requests, in addition to the one that the service publishes. Defaults to none.
     public var pushRequestSchema: AllowedValueSchema?
-    /// What this program's responses to those must look like, beside what the service publishes; `nil`, the default,
-    /// adds nothing.
+    /// A schema of this program's responses to those requests, in addition to the one that the service publishes.
+    /// Defaults to none.
     public var pushResponseSchema: AllowedValueSchema?
 
-    /// A description of the service with this name.
+    /// Creates a description of the service with this name.
     public init(
         name: String,
         applicationID: String? = nil,

@@ -3,15 +3,16 @@
 
 internal import RemoteSystemsTransport
 
-/// Thrown by a handler to tell the caller why its request failed. The text of any other error stays here.
+/// An error that a handler throws to send the caller a reason. The text of any other error is not sent.
 public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The sentence that the caller gets; at most 512 bytes of it.
+    /// The sentence that the caller receives, cut off after 512 bytes of UTF-8.
     public var message: String
-    /// The reason, for programs: a code of the service's own, which begins with a reversed domain name, such as
-    /// `com.example.orders.sold-out`. The caller gets it as ``RemoteSystemError/failureCode``. None unless set.
+    /// The machine-readable reason, defined by the service, such as `com.example.orders.sold-out`. Defaults to `nil`.
     ///
-    /// Valid: 1 to 64 of the characters `a`–`z`, `0`–`9`, `-` and `.`, one of them a dot. Another code is not sent.
-    /// Interceptors also see failures of the SDK, whose codes have no dot; such a code is sent as long as it is not
+    /// The code begins with a reversed domain name. The caller receives it as ``RemoteSystemError/failureCode``. Valid:
+    /// 1–64 of the characters `a`–`z`, `0`–`9`, `-` and `.`, with at least one dot. An invalid code is not sent.
+    ///
+    /// Interceptors also receive failures of the SDK, whose codes have no dot. Such a code is sent unless it is
     /// replaced.
     public var code: String? {
         get { self.ownCode ?? self.registeredCode }
@@ -20,18 +21,21 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
             self.registeredCode = nil
         }
     }
-    /// Whether the same request may succeed later.
+    /// Whether the same request may succeed later. Defaults to `false`.
     public var canRetry: Bool
-    /// What the caller gets as status: ``AppServiceResponseStatus/failure`` unless it is over a limit of the service's
-    /// own, or another system that the service needs cannot be reached. Valid range: 1 or more; others count as
-    /// ``AppServiceResponseStatus/failure``.
+    /// The status that the caller receives. Defaults to ``AppServiceResponseStatus/failure``.
+    /// Valid range: 1 or more; other values count as ``AppServiceResponseStatus/failure``.
+    ///
+    /// Set another status when a limit of the service was exceeded, or when another system that the service needs is
+    /// unavailable.
     public var status: AppServiceResponseStatus
 
     private var ownCode: String?
     /// A code of the wire protocol, which services cannot set.
     private var registeredCode: String?
 
-    /// Creates a failure. A status of success counts as ``AppServiceResponseStatus/failure``.
+    /// Creates a failure. The status ``AppServiceResponseStatus/success`` counts as
+    /// ``AppServiceResponseStatus/failure``.
     public init(
         _ message: String,
         code: String? = nil,
@@ -44,12 +48,12 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
         self.status = status == .success ? .failure : status
     }
 
-    /// The sentence.
+    /// The ``message``.
     public var description: String { self.message }
 }
 
 extension AppServiceFailure {
-    /// What the caller would be told by a response that is no success.
+    /// Creates the failure that a caller receives with an unsuccessful response.
     init(_ response: Response) {
         self.init(
             response.failure?.text ?? "The service could not carry out the request.",

@@ -5,21 +5,23 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 public import ValueSets
 
-/// A request that came over an app-service connection, for its handler.
+/// A request received over an app-service connection.
 public struct AppServiceRequest: Sendable {
-    /// What the other side sent. It satisfies the service's request schema when a handler gets it, and not yet when an
-    /// interceptor does.
+    /// The message. When a handler receives it, it satisfies the service's request schema; when an interceptor receives
+    /// it, it may not.
     public var message: ValueSet
-    /// What the other side sent beside the message. It says so itself; only ``caller`` is verified.
+    /// The data that the peer sent beside the message. The peer claims it; only ``caller`` is verified.
     public var metadata: RequestMetadata
-    /// Who sent it. Verified, before the first byte of the message was looked at.
+    /// The sender of the request. Verified before the message is decoded.
     public let caller: AppServiceCaller
-    /// When the caller stops waiting. The handler's task, if it has one, is cancelled then.
+    /// The time at which the caller stops waiting. The handler's task, if it has one, is cancelled then.
     public let deadline: ContinuousClock.Instant
-    /// By which the caller names what it wants done, if it means to ask again should no answer come. A host has seen to it
-    /// already that a request with a key is carried out once (``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``).
+    /// The key by which the caller identifies the operation when it may repeat the request; `nil` if it sent none.
+    ///
+    /// The host ensures that a request with a key is executed once
+    /// (``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``).
     public let idempotencyKey: IdempotencyKey?
-    /// The connection it came over, for requests in the other direction.
+    /// The connection that the request arrived over, for requests in the other direction.
     public let connection: AppServiceConnection
 
     package init(
@@ -39,21 +41,23 @@ public struct AppServiceRequest: Sendable {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 public struct AppServiceCaller: Sendable, Hashable {
-    /// The system, proved by its certificate.
+    /// The id of the peer's system, proved by its certificate.
     public let systemID: SystemID
-    /// What the system is to this one.
+    /// The relation of the peer's system to this system.
     package let standing: Standing
-    /// The account that certified the system: this system's own. `nil` for an anonymous caller, since the account that it
-    /// names is not proved.
+    /// The account that certified the peer's system, which is this system's own account.
+    ///
+    /// `nil` for an anonymous caller, since the account that it names is not proved.
     public var accountID: AccountID? { self.standing.accountID }
-    /// Whose system it is. Anonymous callers reach only services that are offered to
-    /// ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
+    /// Whether the peer's system belongs to this system's account or is anonymous.
+    ///
+    /// Anonymous callers reach only services offered to ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
     public var authorizationKind: RemoteSystemAuthorizationKind { RemoteSystemAuthorizationKind(self.standing.kind) }
-    /// Whether it is this very machine.
+    /// Whether the peer runs on this system.
     public let isLocal: Bool
-    /// The application's id as the other side says; only the system is proved.
+    /// The application id that the peer claims. Only the system is proved.
     public let claimedApplicationID: String
 
     package init(

@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The requests that a service sends to its caller, as an asynchronous sequence: ``AppServiceConnection/requests``,
-/// ``LongLivedConnection/requests``, ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:_:)``.
+/// The requests that a service sends to its caller, as an asynchronous sequence.
+///
+/// Obtain it from ``AppServiceConnection/requests``, ``LongLivedConnection/requests`` or
+/// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:_:)``.
 ///
 /// ```swift
 /// try await thermometer.withAppService("com.example.temperature") { connection, requests in
@@ -13,42 +15,42 @@
 /// }
 /// ```
 ///
-/// **Acknowledgement.** A request is responded to with an empty message when the reader takes it, so the service knows
-/// what was received. For other responses use a request handler (`onRequest`).
+/// **Acknowledgement.** When the reader takes a request, an empty response is sent, so the service knows which requests
+/// were received. To send other responses, use a request handler (`onRequest`).
 ///
-/// **Buffer policy.** Nothing is dropped. A request waits until it is taken, its sender's deadline passes, or the
-/// connection ends; the last two make it fail at the service and it is not delivered. At most
-/// ``RemoteSystemsConfiguration/requestWindow`` requests wait here; further ones wait at the service, whose
-/// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` returns as late as the reader is slow.
+/// **Buffer policy.** No request is dropped. A request waits until the reader takes it, its deadline passes, or the
+/// connection ends. In the last two cases it fails at the service and is not delivered. At most
+/// ``RemoteSystemsConfiguration/requestWindow`` requests wait here; further requests wait at the service. A slow reader
+/// therefore delays the service's ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
 ///
 /// **Order.** Requests are delivered in the order in which they were sent. Each is delivered once: several readers
-/// share them.
+/// share the requests.
 ///
-/// **End.** The sequence ends when the connection is closed, by either side. It throws ``RemoteSystemError`` when the
-/// connection is lost, or, for a ``LongLivedConnection``, has given up. Once ended it stays so.
+/// **End.** The sequence ends when either side closes the connection. It throws ``RemoteSystemError`` when the
+/// connection is lost or, for a ``LongLivedConnection``, when it gives up. After its end it delivers no more requests.
 public struct AppServiceRequests: AsyncSequence, Sendable {
-    /// One request of the service.
+    /// A request of the service.
     public typealias Element = AppServiceRequest
 
     let queue: RequestQueue
-    /// A connection that is read from is not given up.
+    /// Keeps the connection alive while its requests are read.
     let connection: any AnyObject & Sendable
 
-    /// A reader.
+    /// Creates a reader.
     public func makeAsyncIterator() -> Iterator { Iterator(requests: self) }
 
-    /// Takes the requests.
+    /// Reads the requests.
     public struct Iterator: AsyncIteratorProtocol {
         let requests: AppServiceRequests
 
-        /// The next request; `nil` when the connection has been closed.
+        /// Waits for the next request. Returns `nil` after the connection was closed.
         ///
         /// - Throws: ``RemoteSystemError`` when the connection was lost; `CancellationError`.
         public func next() async throws -> AppServiceRequest? {
             try await self.requests.queue.next()
         }
 
-        /// The next request; `nil` when the connection has been closed.
+        /// Waits for the next request. Returns `nil` after the connection was closed.
         ///
         /// - Throws: ``RemoteSystemError`` when the connection was lost; `CancellationError`.
         public func next(isolation actor: isolated (any Actor)?) async throws -> AppServiceRequest? {
@@ -58,22 +60,23 @@ public struct AppServiceRequests: AsyncSequence, Sendable {
 }
 
 extension AppServiceConnection {
-    /// The requests that the service sends, as a sequence. Read this property before ``open(_:)``: from then on
-    /// requests wait for a reader; without it, and without `onRequest`, they fail.
+    /// The requests that the service sends, as a sequence.
     ///
-    /// For a connection with `onRequest`, and for the host's end of one, the sequence throws
-    /// ``RemoteSystemError/Code/misuse``, since a handler gets the requests.
+    /// Read this property before ``open(_:)``. From then on requests wait for a reader. Without it, and without
+    /// `onRequest`, requests fail. If the connection has `onRequest`, or is a host's end, the sequence throws
+    /// ``RemoteSystemError/Code/misuse``, since a handler receives the requests.
     public var requests: AppServiceRequests {
         AppServiceRequests(queue: self.reception.subscribe(), connection: self)
     }
 }
 
 extension LongLivedConnection {
-    /// The requests that the service sends, as a sequence that goes on over losses. Read this property before
-    /// ``start()``: from then on requests wait for a reader; without it, and without `onRequest`, they fail.
+    /// The requests that the service sends, as a sequence that continues when a connection is lost.
     ///
-    /// A request that was not taken when a connection was lost has failed at the service; whether to send it again is
-    /// the service's affair. For a connection with `onRequest` the sequence throws ``RemoteSystemError/Code/misuse``.
+    /// Read this property before ``start()``. From then on requests wait for a reader. Without it, and without
+    /// `onRequest`, requests fail. A request that was not read when a connection was lost fails at the service, which
+    /// decides whether to send it again. If the connection has `onRequest`, the sequence throws
+    /// ``RemoteSystemError/Code/misuse``.
     public var requests: AppServiceRequests {
         AppServiceRequests(queue: self.reception.subscribe(), connection: self)
     }

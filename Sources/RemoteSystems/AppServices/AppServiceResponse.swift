@@ -3,13 +3,13 @@
 
 public import ValueSets
 
-/// What became of a request to an app service. Look at the status first, then at the message.
+/// The result of a request to an app service. Check the status before the message.
 public struct AppServiceResponse: Sendable {
-    /// How it ended.
+    /// How the request ended.
     public var status: AppServiceResponseStatus
-    /// What the service answered; empty unless the status is ``AppServiceResponseStatus/success``.
+    /// The service's response; empty unless the status is ``AppServiceResponseStatus/success``.
     public var message: ValueSet
-    /// What went wrong, which side it was, and whether trying again can help; `nil` on success.
+    /// The failure; `nil` on success.
     public var error: RemoteSystemError?
 
     /// Creates a response.
@@ -19,7 +19,7 @@ public struct AppServiceResponse: Sendable {
         self.error = error
     }
 
-    /// The message, if the service answered.
+    /// Returns the message of a successful response.
     ///
     /// - Throws: ``RemoteSystemError`` for every other status.
     public func get() throws(RemoteSystemError) -> ValueSet {
@@ -29,7 +29,7 @@ public struct AppServiceResponse: Sendable {
 }
 
 extension RemoteSystemError {
-    /// For a response that somebody made without an error of its own.
+    /// The error of a response that was created without one.
     static func serviceFailed(_ status: String) -> RemoteSystemError {
         RemoteSystemError(.serviceFailed, "The service failed (\(status)).", side: .remote, outcome: .failed)
     }

@@ -3,32 +3,32 @@
 
 /// How a request to an app service ended.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
 public struct AppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
     /// The number.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a status with this number.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The service answered.
+    /// The service responded.
     public static let success = AppServiceResponseStatus(rawValue: 0)
-    /// The service got the request and could not carry it out.
+    /// The service received the request and could not execute it.
     public static let failure = AppServiceResponseStatus(rawValue: 1)
-    /// The other side is out of room for requests.
+    /// The peer has no capacity for the request.
     public static let resourceLimitsExceeded = AppServiceResponseStatus(rawValue: 2)
-    /// No answer came: whether the request was carried out is unknown.
+    /// No response arrived: it is unknown whether the request was executed.
     public static let unknown = AppServiceResponseStatus(rawValue: 3)
     /// The system cannot be reached.
     public static let remoteSystemUnavailable = AppServiceResponseStatus(rawValue: 4)
-    /// The message or its answer is larger than the receiver takes.
+    /// The message or its response is larger than the receiver accepts.
     public static let messageTooLarge = AppServiceResponseStatus(rawValue: 5)
-    /// The connection was closed before; the request was not sent.
+    /// The connection was closed before the request was sent.
     public static let connectionClosed = AppServiceResponseStatus(rawValue: 6)
 }
 
 extension AppServiceResponseStatus: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The status's name, or its number if this version does not know it.
     public var description: String {
         switch self {
         case .success: "success"

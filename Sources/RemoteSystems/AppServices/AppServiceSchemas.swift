@@ -4,20 +4,20 @@
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// What is known of a service's messages; `nil` where it is not said.
+/// The schemas of a service's messages; `nil` where none is known.
 struct AppServiceSchemas: Sendable, Hashable {
-    /// What the caller's requests must look like.
+    /// The schema of the caller's requests.
     var request: AllowedValueSchema?
-    /// What the service's responses look like.
+    /// The schema of the service's responses.
     var response: AllowedValueSchema?
-    /// What requests of the service to its caller look like.
+    /// The schema of requests that the service sends to its caller.
     var pushRequest: AllowedValueSchema?
-    /// What the caller's responses to those must look like.
+    /// The schema of the caller's responses to those requests.
     var pushResponse: AllowedValueSchema?
 }
 
 extension AppServiceSchemas {
-    /// The schemas as they go on the wire.
+    /// The schemas in their wire form.
     var published: PublishedSchemas {
         PublishedSchemas(
             request: self.request?.valueSet,
@@ -27,7 +27,8 @@ extension AppServiceSchemas {
         )
     }
 
-    /// Schemas from the wire. One that cannot be read allows every message: the peer checks in any case.
+    /// Creates schemas from their wire form. An unreadable schema becomes one that allows every message: the peer
+    /// checks anyway.
     init(_ published: PublishedSchemas) {
         func schema(_ set: ValueSet?) -> AllowedValueSchema? {
             set.map { (try? AllowedValueSchema($0)) ?? .full }
@@ -38,8 +39,8 @@ extension AppServiceSchemas {
         self.pushResponse = schema(published.pushResponse)
     }
 
-    /// With what others say where these schemas say nothing, or allow every message: such a schema may stand for one
-    /// that was too large.
+    /// Returns these schemas, completed by others where one is missing or allows every message. Such a schema may stand
+    /// for one that was too large for the handshake.
     func completed(by others: AppServiceSchemas?) -> AppServiceSchemas {
         func schema(_ path: KeyPath<AppServiceSchemas, AllowedValueSchema?>) -> AllowedValueSchema? {
             switch self[keyPath: path] {
@@ -90,13 +91,13 @@ extension RemoteSystemApplication.Service {
     }
 }
 
-/// What messages of one kind must satisfy on one connection: the schema that the service publishes, and the one that
-/// this program's description of the service declares. ``AllowedValueSchema/appService`` if there is neither.
+/// The rule for one kind of message on one connection: the schema that the service publishes, and the one that this
+/// program's description declares. ``AllowedValueSchema/appService`` if there is neither.
 ///
-/// A class, so that handing it on for each message retains one reference.
+/// A class, so that passing it on for each message retains one reference.
 final class MessageRule: Sendable {
     private let schema: AllowedValueSchema
-    /// A second schema; rare, so that most messages are checked once.
+    /// A second schema. Most services have none, so that most messages are checked once.
     private let declared: AllowedValueSchema?
 
     init(published: AllowedValueSchema?, declared: AllowedValueSchema? = nil) {
@@ -111,7 +112,7 @@ final class MessageRule: Sendable {
     }
 }
 
-/// What every kind of message must satisfy on one connection.
+/// The rules for all kinds of messages on one connection.
 final class MessageRules: Sendable {
     let request: MessageRule
     let response: MessageRule

@@ -7,13 +7,13 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension RemoteSystemApplication {
-    /// Where this application is to be had, as a text to keep:
-    /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects to it later, after a restart
-    /// too, without discovery.
+    /// A text that identifies this application and its addresses, to connect to it later without discovery.
     ///
-    /// It says which application on which system is meant, whether that is of another account, and at which addresses it was.
-    /// It holds no secret and opens no door: whoever uses it is asked for what it is as without. A system that got another address, or an application that listens on
-    /// another port, has to be found anew.
+    /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects by it, also
+    /// after a restart. The token holds the ids of the system and the application, their addresses at this time, and
+    /// whether the system belongs to another account. It contains no secret and grants no access: its user is
+    /// authenticated as for any connection. When the system gets another address, or the application another port, it
+    /// must be discovered again.
     public var connectionToken: String {
         ConnectionToken(
             systemID: self.systemID,
@@ -25,23 +25,27 @@ extension RemoteSystemApplication {
 }
 
 extension AppServiceCaller {
-    /// A text by which the caller can be called later:
+    /// A text that identifies the caller, to connect to its application later; `nil` when the caller gives no
+    /// application id.
+    ///
     /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects to the
-    /// services that its application offers, if it runs a ``RemoteSystemHost`` or can be started by its machine's host
-    /// daemon. `nil` when the caller does not say which application it is.
+    /// services that the caller's application offers, if it runs a ``RemoteSystemHost`` or if its machine's host daemon
+    /// can start it.
     ///
     /// ```swift
     /// AppService("com.example.subscribe") { request in
-    ///     guard let token = request.caller.connectionToken else { throw AppServiceFailure("Which application are you?") }
+    ///     guard let token = request.caller.connectionToken else {
+    ///         throw AppServiceFailure("The caller gives no application id.")
+    ///     }
     ///     try await subscribers.add(token)  // A plain string, to keep for as long as you like.
     ///     return [:]
     /// }
     /// ```
     ///
-    /// It names the caller's system, which was proved, and its application, which was only said. It holds no secret, no
-    /// address, and no right: whoever uses it is checked as anyone else is. Because it holds no address it stays valid
-    /// when either side restarts or moves; the system is looked for when the token is used, for at most 5 s, and must
-    /// be one that a ``RemoteSystemWatcher`` with the same configuration would list.
+    /// The token names the caller's system, which was proved, and its application, which was only claimed. It contains
+    /// no secret and no address, and grants no access: its user is authenticated as for any connection. Without an
+    /// address it stays valid when either side restarts or moves. Connecting searches for the system for at most 5 s,
+    /// and finds it only if a ``RemoteSystemWatcher`` with the same configuration would list it.
     public var connectionToken: String? {
         guard (1...256).contains(self.claimedApplicationID.utf8.count) else { return nil }
         return ConnectionToken(
@@ -53,20 +57,21 @@ extension AppServiceCaller {
     }
 }
 
-/// What a connection token says. One without addresses is for a system that is looked for when the token is used.
+/// The contents of a connection token. A token without addresses names a system that is searched for when the token is
+/// used.
 ///
-/// As text: `remote-systems-connection:`, the version, a colon, and the base64url form (RFC 4648 §5, without padding) of a
-/// dictionary in the wire's encoding of values.
+/// The text form is `remote-systems-connection:`, the version, a colon, and the base64url form (RFC 4648 §5, without
+/// padding) of a dictionary in the wire's encoding of values.
 struct ConnectionToken: Sendable, Hashable {
     var systemID: SystemID
     var applicationID: String
     var endpoints: [Endpoint]
-    /// What the system is to the one that made the token.
+    /// The relation of the system to the one that created the token.
     var standing: Standing.Kind
 
     static let scheme = "remote-systems-connection"
     static let version = "1"
-    /// More than this a token cannot need.
+    /// The maximum length of a token. Valid tokens are shorter.
     static let maxBytes = 8 << 10
     static let maxEndpoints = 16
     static let maxHostBytes = 255
@@ -92,41 +97,41 @@ struct ConnectionToken: Sendable, Hashable {
             ),
         ]
         if !self.standing.isAccountProved { message["Anonymous"] = true }
-        // Strings and small numbers, which always have an encoding.
+        // Strings and small integers can always be encoded.
         let encoded = Data((try? message.encoded()) ?? []).base64EncodedString()
         let url = encoded.prefix { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }
         return "\(Self.scheme):\(Self.version):\(String(url))"
     }
 
-    /// - Parameter network: the network on which the token is to be used.
+    /// - Parameter network: the network on which the token is used.
     init(_ text: String, network: TransportNetwork = .sockets) throws(RemoteSystemError) {
         guard text.utf8.count <= Self.maxBytes else { throw Self.invalid("it is too long") }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0] == Self.scheme else { throw Self.invalid("it does not look like one") }
+        guard parts.count == 3, parts[0] == Self.scheme else { throw Self.invalid("it does not have the form of one") }
         guard parts[1] == Self.version else {
-            throw Self.invalid("it is of another version than this program knows (\(Self.version))")
+            throw Self.invalid("its version is not the one that this program knows (\(Self.version))")
         }
         let url = parts[2].map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
         let padded = String(url) + String(repeating: "=", count: (4 - url.count % 4) % 4)
         guard let data = Data(base64Encoded: padded), let message = try? ValueSet(encoded: data) else {
-            throw Self.invalid("it is damaged; perhaps not all of it was kept")
+            throw Self.invalid("it is damaged or incomplete")
         }
         guard let systemID = message["System"]?.string.flatMap({ SystemID($0) }),
             let application = message["Application"]?.string, application.isName,
             let addresses = message["Addresses"]?.array, addresses.count <= Self.maxEndpoints
-        else { throw Self.invalid("a part of it is missing") }
+        else { throw Self.invalid("a part of it is missing or invalid") }
         var endpoints: [Endpoint] = []
         for address in addresses {
             guard var endpoint = address.dictionary.flatMap(Self.endpoint) else {
-                throw Self.invalid("an address in it is none")
+                throw Self.invalid("one of its addresses is invalid")
             }
             endpoint.trust = .system(systemID)
             endpoints.append(endpoint)
         }
         let standing: Standing.Kind = message["Anonymous"]?.bool ?? false ? .anonymous : .sameAccount
-        // Where a watcher would not have listed it, it is not looked for either.
+        // A watcher would not list such a system, so it is not searched for either.
         guard standing.isAccountProved || endpoints.allSatisfy(network.isProximal) else {
-            throw Self.invalid("it is for a system of another account that is not nearby")
+            throw Self.invalid("it names a system of another account that is not nearby")
         }
         self.init(systemID: systemID, applicationID: application, endpoints: endpoints, standing: standing)
     }
@@ -143,7 +148,7 @@ struct ConnectionToken: Sendable, Hashable {
     static func invalid(_ why: String) -> RemoteSystemError {
         RemoteSystemError(
             .invalidConnectionToken,
-            "The connection token cannot be used: \(why). Find the application again and keep its new token.",
+            "The connection token cannot be used: \(why). Find the application again and store its new token.",
             side: .local
         )
     }

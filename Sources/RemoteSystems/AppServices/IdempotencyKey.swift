@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names what a request asks for, so that asking again does not do it again.
+/// Identifies an operation, so that a repeated request does not execute it twice.
 ///
-/// Make a new one for each thing that is to be done, and use it for every attempt at that one:
+/// Create a new key for each operation, and use it for every attempt at that operation:
 ///
 /// ```swift
 /// let key = IdempotencyKey()
@@ -11,25 +11,25 @@
 /// if response.status == .unknown { response = try await again.send(order, idempotencyKey: key) }
 /// ```
 public struct IdempotencyKey: Sendable, Hashable {
-    /// The key as it is sent.
+    /// The bytes of the key on the wire.
     public let bytes: [UInt8]
 
-    /// The longest key, in bytes.
+    /// The maximum length of a key, in bytes.
     public static let maxBytes = 64
 
-    /// A key that is used nowhere else: 16 random bytes.
+    /// Creates a unique key of 16 random bytes.
     public init() {
         var random = SystemRandomNumberGenerator()
         self.bytes = (0..<16).map { _ in random.next() }
     }
 
-    /// A key of one's own; `nil` unless it has 1 to 64 bytes.
+    /// Creates a key from these bytes; `nil` unless there are 1 to 64.
     public init?(_ bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes.prefix(Self.maxBytes + 1))
         guard (1...Self.maxBytes).contains(self.bytes.count) else { return nil }
     }
 
-    /// A text as a key, such as an order's number; `nil` unless it has 1 to 64 bytes in UTF-8.
+    /// Creates a key from a text, such as an order number; `nil` unless it has 1 to 64 bytes of UTF-8.
     public init?(_ text: String) {
         self.init(text.utf8)
     }

@@ -4,7 +4,7 @@
 internal import ValueSets
 
 extension ValueSet {
-    /// What a message of the caller's own type looks like on the wire.
+    /// Encodes a message of the caller's own type.
     init(sending message: some Encodable) throws(RemoteSystemError) {
         do {
             self = try ValueSetEncoder().encode(message)
@@ -19,7 +19,7 @@ extension ValueSet {
         }
     }
 
-    /// A response as the caller's own type.
+    /// Decodes a response as the caller's own type.
     func response<Response: Decodable>(as type: Response.Type = Response.self) throws(RemoteSystemError) -> Response {
         do {
             return try ValueSetDecoder().decode(Response.self, from: self)
@@ -27,7 +27,7 @@ extension ValueSet {
             let reason = ValueSetError(coding: error).map { ": \($0)" } ?? "."
             throw RemoteSystemError(
                 .protocolViolation,
-                "The response has another form than \(Response.self)\(reason)",
+                "The response cannot be decoded as \(Response.self)\(reason)",
                 side: .remote,
                 outcome: .unknown,
                 cause: error
@@ -37,11 +37,11 @@ extension ValueSet {
 }
 
 extension AppServiceRequest {
-    /// The message as a value of your own type.
+    /// Decodes the message as a value of your own type.
     ///
-    /// - Parameter type: the type to decode; what the context says unless given.
-    /// - Throws: ``AppServiceFailure`` that names the key that is missing or of another type. A handler that throws it
-    ///   on tells the caller what is wrong.
+    /// - Parameter type: the type to decode. Inferred from the context by default.
+    /// - Throws: ``AppServiceFailure`` that names the key that is missing or has another type. A handler that rethrows
+    ///   it sends this reason to the caller.
     public func message<Message: Decodable>(
         as type: Message.Type = Message.self
     ) throws(AppServiceFailure) -> Message {
@@ -49,16 +49,16 @@ extension AppServiceRequest {
             return try ValueSetDecoder().decode(type, from: self.message)
         } catch {
             let reason = ValueSetError(coding: error).map { ": \($0)" } ?? "."
-            throw AppServiceFailure("The message has another form than the service takes\(reason)")
+            throw AppServiceFailure("The message does not have the form that the service expects\(reason)")
         }
     }
 }
 
 extension AppServiceResponse {
-    /// The service's message as a value of your own type.
+    /// Decodes the service's message as a value of your own type.
     ///
-    /// - Parameter type: the type to decode; what the context says unless given.
-    /// - Throws: ``RemoteSystemError`` for every status but success, and when the message has another form.
+    /// - Parameter type: the type to decode. Inferred from the context by default.
+    /// - Throws: ``RemoteSystemError`` for every status but success, and when the message cannot be decoded.
     public func message<Message: Decodable>(
         as type: Message.Type = Message.self
     ) throws(RemoteSystemError) -> Message {

@@ -3,9 +3,9 @@
 
 internal import RemoteSystemsTransport
 
-/// A request of a service to its caller that nobody has taken yet.
+/// A request of a service to its caller that no reader has taken yet.
 ///
-/// It does not hold the connection that it came over.
+/// It does not keep the connection alive over which it arrived.
 struct PushedRequest: Sendable {
     let request: IncomingRequest
     let wire: Connection
@@ -19,10 +19,10 @@ struct PushedRequest: Sendable {
         self.connection = connection
     }
 
-    /// How far its connection is.
+    /// The state of the request's connection.
     var receptionState: ReceptionState { self.connection?.receptionState ?? .closed }
 
-    /// The request as handlers and readers get it.
+    /// The request in the form that handlers and readers receive.
     func request(over connection: AppServiceConnection) -> AppServiceRequest {
         AppServiceRequest(self.request, over: self.wire, caller: self.caller, connection: connection)
     }

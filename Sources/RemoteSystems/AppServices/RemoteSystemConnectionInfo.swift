@@ -5,17 +5,17 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Facts of an open connection.
+/// Information about an open connection.
 public struct RemoteSystemConnectionInfo: Sendable, Hashable {
-    /// Who is at the other end.
+    /// The peer of the connection.
     public let peer: AppServiceCaller
-    /// Whether the other end is on the same network, or on this machine.
+    /// Whether the peer is on the same network or on this machine.
     public let isProximal: Bool
-    /// The address at the other end, in text form.
+    /// The peer's address, as text.
     public let address: String
-    /// The largest message that the other end takes, in bytes on the wire.
+    /// The maximum message size that the peer accepts, in bytes on the wire.
     public let messageLimit: Int
-    /// How many requests the other end takes at once.
+    /// The maximum number of concurrent requests that the peer accepts.
     public let requestWindow: Int
 
     package init(peer: AppServiceCaller, isProximal: Bool, address: String, messageLimit: Int, requestWindow: Int) {

@@ -5,13 +5,14 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemConnectionRequest {
-    /// How long a system is looked for of which no address is known.
+    /// How long to search for a system whose address is unknown.
     static let locatingTime = Duration.seconds(5)
 
-    /// The request itself if it has an address to connect to, else one for the application where a watcher finds it.
+    /// Returns this request if it has an address, else a request for the application at the place where a watcher finds
+    /// it.
     ///
-    /// - Throws: ``Unresolved`` when it is not found within ``locatingTime``; ``RemoteSystemError`` when this system's
-    ///   own identity cannot be used; `CancellationError`.
+    /// - Throws: ``Unresolved`` when the application is not found within ``locatingTime``; ``RemoteSystemError`` when
+    ///   this system's own identity cannot be used; `CancellationError`.
     func located() async throws -> RemoteSystemConnectionRequest {
         guard case .token(let token) = self.target, token.endpoints.isEmpty else { return self }
         let watcher = RemoteSystemWatcher(
@@ -35,10 +36,10 @@ extension RemoteSystemConnectionRequest {
         throw Self.notFound(token, isThere: isThere)
     }
 
-    // Apart, for the asynchronous function's frame to be large enough (decision 0008).
-    /// The request for the application that a token names, if it is there after an event.
+    // A separate function, so that the asynchronous function's frame stays large enough (decision 0008).
+    /// Returns the request for the application that a token names, if it is present after an event.
     ///
-    /// - Parameter isThere: whether its system is.
+    /// - Parameter isThere: whether the application's system is present.
     @inline(never)
     private func request(
         for token: ConnectionToken,
@@ -64,7 +65,7 @@ extension RemoteSystemConnectionRequest {
             return Unresolved(
                 .appNotInstalled,
                 """
-                System \(token.systemID.short) is there, without the application \(token.applicationID) that the \
+                System \(token.systemID.short) was found, without the application \(token.applicationID) that the \
                 connection token names. Start it there: it can be called only while it runs a host, or when the host \
                 daemon of its machine can start it.
                 """
@@ -75,7 +76,7 @@ extension RemoteSystemConnectionRequest {
             .unreachable,
             """
             System \(token.systemID.short), which the connection token names, was not found within 5 s. It must run a \
-            host and be announced on a network that this system uses. 'remotesystems doctor' looks for causes here.
+            host and be advertised on a network that this system uses. Run 'remotesystems doctor' to check this system.
             """,
             side: .network,
             canRetry: true

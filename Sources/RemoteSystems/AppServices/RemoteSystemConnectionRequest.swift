@@ -5,7 +5,7 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// What to connect to: a system, or one application on it.
+/// The target of a connection: a system, an application on it, or an address.
 public struct RemoteSystemConnectionRequest: Sendable {
     enum Target: Sendable {
         case system(RemoteSystem)
@@ -16,30 +16,30 @@ public struct RemoteSystemConnectionRequest: Sendable {
 
     private(set) var target: Target
     let origin: ApplicationContext
-    /// The interceptors around every request that is sent over the connection, the outermost first, inside those of
-    /// ``RemoteSystemsConfiguration/interceptors``. None unless set.
+    /// The interceptors around every request sent over the connection, outermost first. They run inside those of
+    /// ``RemoteSystemsConfiguration/interceptors``. Defaults to none.
     public var interceptors: [any AppServiceClientInterceptor] = []
 
-    /// A connection to whichever application on the system offers the service.
+    /// Creates a request for any application on the system that offers the service.
     public init(system: RemoteSystem) {
         self.target = .system(system)
         self.origin = system.origin
     }
 
-    /// A connection to one application.
+    /// Creates a request for one application.
     public init(application: RemoteSystemApplication) {
         self.target = .application(application)
         self.origin = application.origin
     }
 
-    /// A connection to an address, without discovery.
+    /// Creates a request for an address, without discovery.
     ///
     /// - Parameters:
-    ///   - host: a name or an address.
-    ///   - port: the port that the host there listens on. Valid range: 1–65535; another one makes opening a connection fail with
-    ///     ``RemoteSystemError/Code/invalidArgument``.
-    ///   - systemID: the system that must answer; `nil` for any of our account.
-    ///   - configuration: how this process takes part.
+    ///   - host: a host name or an IP address.
+    ///   - port: the port of the host there. Defaults to ``RemoteSystemHost/defaultPort``. Valid range: 1–65535; with
+    ///     another value, opening fails with ``RemoteSystemError/Code/invalidArgument``.
+    ///   - systemID: the system that must respond. Defaults to `nil`: any system of this system's account.
+    ///   - configuration: this application's configuration.
     public init(
         host: String,
         port: Int = RemoteSystemHost.defaultPort,
@@ -50,21 +50,23 @@ public struct RemoteSystemConnectionRequest: Sendable {
         self.origin = ApplicationContext(configuration)
     }
 
-    /// A connection to an application that was known before. The token of a ``RemoteSystemApplication`` leads to the
-    /// addresses that the application had when the token was made, without discovery. The token of an
-    /// ``AppServiceCaller`` has no addresses: opening looks for the caller's system, for at most 5 s, and ends in
+    /// Creates a request for an application from its connection token.
+    ///
+    /// The token of a ``RemoteSystemApplication`` holds the addresses that the application had when the token was
+    /// created, so no discovery is needed. The token of an ``AppServiceCaller`` holds no addresses. Opening then
+    /// searches for the caller's system for at most 5 s. It ends in
     /// ``AppServiceConnectionStatus/remoteSystemUnavailable`` when the system is not found, and in
-    /// ``AppServiceConnectionStatus/appNotInstalled`` when it is found without the application.
+    /// ``AppServiceConnectionStatus/appNotInstalled`` when the system is found without the application.
     ///
     /// - Parameters:
-    ///   - connectionToken: what ``RemoteSystemApplication/connectionToken`` or ``AppServiceCaller/connectionToken``
-    ///     gave, today or long ago.
-    ///   - allowsAnyoneNearby: whether one of a system of another account will do, as a watcher lists them that asks for
-    ///     ``RemoteSystemAuthorizationKind/anonymous`` ones. Off unless set: whoever made the text up chooses whom we
-    ///     talk to. It leads to the very system of which it was, at addresses nearby.
-    ///   - configuration: how this process takes part.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when it is none, or is of a system of
-    ///   another account and that will not do.
+    ///   - connectionToken: a value of ``RemoteSystemApplication/connectionToken`` or
+    ///     ``AppServiceCaller/connectionToken``, of any age.
+    ///   - allowsAnyoneNearby: whether the token may name a system of another account, as watchers list them for
+    ///     ``RemoteSystemAuthorizationKind/anonymous``. Defaults to `false`, since the author of a token chooses the
+    ///     peer. Such a token connects only to the system that it names, at addresses nearby.
+    ///   - configuration: this application's configuration.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when the text is not a
+    ///   valid token, or names a system of another account and `allowsAnyoneNearby` is `false`.
     public init(
         connectionToken: String,
         allowsAnyoneNearby: Bool = false,
@@ -72,13 +74,13 @@ public struct RemoteSystemConnectionRequest: Sendable {
     ) throws(RemoteSystemError) {
         let token = try ConnectionToken(connectionToken, network: configuration.environment.network)
         guard allowsAnyoneNearby || token.standing.isAccountProved else {
-            throw ConnectionToken.invalid("it is for a system of another account, which is not asked for here")
+            throw ConnectionToken.invalid("it names a system of another account, which this request does not allow")
         }
         self.target = .token(token)
         self.origin = ApplicationContext(configuration)
     }
 
-    /// The same request with another target.
+    /// Returns the same request with another target.
     func leading(to target: Target) -> RemoteSystemConnectionRequest {
         var request = self
         request.target = target
@@ -88,16 +90,16 @@ public struct RemoteSystemConnectionRequest: Sendable {
     struct Route: Sendable {
         var endpoints: [Endpoint]
         var systemID: SystemID?
-        /// What the system is to this one. An anonymous one must be the very one that a watcher has listed.
+        /// The relation of the system to this one. An anonymous system must be the one that a watcher listed.
         var standing = Standing.Kind.sameAccount
-        /// The application that is meant, if one in particular is.
+        /// The id of the application to call, if a particular one is meant.
         var applicationID: String?
-        /// What the service's messages look like, as far as its system has told.
+        /// The schemas of the service's messages, as far as the system has published them.
         var schemas: AppServiceSchemas?
-        /// Whether the other side may have to start the application before it answers.
+        /// Whether the host may have to start the application before it responds.
         var mayHaveToStart = true
 
-        /// The standings of the systems that may answer.
+        /// The standings that the responding system may have.
         var accepted: Set<Standing.Kind> {
             switch self.standing {
             case .sameAccount: [.sameAccount]
@@ -107,7 +109,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         }
     }
 
-    /// Known without asking to lead nowhere.
+    /// A target that is known to be unreachable without connecting.
     struct Unresolved: Error {
         var status: AppServiceConnectionStatus
         var error: RemoteSystemError
@@ -118,7 +120,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         }
     }
 
-    /// Where the service is to be had, as far as is known without asking.
+    /// Returns where the service is offered, as far as is known without connecting.
     func resolve(_ service: AppServiceDescription) throws(Unresolved) -> Route {
         switch self.target {
         case .address(let endpoint, let systemID):
@@ -165,7 +167,8 @@ public struct RemoteSystemConnectionRequest: Sendable {
 }
 
 extension RemoteSystemConnectionRequest.Route {
-    /// To one application. It is named to whoever listens there: another may have the port by now, or start it first.
+    /// Creates the route to one application. The host is given its id, since another application may listen on the port
+    /// by now, or the host may first have to start it.
     fileprivate init(_ application: RemoteSystemApplication, _ service: AppServiceDescription) {
         self.init(
             endpoints: application.endpoints,

@@ -4,10 +4,11 @@
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Requests that wait for a reader, and readers that wait for a request. The peer's window bounds the former.
+/// Matches requests that wait for a reader with readers that wait for a request. The peer's window limits the waiting
+/// requests.
 ///
-/// A request that is next gets a reader to itself: interceptors may still refuse it, and then the next one gets that
-/// reader.
+/// The next request reserves a reader. If an interceptor refuses the request, its reader is released to the next
+/// request.
 final class RequestQueue: Sendable {
     typealias ReaderID = UInt64
 
@@ -24,9 +25,9 @@ final class RequestQueue: Sendable {
 
     private struct State {
         var waiting: [Waiting] = []
-        /// Those without a request, the first to come first.
+        /// Readers without a request, in order of arrival.
         var readers: [Reader] = []
-        /// Those that a request has to itself.
+        /// Readers that are reserved for a request.
         var reserved: [ReaderID: Reader] = [:]
         var end: Result<Void, RemoteSystemError>?
         var lastID: UInt64 = 0
@@ -46,17 +47,17 @@ final class RequestQueue: Sendable {
 
     // MARK: Requests
 
-    /// Waits until it is the request's turn, and its connection is open.
+    /// Waits until the request is next and its connection is open.
     ///
-    /// - Parameter isFirst: whether it has had its turn before.
-    /// - Returns: a reader for this request alone, until it is handed the request or released; `nil` when no reader
-    ///   comes any more, the connection is closed or the task is cancelled.
+    /// - Parameter isFirst: whether the request had a reader before, and so goes to the front.
+    /// - Returns: a reader reserved for this request, until ``hand(_:to:)`` or ``release(_:)``; `nil` when the sequence
+    ///   has ended, the connection is closed or the task is cancelled.
     func reader(for request: PushedRequest, isFirst: Bool = false) async -> ReaderID? {
         let id = self.state.withLock { $0.makeID() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isWaiting = self.state.withLock { state in
-                    // Cancelled before it came here: the cancellation handler has run and found nothing.
+                    // The task may be cancelled before this point; the cancellation handler has then found nothing.
                     guard state.end == nil, !Task.isCancelled else { return false }
                     let waiting = Waiting(id: id, request: request, continuation: continuation)
                     state.waiting.insert(waiting, at: isFirst ? 0 : state.waiting.endIndex)
@@ -72,16 +73,16 @@ final class RequestQueue: Sendable {
         }
     }
 
-    /// Hands a request to the reader that was reserved for it.
+    /// Passes a request to the reader reserved for it.
     ///
-    /// - Returns: whether the reader was still there.
+    /// - Returns: whether the reader was still waiting.
     func hand(_ request: AppServiceRequest, to id: ReaderID) -> Bool {
         guard let reader = self.state.withLock({ $0.reserved.removeValue(forKey: id) }) else { return false }
         reader.continuation.resume(returning: request)
         return true
     }
 
-    /// Gives a reader that was handed nothing to the next request.
+    /// Releases a reader that received no request to the next request.
     func release(_ id: ReaderID) {
         let isThere = self.state.withLock { state in
             guard let reader = state.reserved.removeValue(forKey: id) else { return false }
@@ -116,12 +117,12 @@ final class RequestQueue: Sendable {
         }
     }
 
-    // MARK: Both
+    // MARK: Matching
 
-    /// Reserves readers for requests for as long as there are both.
+    /// Reserves readers for requests as long as both are waiting.
     func advance() {
         while let (id, request) = self.nextRequest() {
-            // Not under the lock: this may be the last reference to the connection, whose end comes back here.
+            // Not under the lock: this may release the last reference to the connection, whose end calls this object.
             let state = request.receptionState
             if case .opening = state { return }
             var isOpen = false
@@ -145,7 +146,7 @@ final class RequestQueue: Sendable {
         }
     }
 
-    /// Ends the sequence. The first end counts.
+    /// Ends the sequence. Only the first call has an effect.
     func finish(_ error: RemoteSystemError?) {
         let (requests, readers) = self.state.withLock { state -> ([Waiting], [Reader]) in
             guard state.end == nil else { return ([], []) }

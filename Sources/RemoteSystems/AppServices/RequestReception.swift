@@ -5,10 +5,10 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// What becomes of requests that the service sends: a handler responds to them, a reader takes them, or nobody wants
-/// them.
+/// Handles the requests that a service sends to its caller: a handler responds to them, a reader takes them, or they
+/// fail.
 ///
-/// A long-lived connection has one for all its connections, one after the other.
+/// A long-lived connection uses one reception for all its successive connections.
 final class RequestReception: Sendable {
     private let onRequest: AppServiceConnection.RequestHandler?
     private let queue = Mutex<RequestQueue?>(nil)
@@ -17,19 +17,19 @@ final class RequestReception: Sendable {
         self.onRequest = onRequest
     }
 
-    /// For the host's end of connections, whose requests go to the service.
+    /// The reception of the host's end of connections, where the service handles the requests.
     static let ofService = RequestReception { _ in
-        throw AppServiceFailure("The service takes the requests of this connection.")
+        throw AppServiceFailure("The service handles the requests of this connection.")
     }
 
-    /// The queue of requests for readers, from now on.
+    /// Returns the queue that readers take requests from. From the first call on, requests wait in it.
     func subscribe() -> RequestQueue {
         self.queue.withLock { queue in
             if let queue { return queue }
             let new = RequestQueue()
             if self.onRequest != nil {
                 let text =
-                    "Requests of this connection go to a handler. Make a connection without onRequest to read them."
+                    "A handler receives this connection's requests. Create a connection without onRequest to read them."
                 new.finish(RemoteSystemError(.misuse, text, side: .local))
             }
             queue = new
@@ -37,17 +37,17 @@ final class RequestReception: Sendable {
         }
     }
 
-    /// A connection has opened.
+    /// Called when a connection has opened.
     func opened() {
         self.queue.withLock { $0 }?.advance()
     }
 
-    /// No more requests come, or are taken.
+    /// Ends the reception: no further requests arrive or are read.
     func finish(_ error: RemoteSystemError? = nil) {
         self.subscribe().finish(error)
     }
 
-    /// Responds to a request, in the order in which requests come.
+    /// Responds to a request. Called in the order in which requests arrive.
     func respond(to pushed: PushedRequest, _ handling: RequestHandling) async -> Response {
         guard let onRequest else { return await self.deliver(pushed, handling) }
         guard let connection = pushed.connection, let rules = await connection.rulesWhenOpen() else {
@@ -66,9 +66,9 @@ final class RequestReception: Sendable {
         }
     }
 
-    /// Hands a request to a reader, once there is one.
+    /// Delivers a request to a reader, once one is available.
     private func deliver(_ pushed: PushedRequest, _ handling: RequestHandling) async -> Response {
-        // Not after waiting: requests that wait would go on in any order.
+        // No suspension before the queue is read: waiting requests would continue in any order.
         guard let queue = self.queue.withLock({ $0 }) else { return .requestsNotTaken }
         guard let reader = await queue.reader(for: pushed) else { return Self.closing }
         defer { queue.release(reader) }
@@ -93,10 +93,10 @@ final class RequestReception: Sendable {
             return HandlerOutcome(objection)
         }
         let acknowledgement = Response([:], rules.pushResponse)
-        // The service wants more than an acknowledgement, which only a handler can give.
+        // The service expects more than an acknowledgement, which only a handler can provide.
         guard acknowledgement.status == .success else { return HandlerOutcome(acknowledgement) }
         var reader = reader
-        // The reader may be gone, or an interceptor hands the request on twice.
+        // The reader may have been cancelled, or an interceptor may pass the request on twice.
         while !queue.hand(request, to: reader) {
             guard let next = await queue.reader(for: pushed, isFirst: true) else { return HandlerOutcome(Self.closing) }
             reader = next
@@ -106,11 +106,11 @@ final class RequestReception: Sendable {
 
     static let closing = Response(
         status: .failure,
-        failure: WireFailure("The connection is being closed, and the request was not taken.", canRetry: true)
+        failure: WireFailure("The connection is closing, and the request was not handled.", canRetry: true)
     )
 }
 
-/// How far a connection is, for requests that come over it.
+/// The state of a connection, for the requests that arrive over it.
 enum ReceptionState {
     case opening
     case open(MessageRules)

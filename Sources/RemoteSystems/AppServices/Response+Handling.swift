@@ -24,9 +24,9 @@ extension AppServiceRequest {
 }
 
 extension Response {
-    /// What a handler makes of a request, as it goes on the wire. Whatever the handler throws becomes an answer.
+    /// Runs a handler and returns its response in wire form. An error that the handler throws becomes a response.
     ///
-    /// - Parameter reportUnknown: is told of an error that nobody explains to the caller.
+    /// - Parameter reportUnknown: called with an error whose text the caller does not receive.
     static func from(
         _ request: AppServiceRequest,
         checking rule: MessageRule,
@@ -42,7 +42,7 @@ extension Response {
         }
     }
 
-    /// The same of a handler that awaits nothing.
+    /// Does the same with a handler that awaits nothing.
     static func from(
         _ request: AppServiceRequest,
         checking rule: MessageRule,
@@ -58,7 +58,7 @@ extension Response {
         }
     }
 
-    /// `nil` for a message that satisfies the rule.
+    /// Creates the response to a message that does not satisfy the rule; `nil` for one that does.
     init?(objectingTo message: ValueSet, _ rule: MessageRule) {
         do {
             try rule.check(message)
@@ -78,7 +78,7 @@ extension Response {
         } catch {
             self.init(
                 status: .failure,
-                failure: WireFailure("The service's answer is not allowed: \(error)", code: .responseNotAllowed)
+                failure: WireFailure("The service's response is not allowed: \(error)", code: .responseNotAllowed)
             )
         }
     }
@@ -86,7 +86,7 @@ extension Response {
     init(_ error: any Error, onUnknownError reportUnknown: (any Error) -> Void) {
         switch error {
         case let failure as AppServiceFailure:
-            // Only numbers above that of success are failures.
+            // A failure's status must be above 0, the value of success.
             let status = ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue))
             self.init(
                 status: status == .success ? .failure : status,

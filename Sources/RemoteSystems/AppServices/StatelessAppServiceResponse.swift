@@ -3,13 +3,13 @@
 
 public import ValueSets
 
-/// What became of a message that was sent without a connection. Look at the status first, then at the message.
+/// The result of a message that was sent without a lasting connection. Check the status before the message.
 public struct StatelessAppServiceResponse: Sendable {
-    /// How it ended.
+    /// How the request ended.
     public var status: StatelessAppServiceResponseStatus
-    /// What the service answered; empty unless the status is ``StatelessAppServiceResponseStatus/success``.
+    /// The service's response; empty unless the status is ``StatelessAppServiceResponseStatus/success``.
     public var message: ValueSet
-    /// What went wrong, which side it was, and whether trying again can help; `nil` on success.
+    /// The failure; `nil` on success.
     public var error: RemoteSystemError?
 
     /// Creates a response.
@@ -23,7 +23,7 @@ public struct StatelessAppServiceResponse: Sendable {
         self.error = error
     }
 
-    /// The message, if the service answered.
+    /// Returns the message of a successful response.
     ///
     /// - Throws: ``RemoteSystemError`` for every other status.
     public func get() throws(RemoteSystemError) -> ValueSet {

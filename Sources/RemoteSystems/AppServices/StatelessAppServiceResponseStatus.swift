@@ -1,41 +1,41 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a message that was sent without a connection ended.
+/// How a message that was sent without a lasting connection ended.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
 public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
     /// The number.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a status with this number.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The service answered.
+    /// The service responded.
     public static let success = StatelessAppServiceResponseStatus(rawValue: 0)
     /// The system has no such application.
     public static let appNotInstalled = StatelessAppServiceResponseStatus(rawValue: 1)
-    /// The application cannot take messages now; try again later.
+    /// The application cannot accept messages now. Try again later.
     public static let appUnavailable = StatelessAppServiceResponseStatus(rawValue: 2)
-    /// The application offers no such service.
+    /// The application does not offer the service.
     public static let appServiceUnavailable = StatelessAppServiceResponseStatus(rawValue: 3)
     /// The system cannot be reached.
     public static let remoteSystemUnavailable = StatelessAppServiceResponseStatus(rawValue: 4)
-    /// The application does not offer this service to callers like this one.
+    /// The application does not offer this service to the calling system or application.
     public static let remoteSystemNotSupportedByApp = StatelessAppServiceResponseStatus(rawValue: 5)
-    /// The system does not let us in, or is not one we trust.
+    /// The system refuses this system, or this system does not trust it.
     public static let notAuthorized = StatelessAppServiceResponseStatus(rawValue: 6)
-    /// The other side is out of room for requests.
+    /// The peer has no capacity for the request.
     public static let resourceLimitsExceeded = StatelessAppServiceResponseStatus(rawValue: 7)
-    /// The message or its answer is larger than the receiver takes.
+    /// The message or its response is larger than the receiver accepts.
     public static let messageTooLarge = StatelessAppServiceResponseStatus(rawValue: 8)
-    /// The service got the message and could not do what it asks for.
+    /// The service received the message and could not execute the request.
     public static let failure = StatelessAppServiceResponseStatus(rawValue: 9)
-    /// It failed for another reason, or no answer came: the error that goes with it says which, and whether the message may
-    /// have been acted on.
+    /// The request failed for another reason, or no response arrived. The error explains it and states whether the
+    /// request may have been executed.
     public static let unknown = StatelessAppServiceResponseStatus(rawValue: 10)
 
-    /// A connection that could not be opened. `nil` if it was.
+    /// Creates the status of a connection that could not be opened; `nil` for success.
     init?(_ status: AppServiceConnectionStatus) {
         switch status {
         case .success: return nil
@@ -49,7 +49,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
         }
     }
 
-    /// A request that was sent, or could not be.
+    /// Creates the status of a request over an open connection.
     package init(_ status: AppServiceResponseStatus) {
         switch status {
         case .success: self = .success
@@ -57,7 +57,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
         case .resourceLimitsExceeded: self = .resourceLimitsExceeded
         case .remoteSystemUnavailable: self = .remoteSystemUnavailable
         case .messageTooLarge: self = .messageTooLarge
-        // The application closed it before the message could leave.
+        // The application closed the connection before the message was sent.
         case .connectionClosed: self = .appUnavailable
         default: self = .unknown
         }
@@ -65,7 +65,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
 }
 
 extension StatelessAppServiceResponseStatus: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The status's name, or its number if this version does not know it.
     public var description: String {
         switch self {
         case .success: "success"

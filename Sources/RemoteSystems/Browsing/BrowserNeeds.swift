@@ -4,14 +4,14 @@
 internal import NIOCore
 internal import RemoteSystemsTransport
 
-/// What the watchers of an account context need of their presence connections, all of them together: the quickest to
-/// notice silence, the most patient with what connects, the one that takes the longest messages.
+/// The combined needs of all watchers of an account context: the shortest silence time, the longest timeouts and the
+/// largest message limit.
 struct BrowserNeeds: Sendable {
-    /// The application that the connections are made for: that of the watcher that has been there the longest.
+    /// The application id sent in presence connections: that of the watcher registered first.
     var application = ""
-    /// Whether somebody wants to see systems of other accounts.
+    /// Whether any watcher wants systems of other accounts.
     var wantsAnonymous = false
-    /// Silence after which a system counts as gone.
+    /// The time without traffic after which a system counts as gone.
     var silenceTime = TimeAmount.hours(1)
     var connectTimeout = TimeAmount.zero
     var limits = ConnectionLimits()
@@ -31,7 +31,7 @@ struct BrowserNeeds: Sendable {
             self.limits.drainTime = max(self.limits.drainTime, own.drainTime)
         }
         self.limits.deadPeerTime = self.silenceTime
-        // State frames of the longest form are read, however short messages are to be.
+        // State frames of the maximum size must be readable, whatever limit the watchers configure.
         self.limits.messageBytes = max(self.limits.messageBytes, StateLimits.minLimit)
     }
 }

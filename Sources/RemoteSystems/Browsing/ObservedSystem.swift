@@ -4,16 +4,16 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// What is known of a system: what each of its processes that is connected to says of itself and of the machine.
+/// A system as its connected processes describe it and its machine.
 struct ObservedSystem: Sendable, Hashable {
-    /// A process.
+    /// A connected process of the system.
     struct Part: Sendable, Hashable {
-        /// The instance by which it is known here.
+        /// The name of the process's instance.
         var name: String
         var description: SystemDescription
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType
-        /// What its system is to this one.
+        /// The relation of the process's system to this system.
         var standing: Standing.Kind
 
         init(
@@ -28,8 +28,8 @@ struct ObservedSystem: Sendable, Hashable {
             self.standing = instance.standing
         }
 
-        /// What a system is called must not depend on the random names that its processes have for a day: the process
-        /// that speaks for the machine decides, else that of the application with the first id.
+        /// The order in which processes determine the system's name: the host daemon first, then by application id. The
+        /// instance names are random and change daily, so they decide only last.
         var rank: (Int, String, String) {
             let application = self.description.application.id
             return (application == RemoteSystemHost.machineApplicationID ? 0 : 1, application, self.name)
@@ -37,19 +37,19 @@ struct ObservedSystem: Sendable, Hashable {
     }
 
     let id: SystemID
-    /// Those that have described themselves, by ``Part/rank``. Empty for a system that is gone.
+    /// The processes that have described themselves, ordered by ``Part/rank``. Empty for a system that is gone.
     var parts: [Part]
 }
 
 extension RemoteSystem {
-    /// A system as a watcher lists it; `nil` when no part is left to tell of.
+    /// Creates the system that a watcher lists; `nil` if no process remains.
     ///
     /// - Parameters:
-    ///   - includesAnonymous: whether the watcher wants to see systems of other accounts.
-    ///   - origin: what connections to it are made with.
+    ///   - includesAnonymous: whether the watcher wants systems of other accounts.
+    ///   - origin: the application context of connections to the system.
     init?(_ observed: ObservedSystem, includesAnonymous: Bool, ownSystem: SystemID, origin: ApplicationContext) {
         var parts = observed.parts
-        // What others say of a system that is ours as well does not count.
+        // A system of our account is described only by processes whose account is proved.
         if !includesAnonymous || parts.contains(where: \.standing.isAccountProved) {
             parts.removeAll { !$0.standing.isAccountProved }
         }
@@ -70,8 +70,8 @@ extension RemoteSystem {
                 applications[id]?.endpoints += part.endpoints.filter { !known.contains($0) }
             }
         }
-        // What is installed and not connected to is to be had from the process that starts it, which knows whether it
-        // runs.
+        // Installed applications without a connection are reached through the process that can start them, which also
+        // knows whether they run.
         for part in parts {
             for installed in part.description.installed where applications[installed.id] == nil {
                 let isRunning = part.description.running.contains(installed.id)

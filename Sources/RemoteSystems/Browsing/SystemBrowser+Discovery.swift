@@ -5,9 +5,9 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// What discovery says.
+/// Handling of discovery events.
 extension SystemBrowser {
-    /// Browses until cancelled, and anew when it has to see more or less than before.
+    /// Browses until cancelled. Restarts the browse when anonymous systems become wanted or unwanted.
     func keepBrowsing(_ source: any DiscoverySource) async {
         var seen: Set<DiscoveryHint.ID> = []
         while !Task.isCancelled {
@@ -21,8 +21,10 @@ extension SystemBrowser {
         }
     }
 
-    /// - Parameter before: what the last browse saw: it is gone unless this one sees it, too.
-    /// - Returns: what is seen when it ends.
+    /// Browses once.
+    ///
+    /// - Parameter before: the hints of the previous browse. Those that this browse does not find have vanished.
+    /// - Returns: the hints that are present when the browse ends.
     private func browse(
         _ source: any DiscoverySource,
         number: Int,
@@ -50,7 +52,7 @@ extension SystemBrowser {
     }
 
     private func take(_ event: DiscoveryEvent, from source: any DiscoverySource) {
-        // Which Avahi it is, and so its name, may become known in between.
+        // The name depends on the Avahi server, which may become known in between.
         let name = source.name
         switch event {
         case .appeared(let hint), .changed(let hint):
@@ -58,7 +60,7 @@ extension SystemBrowser {
             let isOurs = self.isOurs(hint, from: source)
             var endpoints = hint.endpoints.map { Endpoint($0, by: source, isOurs: isOurs) }
             if !isOurs {
-                // A stranger must not make us connect to somewhere else than nearby.
+                // An unauthenticated system must not make this process connect to addresses that are not nearby.
                 endpoints.removeAll { !self.account.network.isProximal($0) }
                 guard self.isOfAnyone(hint), !endpoints.isEmpty else { return }
             }
@@ -90,7 +92,8 @@ extension SystemBrowser {
         }
     }
 
-    /// A network may be full of other accounts' systems: changes of them are followed only if the filters want them.
+    /// Starts a browse. Changes of other accounts' systems are followed only if a filter wants them, since a network
+    /// may have many.
     private func events(of source: any DiscoverySource) -> DiscoveryEvents {
         guard !self.needs.wantsAnonymous else { return source.browse() }
         return source.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
@@ -102,7 +105,7 @@ extension SystemBrowser {
         return version.elementsEqual(Presence.version.utf8) ? .otherAccount : .otherVersion
     }
 
-    /// What is there and not listed by a watcher.
+    /// Returns what was found but not listed by a watcher.
     func unlisted(for run: WatcherRun) -> RemoteSystemWatcher.Unlisted {
         guard let user = self.users.first(where: { $0.run === run }) else { return RemoteSystemWatcher.Unlisted() }
         let unreported = self.machine.unreported.map { endpoint, refusal in
@@ -118,7 +121,7 @@ extension SystemBrowser {
         )
     }
 
-    /// Whether a hint is worth a connection: it carries our account's tag, or our owner has configured it.
+    /// Whether a hint justifies a connection: it carries this account's tag, or comes from the configuration.
     private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
         source.origin == .configured || Self.carriesTag(of: self.security.identity, hint)
     }
@@ -130,8 +133,8 @@ extension SystemBrowser {
         return identity.discoveryKey.matches(tag, instance: hint.instance)
     }
 
-    /// Whether a hint that is not ours is worth a connection: our owner wants to see systems of others, and its owner wants
-    /// it to be seen.
+    /// Whether a hint of another account justifies a connection: a watcher wants anonymous systems, and the hint allows
+    /// it.
     private func isOfAnyone(_ hint: DiscoveryHint) -> Bool {
         guard self.needs.wantsAnonymous, let version = hint.properties[Presence.versionProperty],
             version.elementsEqual(Presence.version.utf8), let key = hint.properties[Presence.anonymousProperty]

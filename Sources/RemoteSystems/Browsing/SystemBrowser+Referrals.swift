@@ -3,13 +3,14 @@
 
 internal import RemoteSystemsIdentity
 
-// What a host daemon says to run beside it and nobody announces: connected to through that host, and from then on like any
-// other process, its connection the truth.
+// A host daemon describes processes that run beside it without advertising themselves. The browser connects to them
+// through that host, and then handles them like any other process.
 
 extension SystemBrowserStateMachine {
-    /// Takes up what a host says to run and lets go what it no longer says; lets go, too, what goes on under its own name now.
+    /// Follows the processes that a host describes, and drops those that it no longer describes or that now advertise
+    /// themselves.
     mutating func follow(_ host: String, to description: SystemDescription, on system: SystemID) -> [Action] {
-        // A process that was referred to refers no further.
+        // Referrals are not transitive.
         guard let known = self.instances[host], known.standing == .sameAccount, known.referral == nil else { return [] }
         let advertised = self.advertised(on: system)
         var actions = self.letGo(of: advertised, on: system)
@@ -27,7 +28,8 @@ extension SystemBrowserStateMachine {
         self.instances.filter { $0.value.referral?.host == host }.keys.sorted()
     }
 
-    /// The same as what discovery loses sight of. What that leaves nothing of has its attempts ended as well.
+    /// Handles referrals like instances that discovery no longer finds, and also ends attempts to connect to those that
+    /// are forgotten.
     mutating func unsee(_ referrals: [String]) -> [Action] {
         referrals.flatMap { name in
             let actions = self.unseen(name)
@@ -35,7 +37,7 @@ extension SystemBrowserStateMachine {
         }
     }
 
-    /// The applications of the system's processes that are connected to by themselves.
+    /// The applications of the system's processes that are connected to without a referral.
     private func advertised(on system: SystemID) -> Set<String> {
         var advertised: Set<String> = []
         for instance in self.instances.values where instance.referral == nil && instance.standing.isAccountProved {

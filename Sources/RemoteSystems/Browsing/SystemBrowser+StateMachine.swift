@@ -5,70 +5,71 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// The rules by which hints become systems.
+/// Decides which discovery hints become systems.
 ///
-/// A hint is an instance that discovery has seen and that carries our account's tag. Each gets a connection of its own
-/// (its *presence*), over which the process there proves who it is and describes itself. A system is listed while at
-/// least one of its processes has done both. What discovery says afterwards matters only for new attempts: the
-/// connection is the truth.
+/// A hint is an instance that discovery found and that carries this account's tag. Each hint gets a connection of its
+/// own, its *presence*, over which the process authenticates and describes itself. A system is listed while at least
+/// one of its processes has done both. From then on only the connection determines whether the process is present;
+/// discovery matters only for new attempts.
 ///
-/// What a host says to run beside it is a hint, too: see ``Referral``. What each watcher makes of the systems, by its
-/// filters, is up to its ``WatcherList``.
+/// A process that a host describes is a hint, too: see ``Referral``. Each watcher's ``WatcherList`` applies its filters
+/// to the systems.
 ///
-/// A value without I/O or a clock; times are arguments, in the driver's clock.
+/// A value without I/O and without a clock. Times are arguments, in the driver's clock.
 struct SystemBrowserStateMachine {
     typealias Instant = ContinuousClock.Instant
 
     enum Action: Sendable {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
-        /// It may be gone, or elsewhere: find out sooner than by its silence.
+        /// Probe the connection: the process may be gone or have moved.
         case probe(instance: String)
-        /// What is known of a system has changed.
+        /// The description of a system has changed.
         case changed(ObservedSystem)
-        /// Every system that was found so far has described itself or has failed to answer.
+        /// Every system found so far has described itself or has failed to respond.
         case settled
-        /// Something keeps the machine from following all that is announced.
+        /// The machine cannot follow all that is advertised.
         case report(RemoteSystemWatcherError)
     }
 
     struct Instance {
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType
-        /// Whether discovery still has it; a connection outlives its hint.
+        /// Whether discovery still finds the instance. A connection may outlive its hint.
         var isHinted = true
         var attempts = 0
         var phase = Phase.connecting
         var isFirstAttempt = true
         var lastLoss: Instant?
-        /// What its system is to this one: by its announcement until it is connected to, then by its certificate.
+        /// The relation of the system to this one: by its advertisement before the connection, then by its certificate.
         var standing = Standing.Kind.sameAccount
-        /// How it is got at, when it is known from another process of its system alone.
+        /// The host that this process is reached through, if it is not advertised itself.
         var referral: Referral?
-        /// Why it would not have us when it was last tried, in its own words: it answers.
+        /// The reason why the process refused the last attempt, in its own words; `nil` if it did not respond.
         var refusal: String?
     }
 
-    /// An application that runs and has not announced itself: the host that says so sends on whoever asks it for it.
+    /// A running application that is not advertised. The host that describes it forwards connections to it.
     struct Referral: Sendable {
         let host: String
         let system: SystemID
         let application: String
 
-        /// No source's name begins so: discovery cannot tell of an instance that is taken for it.
+        /// The instance name. It starts with `>`, as no source's name does, so that no discovered instance can have the
+        /// same name.
         var instance: String { ">\(self.application)@\(self.host)" }
     }
 
     enum Phase {
         case connecting
         case connected(SystemID, SystemDescription?)
-        /// The connection was lost. It stays listed while one quick attempt is made to get it back.
+        /// The connection was lost. The process stays listed during one quick attempt to reconnect.
         case reconnecting(SystemID, SystemDescription?)
         case waiting(until: Instant)
-        /// Tried often enough. It is tried again when it is announced elsewhere, or anew.
+        /// The maximum number of attempts was reached. A changed or new advertisement starts another one.
         case abandoned
 
-        /// Whether nothing goes on until its time comes or it is announced elsewhere.
+        /// Whether no attempt is in progress.
         var isIdle: Bool {
             switch self {
             case .waiting, .abandoned: true
@@ -77,33 +78,34 @@ struct SystemBrowserStateMachine {
         }
     }
 
-    /// Bounds what the network can make this process keep (design: 1 000 systems).
+    /// The maximum number of instances. Limits the memory that the network can make this process use (design target: 1
+    /// 000 systems).
     static var maxInstances: Int { 4096 }
-    /// The same for processes of other accounts, of which anybody on the network can announce any number.
+    /// The maximum number of instances of other accounts, which any device on the network can advertise.
     static var maxAnonymous: Int { 64 }
-    /// A process of another account that does not answer is not tried more often than this for each time it is announced.
+    /// The maximum number of attempts to connect to an instance of another account for each of its advertisements.
     static var maxAnonymousAttempts: Int { 3 }
 
     var instances: [String: Instance] = [:]
-    /// What the last ``Action/changed(_:)`` of each system that is there said.
+    /// The last reported description of each present system.
     private(set) var systems: [SystemID: ObservedSystem] = [:]
     private var unsettledSources: Int
-    /// Whether ``Action/settled`` has been told.
+    /// Whether ``Action/settled`` was emitted.
     private(set) var isSettled = false
     private var hasRefused = false
 
-    /// - Parameter sources: how many sources begin to browse.
+    /// - Parameter sources: the number of sources that start to browse.
     init(sources: Int) {
         self.unsettledSources = sources
     }
 
-    /// The sources browse anew. ``Action/settled`` comes once more.
+    /// Restarts the enumeration when the sources browse again. ``Action/settled`` is emitted once more.
     mutating func browsesAnew(sources: Int) {
         self.unsettledSources = sources
         self.isSettled = false
     }
 
-    /// Nobody wants to see systems of other accounts any more.
+    /// Removes the systems of other accounts, after the last watcher that wanted them stopped.
     mutating func dropAnonymous() -> [Action] {
         let anonymous = self.instances.filter { !$0.value.standing.isAccountProved }
         for name in anonymous.keys { self.instances[name] = nil }
@@ -111,22 +113,22 @@ struct SystemBrowserStateMachine {
             + anonymous.values.flatMap { self.relist($0.phase) } + self.checkSettled()
     }
 
-    /// Whether the instance's connection was lost just now and an attempt is being made to get it back.
+    /// Whether the instance's connection was just lost and an attempt to reconnect is in progress.
     func isReconnecting(_ instance: String) -> Bool {
         if case .reconnecting = self.instances[instance]?.phase { true } else { false }
     }
 
-    /// Whether the process behind the instance has told what it is since it was last connected to.
+    /// Whether the instance's process has described itself over the current connection.
     func isDescribed(_ instance: String) -> Bool {
         if case .connected(_, .some) = self.instances[instance]?.phase { true } else { false }
     }
 
-    /// What the system there is to this one, as far as is known.
+    /// The relation of the instance's system to this one, as far as known.
     func standing(of instance: String) -> Standing.Kind {
         self.instances[instance]?.standing ?? .sameAccount
     }
 
-    /// Through whom the instance is got at, if not by itself.
+    /// The referral that the instance is reached through, if any.
     func referral(of instance: String) -> Referral? {
         self.instances[instance]?.referral
     }
@@ -135,7 +137,8 @@ struct SystemBrowserStateMachine {
         self.instances[instance] != nil
     }
 
-    /// Where something of our account is said to be that has not told what it is, and why it would not have us if it said so.
+    /// The endpoints of advertised instances that have not described themselves, with the reason if they refused the
+    /// connection.
     var unreported: [(endpoint: Endpoint, refusal: String?)] {
         self.instances.values.compactMap { instance in
             switch instance.phase {
@@ -147,7 +150,7 @@ struct SystemBrowserStateMachine {
         }
     }
 
-    // MARK: What discovery says
+    // MARK: Discovery events
 
     mutating func seen(
         _ instance: String,
@@ -157,7 +160,7 @@ struct SystemBrowserStateMachine {
     ) -> [Action] {
         guard var known = self.instances[instance] else {
             guard self.instances.count < Self.maxInstances else { return self.refuse() }
-            // Further anonymous processes are left out without an event: there is nothing that our owner could do.
+            // Further anonymous instances are ignored without an error: the user could do nothing about it.
             let anonymous = standing.isAccountProved ? 0 : self.instances.values.count { !$0.standing.isAccountProved }
             guard anonymous < Self.maxAnonymous else { return [] }
             self.instances[instance] = Instance(
@@ -176,14 +179,15 @@ struct SystemBrowserStateMachine {
             guard isElsewhere, case .connected(let system, _) = known.phase else { return [] }
             return [.probe(instance: instance)] + self.relist(system)
         }
-        // It is elsewhere now: no reason to wait any longer.
+        // The address changed, so connect immediately.
         known.attempts = 0
         known.phase = .connecting
         self.instances[instance] = known
         return [.connect(instance: instance, endpoints: endpoints)]
     }
 
-    /// Where our owner was told that it is. It may have moved from there in steps, by one interface after the other.
+    /// The endpoints last reported for the instance's application. The current ones may differ from them after several
+    /// small changes, one network interface at a time.
     private func reported(_ instance: Instance) -> [Endpoint] {
         guard case .connected(let system, let description?) = instance.phase else { return instance.endpoints }
         let parts = self.systems[system]?.parts.filter { $0.description.application.id == description.application.id }
@@ -191,11 +195,12 @@ struct SystemBrowserStateMachine {
         return parts.flatMap(\.endpoints)
     }
 
-    /// Told once: what is left out must not be left out silently.
+    /// Reports once that the limit was reached, so that instances are not ignored silently.
     private mutating func refuse() -> [Action] {
         guard !self.hasRefused else { return [] }
         self.hasRefused = true
-        let text = "More than \(Self.maxInstances) processes of this account are announced here; the rest is left out."
+        let text =
+            "More than \(Self.maxInstances) processes of this account are advertised here; the others are ignored."
         return [.report(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false))]
     }
 
@@ -204,7 +209,7 @@ struct SystemBrowserStateMachine {
         known.isHinted = false
         switch known.phase {
         case .connected(let system, let description?) where self.isRenamed(instance, known, system, description):
-            // The process goes by a new name now, under which we are connected to it as well.
+            // The process has a new instance name, and there is a connection under that name, too.
             self.instances[instance] = nil
             return [.disconnect(instance: instance)] + self.relist(system) + self.unsee(self.referrals(by: instance))
         case .connected:
@@ -242,7 +247,7 @@ struct SystemBrowserStateMachine {
         return self.checkSettled()
     }
 
-    // MARK: What connections say
+    // MARK: Connection events
 
     mutating func connected(_ instance: String, to system: SystemID, standing: Standing.Kind = .sameAccount) -> [Action]
     {
@@ -256,13 +261,13 @@ struct SystemBrowserStateMachine {
             known.phase = .connected(system, nil)
         }
         self.instances[instance] = known
-        // Another system may have taken the lost one's place.
+        // A different system may have taken the place of the lost one.
         return self.relist(before)
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
         guard var known = self.instances[instance], case .connected(let system, _) = known.phase else { return [] }
-        // A host that sends on to another application than it was asked for tells nothing of that one.
+        // A host that forwards to another application than requested describes the wrong one.
         if let referral = known.referral, referral.application != description.application.id { return [] }
         known.phase = .connected(system, description)
         known.isFirstAttempt = false
@@ -272,9 +277,9 @@ struct SystemBrowserStateMachine {
         return referred + self.relist(system) + self.checkSettled()
     }
 
-    /// An attempt to connect came to nothing.
+    /// Handles a failed attempt to connect.
     ///
-    /// - Parameter refusal: what the other side said, if it is there and would not have us.
+    /// - Parameter refusal: the peer's reason, if it responded and refused the connection.
     mutating func failed(
         _ instance: String,
         isAuthentic: Bool,
@@ -285,7 +290,7 @@ struct SystemBrowserStateMachine {
         guard var known = self.instances[instance] else { return [] }
         let before = known.phase
         known.isFirstAttempt = false
-        // What an anonymous system says is not passed on.
+        // A text of an anonymous system is not shown to the user.
         known.refusal = known.standing.isAccountProved ? refusal : nil
         guard known.isHinted else {
             self.instances[instance] = nil
@@ -302,15 +307,15 @@ struct SystemBrowserStateMachine {
         return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
     }
 
-    /// A connection ended. Orderly: the other side is going away and said so.
+    /// Handles the end of a connection. `orderly` means that the peer closed it.
     mutating func lost(_ instance: String, orderly: Bool, now: Instant) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
-        // An anonymous system could have us reconnect at once for ever.
+        // An anonymous system could otherwise cause an endless series of immediate reconnects.
         guard case .connected(let system, let description) = known.phase, !orderly, known.standing.isAccountProved
         else {
             return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5)
         }
-        // One that takes connections and drops them is not come back to at once for ever, either.
+        // So could a system of this account that accepts connections and drops them.
         let isAgain = known.lastLoss.map { $0.duration(to: now) < Self.stableTime } ?? false
         known.lastLoss = now
         known.phase = .reconnecting(system, description)
@@ -319,11 +324,11 @@ struct SystemBrowserStateMachine {
         return [.connect(instance: instance, endpoints: known.endpoints)]
     }
 
-    /// A connection that is lost sooner after another one is no accident.
+    /// The minimum time between two losses. A connection that is lost earlier is not reconnected immediately.
     private static var stableTime: Duration { .seconds(10) }
 
-    /// 0.25 s, doubling up to 30 s, spread by a half so that machines do not all try at once; five minutes for one that
-    /// answers and is not who it claims to be.
+    /// The delay before the next attempt: 0.25 s, doubled with each attempt up to 30 s; 5 min if the peer failed
+    /// authentication. A jitter of ±25 % prevents machines from trying simultaneously.
     private static func delay(_ attempts: Int, _ isAuthentic: Bool, _ jitter: Double) -> Duration {
         let base = isAuthentic ? Duration.milliseconds(250) * (1 << min(attempts - 1, 7)) : .seconds(300)
         return min(base, isAuthentic ? .seconds(30) : .seconds(300)) * (0.75 + 0.5 * jitter)
@@ -349,7 +354,7 @@ struct SystemBrowserStateMachine {
         return actions
     }
 
-    // MARK: What is told
+    // MARK: Reporting
 
     private mutating func checkSettled() -> [Action] {
         guard !self.isSettled, self.unsettledSources <= 0 else { return [] }
@@ -365,7 +370,7 @@ struct SystemBrowserStateMachine {
         }
     }
 
-    /// Compares what is known of a system with what was told, and tells it if it differs.
+    /// Emits a change if the system's description differs from the last reported one.
     private mutating func relist(_ id: SystemID) -> [Action] {
         let new = self.observed(id)
         guard new != self.systems[id] ?? ObservedSystem(id: id, parts: []) else { return [] }
@@ -377,7 +382,7 @@ struct SystemBrowserStateMachine {
         var parts: [ObservedSystem.Part] = []
         for (name, instance) in self.instances {
             switch instance.phase {
-            // A diagnosis announces itself for a moment, to be looked for by its name: that is no system that comes
+            // A diagnosis advertises itself briefly, to be found by its name. It must not appear as a system that comes
             // and goes.
             case .connected(id, let description?) where description.application.id == DiagnosisService.name,
                 .reconnecting(id, let description?) where description.application.id == DiagnosisService.name:

@@ -8,28 +8,28 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// What keeps the systems of an account of one mind about who is trusted.
+/// Exchanges trust information with the other systems of the account.
 extension SystemBrowser {
     // MARK: Revoked systems
 
-    /// Tells the others who is revoked, as far as it has changed.
+    /// Publishes the revocation list and the root keys if they have changed.
     func publishTrust() {
         do {
             try self.trust.update(self.account.revocations, roots: self.security.trust.own.roots)
             self.publisher.reviewRights()
         } catch {
-            self.logger.warning("A revocation list could not be passed on", metadata: ["reason": "\(error)"])
+            self.logger.warning("The revocation list could not be published", metadata: ["reason": "\(error)"])
         }
     }
 
-    /// The open ones to systems of our account.
+    /// The open connections to systems of this account.
     var connections: [Connection] {
         self.attempts.values.compactMap(\.connection).filter(\.isWithinAccount)
     }
 
     // MARK: Renewal
 
-    /// Has this system's certificate renewed by the machine that holds the account's key.
+    /// Asks the system that holds the account's key to renew this system's certificate when it is due.
     func renewIfDue(over connection: Connection) {
         let identity = self.security.identity
         guard !identity.isAuthority, identity.isRenewalDue(at: Date()), !self.isRenewing else { return }
@@ -43,12 +43,16 @@ extension SystemBrowser {
                     timeout: .seconds(10)
                 )
                 guard let certificate = response.message["Certificate"]?.data else {
-                    throw RemoteSystemError(.refused, response.failure?.text ?? "It was refused.", side: .remote)
+                    throw RemoteSystemError(
+                        .refused,
+                        response.failure?.text ?? "The other system refused to renew the certificate.",
+                        side: .remote
+                    )
                 }
                 let store = try self.account.store()
                 let roots = self.security.trust.own.roots
                 let renewed = try await self.account.accountQueue.run {
-                    // A root key that is not stored yet may have signed it.
+                    // A root key that is not stored yet may have signed the certificate.
                     if roots.count > identity.roots.count { try store.install(roots: roots) }
                     return try store.install(renewedCertificate: Array(certificate), now: Date())
                 }
@@ -64,7 +68,8 @@ extension SystemBrowser {
 }
 
 extension Connection {
-    /// Whether the peer is a system of this system's own account: nothing but the list concerns systems of others.
+    /// Whether the peer's system belongs to this system's account. Systems of other accounts are only listed: they
+    /// exchange no trust information and no certificates.
     var isWithinAccount: Bool {
         switch self.peer.standing {
         case .sameAccount: true

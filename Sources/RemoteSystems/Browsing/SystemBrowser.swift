@@ -9,55 +9,54 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// Browses for the systems of an account and keeps a presence connection to each of their processes, for all watchers
-/// of an account context: does what ``SystemBrowserStateMachine`` says.
+/// of an account context. Performs the actions of ``SystemBrowserStateMachine``.
 ///
-/// It works from when the first watcher comes until the last one leaves.
+/// It runs from the start of the first watcher to the end of the last one.
 actor SystemBrowser {
     enum Job: Sendable {
         case browse(any DiscoverySource)
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
         case followPresence(Connection, instance: String, attempt: Int)
         case followTrust(Connection)
-        /// A process that is connected to and does not say what it is does not keep its place.
+        /// Closes the connection to a process that does not describe itself in time.
         case expectDescription(Connection, instance: String, attempt: Int)
         case observeAccount
         case renew
     }
 
-    /// A watcher that runs, and what it lists.
+    /// A running watcher and its list.
     struct User {
         let run: WatcherRun
         var list: WatcherList
-        /// Finished when the browser can do no more for it.
+        /// Finished when this system has left its account.
         let end: AsyncStream<Never>.Continuation
     }
 
     let account: AccountContext
     let security: TransportSecurity
     let time: TimeSource
-    /// In the order in which they came.
+    /// In the order of their start.
     var users: [User] = []
     var needs: BrowserNeeds
     private var task: Task<Void, Never>?
-    /// What was told to end, until it has.
+    /// The cancelled task, until it has ended.
     private var ending: Task<Void, Never>?
     var machine: SystemBrowserStateMachine
     var attempts: [String: (number: Int, connection: Connection?)] = [:]
     private var nextAttempt = 0
     private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
     private var addJob: AsyncStream<Job>.Continuation?
-    /// Counts up whenever the sources are to browse anew.
+    /// Incremented when the sources must browse again.
     let browsing = ObservableValue(0)
     var isRenewing = false
-    /// When the next process of another account may be tried.
+    /// The earliest time of the next attempt to connect to an instance of another account.
     private var nextTurn: ContinuousClock.Instant
-    /// What each instance has said of itself so far; kept while it is connected to anew, so that only what has changed
-    /// is sent again.
+    /// The description received from each instance. Kept while reconnecting, so that only changes are sent again.
     private var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
-    /// What this system publishes on its presence connections: the topic `trust`.
+    /// Publishes this system's state (the topic `trust`) on its presence connections.
     let publisher = StatePublisher()
     let trust: TrustPublication
-    /// Announcements that are not of our account, by source and id: as many as the sources tell, which bound them.
+    /// The advertisements of other accounts or versions, by source and id. The sources limit their number.
     var strangers: [String: Stranger] = [:]
     var errors: [String: RemoteSystemWatcherError] = [:]
 
@@ -65,10 +64,9 @@ actor SystemBrowser {
         case otherAccount, otherVersion
     }
 
-    /// A lost system is looked for once at its old address before it is removed; this much of the second that
-    /// `removed` may take is for that.
+    /// The time for one attempt to reconnect to a lost system. `removed` may take one second in total.
     private static let reconnectTime = TimeAmount.milliseconds(700)
-    /// Within this a system answers that discovery has lost sight of or sees elsewhere, if it is still there.
+    /// The time within which a probed system must respond.
     private static let responseTimeout = TimeAmount.seconds(1)
     private static let descriptionTime = Duration.seconds(5)
 
@@ -84,8 +82,8 @@ actor SystemBrowser {
 
     // MARK: Watchers
 
-    /// Tells a watcher of the systems that are there and of what changes, until its task is cancelled or this system has
-    /// left its account. When it returns for the last watcher, nothing more is sent on the network.
+    /// Reports the present systems and all changes to a watcher, until its task is cancelled or this system leaves its
+    /// account. After the return for the last watcher, nothing is sent on the network.
     func serve(_ run: WatcherRun) async {
         while let ending { await ending.value }
         guard !Task.isCancelled else { return }
@@ -100,7 +98,7 @@ actor SystemBrowser {
         let position = self.users.count - 1
         self.needsChanged()
         guard self.task != nil else { return self.begin() }
-        // What the others have been told already.
+        // Report what earlier watchers already know.
         for system in self.machine.systems.values { self.tell(position, self.users[position].list.changed(system)) }
         for error in self.errors.values { self.tell(position, .error(error)) }
         if self.machine.isSettled { self.tell(position, self.users[position].list.settled()) }
@@ -117,7 +115,7 @@ actor SystemBrowser {
         self.ending = nil
     }
 
-    /// Whether systems of others are looked for, and how patiently, is up to those who watch.
+    /// Applies the combined needs of the watchers.
     private func needsChanged() {
         let before = self.needs
         self.needs = BrowserNeeds(self.users.map(\.run))
@@ -137,8 +135,8 @@ actor SystemBrowser {
         self.machine = SystemBrowserStateMachine(sources: self.account.sources.count)
         self.strangers = [:]
         self.errors = [:]
-        // A job waits only until the loop in `run(_:)` starts it. What is started for an instance that is over ends at
-        // once, and the machine bounds the instances.
+        // A job waits only until the loop in `run(_:)` starts it. A job of an ended instance returns at once, and the
+        // machine limits the number of instances.
         let (jobs, addJob) = AsyncStream<Job>.makeStream()
         self.addJob = addJob
         self.task = Task(executorPreference: self.account.environment.taskExecutor) { await self.run(jobs) }
@@ -156,7 +154,7 @@ actor SystemBrowser {
             }
             group.cancelAll()
         }
-        // Nothing is told any more, whatever is still on its way here.
+        // Nothing is reported from here on, even if events are still in progress.
         self.addJob = nil
         self.wakeUp?.task.cancel()
         self.wakeUp = nil
@@ -247,7 +245,7 @@ actor SystemBrowser {
         self.perform(self.machine.tick(now: now))
     }
 
-    /// Connects, and stays until the connection ends.
+    /// Connects to an instance, and returns when the connection has ended.
     private func keepPresence(_ instance: String, attempt: Int, endpoints: [Endpoint]) async {
         let connection: Connection
         do {
@@ -287,7 +285,7 @@ actor SystemBrowser {
         self.forgetIfGone(instance)
     }
 
-    /// Instances have a new name every day; what is over must leave nothing behind.
+    /// Removes the state of an instance that is gone. Instance names change daily, so it would accumulate.
     func forgetIfGone(_ instance: String) {
         guard !self.machine.knows(instance) else { return }
         self.attempts[instance] = nil
@@ -324,23 +322,23 @@ actor SystemBrowser {
         return connection
     }
 
-    /// However many processes of other accounts are announced, and however often anew: ten are tried in a second.
+    /// Limits attempts to connect to systems of other accounts to ten a second, however many are advertised.
     private func waitForTurn() async throws {
         let now = self.time.now
         let turn = max(self.nextTurn, now)
         guard turn - now < .seconds(10) else {
-            throw RemoteSystemError(.unreachable, "Too many systems of other accounts are announced.", side: .network)
+            throw RemoteSystemError(.unreachable, "Too many systems of other accounts are advertised.", side: .network)
         }
         self.nextTurn = turn + .milliseconds(100)
         if turn > now { try await self.time.sleep(until: turn) }
     }
 
-    /// Takes what the process says of itself, until the connection ends.
+    /// Receives the description of a process until the connection ends.
     private func followPresence(of instance: String, attempt: Int, over connection: Connection) async {
         guard self.attempts[instance]?.number == attempt else { return }
         var end = try? await self.follow(instance, attempt: attempt, over: connection)
         if end == nil {
-            // An earlier connection to the instance has not ended yet for its subscriber. This one begins anew.
+            // The subscriber of an earlier connection to the instance has not ended yet. Use a new one.
             self.descriptions[instance] = nil
             end = try? await self.follow(instance, attempt: attempt, over: connection)
         }
@@ -348,10 +346,10 @@ actor SystemBrowser {
         case .unsubscribed, .connectionEnded: break
         case nil, .publisher, .rulesBroken:
             self.logger.debug(
-                "A system does not say any more what it is",
+                "A system stopped describing itself",
                 metadata: ["system": "\(connection.peer.systemID.short)", "reason": "\(end.map { "\($0)" } ?? "?")"]
             )
-            // Nothing would be known of what changes there. It is tried anew, later if it goes on so.
+            // Changes of the system would be missed. Reconnect, with a delay if this repeats.
             connection.abort()
         }
     }
@@ -384,7 +382,7 @@ actor SystemBrowser {
     private func noteConnected(_ connection: Connection, instance: String) {
         guard self.attempts[instance]?.connection == nil else { return }
         self.attempts[instance]?.connection = connection
-        // What the watchers need may have changed while it was being opened.
+        // The watchers' needs may have changed during the handshake.
         connection.update(deadPeerTime: self.needs.silenceTime)
         self.perform(
             self.machine.connected(
@@ -404,7 +402,7 @@ actor SystemBrowser {
         self.report(reported)
     }
 
-    /// That of the watcher that has been there the longest.
+    /// The logger of the watcher registered first.
     var logger: Logger { self.users.first?.run.context.logger ?? self.account.logger }
 
     // MARK: Leaving the account

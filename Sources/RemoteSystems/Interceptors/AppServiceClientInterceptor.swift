@@ -3,7 +3,7 @@
 
 public import ValueSets
 
-/// Surrounds the sending of requests: adds metadata, refuses, retries, logs, measures.
+/// Intercepts requests that are sent: adds metadata, refuses, retries, logs or measures.
 ///
 /// ```swift
 /// struct Timing: AppServiceClientInterceptor {
@@ -20,23 +20,24 @@ public import ValueSets
 /// }
 /// ```
 ///
-/// Interceptors are set for everything that a program sends (``RemoteSystemsConfiguration/interceptors``) and for single
-/// connections (``RemoteSystemConnectionRequest/interceptors``). Those of the configuration are outside those of the connection; in
-/// both, the first is the outermost: it sees the request first and the response last.
+/// Interceptors are set for all requests of a program (``RemoteSystemsConfiguration/interceptors``) or for one
+/// connection (``RemoteSystemConnectionRequest/interceptors``). Those of the configuration run outside those of the
+/// connection. In each list the first is the outermost: it sees the request first and the response last.
 ///
-/// They run in the task that sends, and are cancelled with it. Each attempt of a ``LongLivedConnection`` is intercepted by itself.
-/// The requests that a host sends to its callers are intercepted too; ``AppServiceClientContext/isPush`` tells them apart. The SDK's
-/// own requests are not: launching, presence, diagnosis.
+/// Interceptors run in the sending task and are cancelled with it. Each attempt of a ``LongLivedConnection`` is
+/// intercepted separately. Requests that a host sends to its callers are intercepted, too;
+/// ``AppServiceClientContext/isPush`` identifies them. The SDK's own requests (launching, presence, diagnosis) are not
+/// intercepted.
 public protocol AppServiceClientInterceptor: Sendable {
-    /// Surrounds one request.
+    /// Intercepts one request.
     ///
     /// - Parameters:
-    ///   - request: the request as the interceptors before this one passed it on.
+    ///   - request: the request as the outer interceptors passed it on.
     ///   - context: the service and the connection.
-    ///   - next: passes a request on: to the next interceptor, and from the last one to the other system. An interceptor that does not
-    ///     call it sends nothing; one that calls it again sends another request.
-    /// - Returns: the response that the sender gets.
-    /// - Throws: any error; the sender gets it as it is. Before `next` is called nothing has been sent.
+    ///   - next: passes a request to the next interceptor, or from the last one to the other system. An interceptor
+    ///     that does not call it sends nothing. Each further call sends another request.
+    /// - Returns: the response for the sender.
+    /// - Throws: any error; the sender receives it unchanged. Nothing has been sent before `next` is called.
     func intercept(
         _ request: AppServiceClientRequest,
         context: AppServiceClientContext,
@@ -44,19 +45,19 @@ public protocol AppServiceClientInterceptor: Sendable {
     ) async throws -> AppServiceResponse
 }
 
-/// A request that is about to be sent.
+/// A request before it is sent.
 public struct AppServiceClientRequest: Sendable {
-    /// What is sent. It is checked against the service's schema behind the last interceptor.
+    /// The message. Checked against the service's schema after the last interceptor.
     public var message: ValueSet
-    /// What is sent beside the message. It is checked behind the last interceptor.
+    /// The data sent beside the message. Checked after the last interceptor.
     public var metadata: RequestMetadata
-    /// How long to wait for the response; `nil` for the configuration's request timeout. It counts from the last
-    /// interceptor, behind which it is checked. Valid range: 0–24 h.
+    /// The time to wait for the response, from the last interceptor on, where it is also checked. Defaults to `nil`:
+    /// ``RemoteSystemsConfiguration/requestTimeout``. Valid range: 0–24 h.
     public var timeout: Duration?
-    /// See ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
+    /// The key that identifies the operation; see ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
     public var idempotencyKey: IdempotencyKey?
 
-    /// Creates a request, for tests of an interceptor by itself.
+    /// Creates a request, to test an interceptor in isolation.
     public init(
         message: ValueSet,
         metadata: RequestMetadata = RequestMetadata(),
@@ -70,30 +71,31 @@ public struct AppServiceClientRequest: Sendable {
     }
 }
 
-/// The rest of the way of a request that is sent: further interceptors, then the other system.
+/// The remaining steps for a request that is sent: further interceptors, then the other system.
 public struct AppServiceClientNext: Sendable {
     private let send: @Sendable (AppServiceClientRequest) async throws -> AppServiceResponse
 
-    /// Creates one that calls a closure, for tests of an interceptor by itself.
+    /// Creates a value that calls a closure, to test an interceptor in isolation.
     public init(_ send: @escaping @Sendable (AppServiceClientRequest) async throws -> AppServiceResponse) {
         self.send = send
     }
 
-    /// Passes the request on, and returns the response.
+    /// Passes the request on and returns the response.
     ///
-    /// - Throws: what a further interceptor or ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` throws.
+    /// - Throws: any error of a further interceptor or of
+    ///   ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
     public func callAsFunction(_ request: AppServiceClientRequest) async throws -> AppServiceResponse {
         try await self.send(request)
     }
 }
 
-/// Where a request is sent.
+/// The destination of a request.
 public struct AppServiceClientContext: Sendable {
     /// The name of the connection's service.
     public let service: String
-    /// Facts of the connection; its ``RemoteSystemConnectionInfo/peer`` is the verified system at the other end.
+    /// Information about the connection. Its ``RemoteSystemConnectionInfo/peer`` is the verified peer.
     public let connection: RemoteSystemConnectionInfo
-    /// Whether it is the service that sends the request to its caller.
+    /// Whether the service sends the request to its caller.
     public let isPush: Bool
 
     package init(service: String, connection: RemoteSystemConnectionInfo, isPush: Bool) {

@@ -1,14 +1,15 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The interceptors of a program, in the order in which they see a request.
+/// The interceptors of a program, outermost first.
 public struct AppServiceInterceptors: Sendable {
-    /// Around every request that is sent. None unless set.
+    /// The interceptors around every request that is sent. Defaults to none.
     public var client: [any AppServiceClientInterceptor]
-    /// Around every request that is handled, by services and by callers that take requests. None unless set.
+    /// The interceptors around every request that is handled, by services and by callers that receive requests.
+    /// Defaults to none.
     public var server: [any AppServiceServerInterceptor]
 
-    /// Interceptors; both lists may be left out.
+    /// Creates the two lists of interceptors.
     public init(
         client: [any AppServiceClientInterceptor] = [],
         server: [any AppServiceServerInterceptor] = []
@@ -19,7 +20,7 @@ public struct AppServiceInterceptors: Sendable {
 }
 
 extension AppService {
-    /// The same service with further interceptors, inside those it has.
+    /// Returns the same service with additional interceptors, inside the existing ones.
     public func intercepted(by interceptors: any AppServiceServerInterceptor...) -> AppService {
         var service = self
         service.interceptors += interceptors
@@ -28,7 +29,7 @@ extension AppService {
 }
 
 extension RemoteSystemConnectionRequest {
-    /// The same request with further interceptors, inside those it has.
+    /// Returns the same request with additional interceptors, inside the existing ones.
     public func intercepted(by interceptors: any AppServiceClientInterceptor...) -> RemoteSystemConnectionRequest {
         var request = self
         request.interceptors += interceptors
@@ -37,17 +38,17 @@ extension RemoteSystemConnectionRequest {
 }
 
 extension RemoteSystemConnectionRequest {
-    // Calls of their own, so that the configuration is no temporary in the asynchronous function that opens the connection
-    // (Docs/decisions/0008-async-frames.md).
+    // Separate functions, so that the configuration is not a temporary of the asynchronous function that opens the
+    // connection (Docs/decisions/0008-async-frames.md).
 
-    /// The interceptors around what is sent over the connection.
+    /// The interceptors around requests sent over the connection.
     var clientInterceptors: ClientInterceptorChain? {
         @inline(never) get {
             ClientInterceptorChain(self.origin.configuration.interceptors.client + self.interceptors)
         }
     }
 
-    /// The interceptors around what comes over the connection.
+    /// The interceptors around requests received over the connection.
     var serverInterceptors: [any AppServiceServerInterceptor] {
         @inline(never) get { self.origin.configuration.interceptors.server }
     }

@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The interceptors of one connection's requests, the outermost first.
+/// The interceptors of one connection's requests, outermost first.
 final class ClientInterceptorChain: Sendable {
     private let interceptors: [any AppServiceClientInterceptor]
 
-    /// `nil` if there are none, so that a request finds that out with one look.
+    /// Returns `nil` for an empty list, so that requests without interceptors cost one check.
     init?(_ interceptors: [any AppServiceClientInterceptor]) {
         guard !interceptors.isEmpty else { return nil }
         self.interceptors = interceptors

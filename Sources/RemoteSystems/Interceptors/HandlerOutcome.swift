@@ -4,17 +4,17 @@
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// What a handler made of a request.
+/// The outcome of a handler's run.
 struct HandlerOutcome: Sendable {
     /// The response that the caller receives unless an interceptor replaces it.
     var response: Response
-    /// What the handler threw, for the interceptors around it.
+    /// The error that the handler threw, for the interceptors around it.
     var error: (any Error)?
-    /// Whether the caller is not told what the error was.
+    /// Whether the caller does not learn what the error was.
     var isUnexplained = false
-    /// Of a request with a key: which execution of it this is the outcome of.
+    /// The number of the execution, for a request with a key.
     var execution: UInt64?
-    /// Whether it is the outcome of an earlier request with the same key.
+    /// Whether this is the outcome of an earlier request with the same key.
     var isRepeated = false
 
     init(_ response: Response) {
@@ -28,7 +28,7 @@ struct HandlerOutcome: Sendable {
         self.isUnexplained = isUnexplained
     }
 
-    /// The outcome of a handler, whose message and response are held to their rules.
+    /// Runs a handler, and checks its message and response against their rules.
     static func of(
         _ request: AppServiceRequest,
         checking rule: MessageRule,
@@ -43,10 +43,10 @@ struct HandlerOutcome: Sendable {
         }
     }
 
-    /// For an interceptor.
+    /// Returns the response in the form that interceptors receive.
     ///
-    /// - Throws: what the handler threw; ``AppServiceFailure`` for every other failure, with what the caller would be
-    ///   told.
+    /// - Throws: the handler's error; for every other failure an ``AppServiceFailure`` with the text that the caller
+    ///   would receive.
     func get() throws -> AppServiceServerResponse {
         guard self.response.status != .success else { return AppServiceServerResponse(message: self.response.message) }
         throw self.error ?? AppServiceFailure(self.response)

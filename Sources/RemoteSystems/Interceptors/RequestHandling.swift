@@ -5,7 +5,7 @@ internal import Logging
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// What surrounds the handlers of one connection: interceptors, and a log of what the caller is not told.
+/// Runs the interceptors around one connection's handlers, and logs the errors that the caller does not learn.
 final class RequestHandling: Sendable {
     typealias Handler = @Sendable (AppServiceRequest) async -> HandlerOutcome
 
@@ -25,9 +25,9 @@ final class RequestHandling: Sendable {
 
     var hasInterceptors: Bool { self.interceptors != nil }
 
-    /// The response to a request, and what the handler made of it; `nil` if an interceptor kept it from the handler.
+    /// Responds to a request. The outcome is `nil` if an interceptor did not pass the request to the handler.
     ///
-    /// - Parameter rule: what the response must satisfy; interceptors may have changed the handler's.
+    /// - Parameter rule: the rule for the response, which interceptors may have changed.
     func response(
         to request: AppServiceRequest,
         responses rule: MessageRule,
@@ -41,7 +41,7 @@ final class RequestHandling: Sendable {
         let outcome = Mutex<HandlerOutcome?>(nil)
         do {
             let response = try await interceptors.respond(to: request) { request in
-                // An interceptor may take no notice of that its request was cancelled, or its host was stopped.
+                // An interceptor may have ignored that the request was cancelled or the host was stopped.
                 try Task.checkCancellation()
                 let new = await handler(request)
                 outcome.withLock { $0 = new }
@@ -53,7 +53,7 @@ final class RequestHandling: Sendable {
         }
     }
 
-    /// The caller learns only that there was one. What it says is for the log of this side.
+    /// Logs an error whose description the caller does not receive.
     func logUnknown(_ error: any Error) {
         self.logger.warning(
             "A handler failed",

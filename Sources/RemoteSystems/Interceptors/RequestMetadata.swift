@@ -4,23 +4,24 @@
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// Named texts that travel with a request beside its message: who asks, on whose behalf, in which trace.
+/// Named texts sent beside a request's message, such as a user, a role or a trace.
 ///
-/// Metadata is for code around the handlers, such as interceptors and tracers, and is not checked against the service's schema.
-/// A handler reads it as ``AppServiceRequest/metadata``. It is encrypted and authenticated as the message is, but it is what the
-/// other application says: only the caller's system is proved (``AppServiceRequest/caller``).
+/// Metadata is meant for code around the handlers, such as interceptors and tracers, and is not checked against the
+/// service's schema. Handlers read it as ``AppServiceRequest/metadata``. It is encrypted and authenticated like the
+/// message. Its contents are claims of the calling application: only the caller's system is proved
+/// (``AppServiceRequest/caller``).
 ///
 /// ```swift
 /// let response = try await connection.send(["Type": "list"], metadata: ["request-id": "4711"])
 /// ```
 ///
-/// - A key has 1 to 64 of the characters `a`–`z`, `0`–`9`, `-`, `_` and `.`. Upper and lower case of ASCII letters are the same
-///   key; keys are sent in lower case.
+/// - A key has 1–64 of the characters `a`–`z`, `0`–`9`, `-`, `_` and `.`. Upper-case ASCII letters are sent in lower
+///   case, so keys that differ only in case are the same key.
 /// - A value is a text without control characters, invisible characters and line breaks. It may be empty.
-/// - There are at most 64 keys, and at most 8192 bytes of keys and values together, in UTF-8.
+/// - The maximum is 64 keys, and 8192 bytes of UTF-8 for all keys and values together.
 ///
-/// Sending checks these rules and throws ``RemoteSystemError/Code/invalidMessage``; a host answers a request that breaks them
-/// with ``AppServiceResponseStatus/failure``, and no interceptor or handler sees it.
+/// Sending checks these rules and throws ``RemoteSystemError/Code/invalidMessage``. A host responds to a request that
+/// breaks them with ``AppServiceResponseStatus/failure``, without calling interceptors or the handler.
 public struct RequestMetadata: Sendable, Hashable {
     /// The maximum number of keys.
     public static let maxKeys = MetadataRules.maxKeys
@@ -29,26 +30,26 @@ public struct RequestMetadata: Sendable, Hashable {
     /// The maximum length of all keys and values together, in bytes of UTF-8.
     public static let maxBytes = MetadataRules.maxBytes
 
-    /// The metadata as it is sent.
+    /// The metadata in the form in which it is sent.
     private(set) var values: ValueSet
 
-    /// No metadata: nothing is sent for it.
+    /// Creates empty metadata, for which nothing is sent.
     public init() {
         self.values = ValueSet()
     }
 
-    /// What a peer sent; the transport has checked it.
+    /// Creates metadata from a peer's, which the transport has checked.
     init(received values: ValueSet) {
         self.values = values
     }
 
-    /// The value for a key, in whichever case the key is written. Set `nil` to remove the key.
+    /// The value for a key, ignoring its case. Set `nil` to remove the key.
     public subscript(key: String) -> String? {
         get { self.values.isEmpty ? nil : self.values[Self.canonical(key)]?.string }
         set { self.values[Self.canonical(key)] = newValue.map { .string($0) } }
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     public var isEmpty: Bool { self.values.isEmpty }
 
     /// The number of keys.
@@ -70,9 +71,9 @@ public struct RequestMetadata: Sendable, Hashable {
         }
     }
 
-    /// Sets a value if the rules allow it; otherwise nothing changes.
+    /// Sets a value if the rules allow it; otherwise changes nothing.
     mutating func setIfAllowed(_ value: String, forKey key: String) {
-        // Before anything of its length is done with it.
+        // Checked first, since further work takes time in proportion to the length.
         guard value.utf8.count <= Self.maxBytes, key.utf8.count <= Self.maxKeyBytes else { return }
         var new = self
         new[key] = value
@@ -82,7 +83,7 @@ public struct RequestMetadata: Sendable, Hashable {
 }
 
 extension RequestMetadata: ExpressibleByDictionaryLiteral {
-    /// Metadata with these values. Of entries with the same key, the last is kept.
+    /// Creates metadata with these values. Of entries with the same key, the last one applies.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init()
         for (key, value) in elements { self[key] = value }
@@ -93,21 +94,21 @@ extension RequestMetadata: Sequence {
     /// A key and its value.
     public typealias Element = (key: String, value: String)
 
-    /// The keys, in lower case, and their values. The order is that in which they are sent.
+    /// Iterates over the keys, in lower case, and their values, in the order in which they are sent.
     public func makeIterator() -> some IteratorProtocol<Element> {
         self.values.lazy.map { (key: $0.key, value: $0.value.string ?? "") }.makeIterator()
     }
 }
 
 extension RequestMetadata: CustomStringConvertible {
-    /// The keys. Values may be secrets, so they are left out of what is printed.
+    /// The keys. Values may be secret and are not printed.
     public var description: String {
         "[\(self.values.map(\.key).joined(separator: ", "))]"
     }
 }
 
 extension RequestMetadata: CustomReflectable {
-    /// The keys alone, for the same reason.
+    /// The keys. Values may be secret and are not shown.
     public var customMirror: Mirror {
         Mirror(self, children: ["keys": self.values.map(\.key)])
     }

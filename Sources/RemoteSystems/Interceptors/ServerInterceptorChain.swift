@@ -3,23 +3,23 @@
 
 internal import ValueSets
 
-/// The interceptors around one service's handler, the outermost first.
+/// The interceptors around one service's handler, outermost first.
 final class ServerInterceptorChain: Sendable {
     typealias Last = @Sendable (AppServiceRequest) async throws -> AppServiceServerResponse
 
     private let interceptors: [any AppServiceServerInterceptor]
     private let context: AppServiceServerContext
 
-    /// `nil` if there are none, so that a request finds that out with one look.
+    /// Returns `nil` for an empty list, so that requests without interceptors cost one check.
     init?(_ interceptors: [any AppServiceServerInterceptor], _ context: AppServiceServerContext) {
         guard !interceptors.isEmpty else { return nil }
         self.interceptors = interceptors
         self.context = context
     }
 
-    /// What the interceptors make of a request.
+    /// Runs the interceptors around the last step.
     ///
-    /// - Throws: what the outermost one throws.
+    /// - Throws: any error of the outermost interceptor.
     func respond(to request: AppServiceRequest, last: @escaping Last) async throws -> AppServiceServerResponse {
         var next = AppServiceServerNext(last)
         for interceptor in self.interceptors.reversed() {
@@ -32,7 +32,7 @@ final class ServerInterceptorChain: Sendable {
 }
 
 extension AppService {
-    /// Runs the service's own interceptors around `last`. For tests of a service by itself.
+    /// Runs the service's own interceptors around `last`, to test a service in isolation.
     package func intercepting(
         _ request: AppServiceRequest,
         last: @escaping @Sendable (AppServiceRequest) async throws -> ValueSet

@@ -4,15 +4,15 @@
 internal import Instrumentation
 internal import RemoteSystemsIdentity
 
-/// Carries the trace that a request belongs to from one system to the other, in the request's metadata, through whatever
-/// instrument the program has installed (swift-distributed-tracing).
+/// Propagates the trace of a request to the other system in the request's metadata, with the instrument that the
+/// program has installed (swift-distributed-tracing).
 ///
-/// Without one it costs a look at a task-local value for each request, on each side: nothing is allocated, nothing sent. Nothing of a trace is
-/// sent to, or taken from, a system of another account.
+/// Without an instrument, a request costs one check of a task-local value on each side, without an allocation and
+/// without data on the wire. Traces are neither sent to systems of other accounts nor accepted from them.
 enum TraceContext {
     // MARK: Sending
 
-    /// The metadata, with what names the current trace added to it.
+    /// Returns the metadata with the current trace added.
     @inline(__always)
     static func inject(into metadata: RequestMetadata, for peer: AppServiceCaller) -> RequestMetadata {
         guard let context = ServiceContext.current else { return metadata }
@@ -31,8 +31,7 @@ enum TraceContext {
         return metadata
     }
 
-    /// Whether traces go on from one system to the other: only within one account, since a trace shows what led to a
-    /// request.
+    /// Whether traces are shared with a system: only within one account, since a trace shows what caused a request.
     private static func isShared(with standing: Standing) -> Bool {
         switch standing {
         case .sameAccount: true
@@ -42,11 +41,11 @@ enum TraceContext {
 
     // MARK: Handling
 
-    /// The context that a request must be handled in.
+    /// The service context in which a request must be handled.
     enum Scope {
-        /// The one that is current: none.
+        /// The current one, which is empty.
         case unchanged
-        /// Another one: the request's, or none where the code that happens to run here has one.
+        /// Another one: the request's, or `nil` if the calling code happens to have one.
         case bound(ServiceContext?)
     }
 
@@ -67,7 +66,7 @@ enum TraceContext {
         return ServiceContext.current == nil ? .unchanged : .bound(nil)
     }
 
-    /// Runs the body in the request's context.
+    /// Runs the body in the request's service context.
     @inline(__always)
     static func handling<Result>(_ request: AppServiceRequest, _ body: () -> Result) -> Result {
         switch Self.scope(of: request) {
@@ -76,7 +75,7 @@ enum TraceContext {
         }
     }
 
-    /// Runs the body in the request's context.
+    /// Runs the body in the request's service context.
     @inline(__always)
     static func handling<Result: Sendable>(
         _ request: AppServiceRequest,
@@ -90,21 +89,21 @@ enum TraceContext {
 }
 
 struct MetadataInjector: Injector {
-    /// What the rules do not allow, or what does not fit, is left out: a trace must not make a request fail.
+    /// Adds a value. Leaves out values that break the rules or do not fit: a trace must not make a request fail.
     func inject(_ value: String, forKey key: String, into carrier: inout RequestMetadata) {
         carrier.setIfAllowed(value, forKey: key)
     }
 }
 
 struct MetadataExtractor: Extractor {
-    /// W3C Trace Context: version 00 has 55 bytes, later versions may have more.
+    /// W3C Trace Context: version 00 has 55 bytes; later versions may have more.
     private static let maxTraceParentBytes = 128
-    /// W3C Trace Context: a vendor should pass on at least so many.
+    /// W3C Trace Context: vendors should propagate at least this many bytes.
     private static let maxTraceStateBytes = 512
 
     func extract(key: String, from carrier: RequestMetadata) -> String? {
         guard let value = carrier[key] else { return nil }
-        // Tracers keep both with every span, so a peer must not choose how large they are.
+        // Tracers keep both with every span, so a peer must not determine their size.
         switch key.lowercased() {
         case "traceparent" where value.utf8.count > Self.maxTraceParentBytes: return nil
         case "tracestate" where value.utf8.count > Self.maxTraceStateBytes: return nil

@@ -7,27 +7,27 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemsAccount {
-    /// Invites one system into the account, and waits until it has joined.
+    /// Invites one system into the account and waits until it has joined.
     ///
     /// ```swift
     /// let account = RemoteSystemsAccount(configuration)
     /// let system = try await account.invite { print($0.uri) }
     /// ```
     ///
-    /// Listens on a port of its own until then. An invitation is good for ten minutes, for one system, and only while
-    /// this runs; to withdraw it, cancel the task. Only the machine that holds the account's key can invite.
+    /// Listens on a separate port while it runs. An invitation is valid for 10 minutes, for one system. To withdraw it,
+    /// cancel the task. Only the system that holds the account's key can invite.
     ///
     /// - Parameters:
-    ///   - hosts: names or addresses under which the joining machine reaches this one, at most eight, most promising
-    ///     first; the addresses of the interfaces that may be used, unless given.
-    ///   - port: the port to listen on; 0, the default, lets the system choose. Valid range: 0–65535.
-    ///   - show: gets the invitation when it can be used. Its ``Invitation/uri`` is secret: whoever has it first becomes
-    ///     a system of the account.
-    /// - Returns: the system that joined.
-    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause
-    ///   (``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, after three tries with a wrong
-    ///   secret ``IdentityError/Code/invitationUsed``), ``RemoteSystemError/Code/cannotListen``; what `show` throws;
-    ///   `CancellationError`.
+    ///   - hosts: host names or IP addresses at which the joining system reaches this one, the best first. Defaults to
+    ///     the addresses of the permitted interfaces. Valid count: 1–8.
+    ///   - port: the port to listen on. With 0 the operating system chooses it. Defaults to 0. Valid range: 0–65535.
+    ///   - show: receives the invitation as soon as it can be used. Its ``Invitation/uri`` is secret: the first system
+    ///     that uses it joins the account.
+    /// - Returns: the id of the system that joined.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` and an ``IdentityError`` as its cause:
+    ///   ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, after three attempts with a
+    ///   wrong secret, ``IdentityError/Code/invitationUsed``. With ``RemoteSystemError/Code/cannotListen`` when it
+    ///   cannot listen on the port. Any error of `show`; `CancellationError`.
     public func invite(
         hosts: [String]? = nil,
         port: Int = 0,
@@ -91,8 +91,8 @@ extension RemoteSystemsAccount {
         guard !hosts.isEmpty else {
             throw RemoteSystemError(
                 .localResources,
-                "This machine has no address on the interfaces that may be used, so nobody could reach it. Connect it "
-                    + "to a network, or name a host yourself.",
+                "This machine has no address on the permitted interfaces, so the joining system could not reach it. "
+                    + "Connect this machine to a network, or give a host explicitly.",
                 side: .local,
                 canRetry: true
             )
@@ -106,15 +106,15 @@ extension RemoteSystemsAccount {
         } catch {
             throw RemoteSystemError(
                 .misuse,
-                "A host for the invitation is no host name and no IP address. Write it without a port and brackets.",
+                "A host for the invitation is neither a host name nor an IP address. Omit port and brackets.",
                 side: .local,
                 cause: error
             )
         }
     }
 
-    /// Addresses under which others may reach this machine: those of real networks before those of bridges to
-    /// containers and virtual machines, IPv4 before IPv6.
+    /// Returns the addresses at which other systems may reach this machine: real networks before the bridges of
+    /// containers and virtual machines, and IPv4 before IPv6.
     static func ownAddresses(
         _ interfaces: [InterfaceFacts],
         _ network: RemoteSystemsConfiguration.Network

@@ -6,20 +6,22 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemsAccount {
-    /// Makes this system one of the account that the invitation is from.
+    /// Joins the account of an invitation.
     ///
-    /// The personal account that this user had on this machine is moved aside, never deleted. Programs that are running
-    /// go on under the old account until they are started again.
+    /// This user's previous personal account on this machine is moved aside, never deleted. Running programs keep the
+    /// old account until they are restarted.
     ///
     /// - Parameters:
-    ///   - invitation: what ``invite(hosts:port:_:)`` gave on the other machine, where it must still be waiting.
-    ///   - evenIfShared: whether to leave an account, too, that other systems belong to.
-    /// - Returns: who this system is now, and where the account is that it had.
-    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/unreachable``; ``RemoteSystemError/Code/identity`` with an
+    ///   - invitation: the invitation that ``invite(hosts:port:_:)`` created on the other machine, where it must still
+    ///     be running.
+    ///   - evenIfShared: whether to leave an account that other systems belong to. Defaults to `false`.
+    /// - Returns: this system's new identity, and the directory of its previous account.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/unreachable``, with
+    ///   ``RemoteSystemError/Code/connectionLost``, or with ``RemoteSystemError/Code/identity`` and an
     ///   ``IdentityError`` as its cause (``IdentityError/Code/invitationExpired``,
-    ///   ``IdentityError/Code/invitationUsed``, ``IdentityError/Code/wrongSecret``, ``IdentityError/Code/wrongAccount``,
-    ///   ``IdentityError/Code/accountInUse`` and more); ``RemoteSystemError/Code/connectionLost``. Nothing has changed
-    ///   here then. `CancellationError`.
+    ///   ``IdentityError/Code/invitationUsed``, ``IdentityError/Code/wrongSecret``,
+    ///   ``IdentityError/Code/wrongAccount``, ``IdentityError/Code/accountInUse`` and others); `CancellationError`.
+    ///   After an error nothing has changed on this system.
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
             try await self.withStoreInBackground { store in

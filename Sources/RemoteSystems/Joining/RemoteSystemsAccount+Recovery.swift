@@ -4,31 +4,32 @@
 public import RemoteSystemsIdentity
 
 extension RemoteSystemsAccount {
-    /// Writes the account to one file that a passphrase opens, for the day on which this machine is lost.
+    /// Writes the account, encrypted with a passphrase, to a recovery file, from which another machine can restore it.
     ///
-    /// Takes about half a second and 128 MiB of memory, on purpose: so does each guess at the passphrase.
+    /// Takes about half a second and 128 MiB of memory, so that each guess at the passphrase costs as much.
     ///
     /// - Parameters:
-    ///   - path: a file that does not exist yet; it will be readable by this user alone.
+    ///   - path: the path of a new file. The file is readable by this user only.
     ///   - passphrase: at least 8 bytes. Read it from a terminal or a file, never from the command line.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such as
-    ///   ``IdentityError/Code/notAuthority``, ``IdentityError/Code/fileExists``, ``IdentityError/Code/weakPassphrase``.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such
+    ///   as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/fileExists`` or
+    ///   ``IdentityError/Code/weakPassphrase``.
     public func exportRecovery(to path: String, passphrase: [UInt8]) throws(RemoteSystemError) {
         try self.withStore { store throws(IdentityError) in
             try store.exportRecovery(to: path, passphrase: passphrase)
         }
     }
 
-    /// Brings an account back from its recovery file, with this system as the one that holds its key.
+    /// Restores an account from its recovery file. This system then holds the account's key.
     ///
     /// - Parameters:
-    ///   - path: the recovery file; it is only read.
-    ///   - passphrase: the one that it was exported with.
-    ///   - evenIfShared: whether to leave an account that other systems belong to. A personal or damaged account is
-    ///     moved aside without asking.
-    /// - Returns: who this system is now, and where the account is that it had.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such as
-    ///   ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``,
+    ///   - path: the path of the recovery file, which is only read.
+    ///   - passphrase: the passphrase that it was exported with.
+    ///   - evenIfShared: whether to leave an account that other systems belong to. Defaults to `false`. A personal or
+    ///     damaged account is always moved aside.
+    /// - Returns: this system's new identity, and the directory of its previous account.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such
+    ///   as ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged`` or
     ///   ``IdentityError/Code/accountInUse``.
     public func importRecovery(
         from path: String,

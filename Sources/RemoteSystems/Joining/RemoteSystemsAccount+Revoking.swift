@@ -5,18 +5,19 @@ internal import FoundationEssentials
 public import RemoteSystemsIdentity
 
 extension RemoteSystemsAccount {
-    /// Revokes a system from the account, for ever: its open connections end, and no system of the account talks to it again.
+    /// Revokes a system permanently: its open connections close, and no system of the account connects to it again.
     ///
-    /// Programs of this machine take it into use within two seconds. Other systems hear of it from a ``RemoteSystemHost`` or
-    /// through a ``RemoteSystemWatcher`` that runs here, and pass it on among themselves; one that hears of nobody trusts the
-    /// revoked system until that one's certificate ends, at most 90 days. Only a machine that holds the account's key can
-    /// revoke. To let the machine in again invite it anew: it gets another id then.
+    /// Programs of this machine apply the revocation within two seconds. Other systems receive it from a
+    /// ``RemoteSystemHost`` or ``RemoteSystemWatcher`` that runs here, and pass it on to each other. A system that does
+    /// not receive it trusts the revoked system until the revoked system's certificate expires, at most 90 days. Only a
+    /// system that holds the account's key can revoke. To readmit the machine, invite it again; it then gets another
+    /// id.
     ///
     /// Revoking a system again does nothing.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such as
-    ///   ``IdentityError/Code/notAuthority``, ``IdentityError/Code/accountInUse`` for this system itself, or
-    ///   ``IdentityError/Code/tooManySystems`` beyond 4 096.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such
+    ///   as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/accountInUse`` for this system itself, or
+    ///   ``IdentityError/Code/tooManySystems`` beyond 4096 revoked systems.
     public func revoke(_ system: SystemID) throws(RemoteSystemError) {
         try self.withStore { store throws(IdentityError) in
             _ = try store.identity()
@@ -24,7 +25,7 @@ extension RemoteSystemsAccount {
         }
     }
 
-    /// The systems that were revoked from the account, as far as this machine has heard; in no particular order.
+    /// Returns the revoked systems that this machine knows of, in no particular order.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
     public func revokedSystems() throws(RemoteSystemError) -> [SystemID] {

@@ -4,44 +4,46 @@
 internal import FoundationEssentials
 public import RemoteSystemsIdentity
 
-/// The account of this user on this machine: who this system is, who else was let in, and how it is kept safe.
+/// The account of this user on this machine: its identity, its systems and its keys.
 ///
-/// Its calls read and write small files and block for a few milliseconds; make them off event loops.
+/// The synchronous methods read and write small files, which blocks for a few milliseconds. Do not call them on event
+/// loops.
 public struct RemoteSystemsAccount: Sendable {
     let context: ApplicationContext
 
-    /// The account that programs with this configuration use.
+    /// Creates access to the account that programs with this configuration use.
     public init(_ configuration: RemoteSystemsConfiguration) {
         self.context = ApplicationContext(configuration)
     }
 
-    /// Where the account is kept.
+    /// The absolute path of the directory that holds the account.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the environment names no place.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the environment gives no
+    ///   directory.
     public var directory: String {
         get throws(RemoteSystemError) { try self.withStore { store throws(IdentityError) in store.directory } }
     }
 
-    /// Who this system is. Makes a personal account if there is none yet.
+    /// Returns the identity of this system. Creates a personal account if there is none.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
     public func identity() throws(RemoteSystemError) -> SystemIdentity {
         try self.withStore { store throws(IdentityError) in try store.identity() }
     }
 
-    /// The systems that joined by an invitation from this one, oldest first.
+    /// Returns the systems that joined by an invitation from this one, oldest first.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
     public func systemsThatJoined() throws(RemoteSystemError) -> [SystemID] {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
-    /// Whether the account's key was stored on this machine and is missing.
+    /// Whether the account's key was stored on this machine and is now missing.
     package func lacksKey() throws(RemoteSystemError) -> Bool {
         try self.withStore { store throws(IdentityError) in try store.lacksRootKey() }
     }
 
-    /// ``withStore(_:)`` on the account's queue: the calling task's thread stays free while files are locked, read and written.
+    /// Runs ``withStore(_:)`` on the account's queue, so that the calling task's thread does not block on files.
     func withStoreInBackground<Result: Sendable>(
         _ body: @escaping @Sendable (AccountStore) throws -> Result
     ) async throws(RemoteSystemError) -> Result {

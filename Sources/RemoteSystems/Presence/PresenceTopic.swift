@@ -49,7 +49,7 @@ enum PresenceTopic {
     static let installed = "installed/"
     static let running = "running/"
 
-    /// The schemas of a service. Each is cut into records, since it may be long.
+    /// The schemas of a service. Each is split into several records, since it may be long.
     fileprivate static let schemas: [SchemaRecord] = [
         SchemaRecord(key: "request-schema/", field: "RequestSchema", path: \.requestSchema),
         SchemaRecord(key: "response-schema/", field: "ResponseSchema", path: \.responseSchema),
@@ -57,11 +57,11 @@ enum PresenceTopic {
         SchemaRecord(key: "push-response-schema/", field: "PushResponseSchema", path: \.pushResponseSchema),
     ]
 
-    /// A schema of a service that runs has records; one of a service that is installed is a field of its application's.
+    /// The form of a schema: records for a running service, a field of the application's record for an installed one.
     fileprivate struct SchemaRecord: Sendable {
         static let pieceBytes = 15 << 10
 
-        /// Followed by the number of the piece, a slash and the service's name.
+        /// The prefix of the record's key, followed by the piece's number, a slash and the service's name.
         let key: String
         let field: String
         let path: any WritableKeyPath<RemoteSystemApplication.Service, AllowedValueSchema?> & Sendable
@@ -71,8 +71,8 @@ enum PresenceTopic {
 // MARK: - Publishing
 
 extension SystemDescription {
-    /// The records, and whether they say everything: what does not fit into the topic, or into its record, is left out,
-    /// schemas first.
+    /// The records of the description, and whether they are complete. What exceeds the limits of a record or of the
+    /// topic is left out, schemas first.
     var records: (records: [StateKey: ValueSet], isComplete: Bool) {
         var page = RecordPage()
         page.add(PresenceTopic.system) { self.systemRecord }
@@ -110,14 +110,14 @@ extension SystemDescription {
     }
 }
 
-/// Records as far as they fit into a topic.
+/// Records within the limits of a topic.
 private struct RecordPage {
     private(set) var records: [StateKey: ValueSet] = [:]
     private(set) var isComplete = true
     private var sizes: [StateKey: Int] = [:]
     private var bytes = 0
 
-    /// Adds the first of the forms of a record that fits, in place of what has its key.
+    /// Adds the first form of a record that fits, in place of an existing record with the same key.
     mutating func add(_ key: String, _ forms: () -> ValueSet...) {
         let key = StateKey(key)
         let before = self.sizes[key] ?? 0
@@ -161,14 +161,14 @@ private struct RecordPage {
 }
 
 extension SystemDescription.Application {
-    /// As the application that publishes; its attributes and services have records of their own.
+    /// The record of the publishing application. Its attributes and services have records of their own.
     fileprivate var ownRecord: ValueSet {
         var record: ValueSet = ["Id": .string(self.id), "DisplayName": .string(self.displayName)]
         if !self.uriSchemes.isEmpty { record["Schemes"] = .array(self.uriSchemes.map { .string($0) }) }
         return record
     }
 
-    /// As an application that is installed.
+    /// The record of an installed application.
     fileprivate var record: ValueSet {
         var record: ValueSet = ["DisplayName": .string(self.displayName)]
         if !self.attributes.isEmpty {
@@ -201,8 +201,8 @@ extension SystemDescription.Application {
 // MARK: - Reading
 
 extension SystemDescription {
-    /// Reads a description; `nil` when the records hold none. What is too much of it is left out, what comes first by
-    /// its key being kept: a peer fills no tables here.
+    /// Creates a description from records; `nil` if they hold none. Entries beyond the limits are ignored, in the order
+    /// of their keys, so that a peer cannot make this process store more.
     init?(_ records: [StateKey: ValueSet]) {
         guard let system = records[StateKey(PresenceTopic.system)],
             let own = records[StateKey(PresenceTopic.application)],
@@ -242,7 +242,8 @@ extension SystemDescription {
 }
 
 extension PresenceTopic.SchemaRecord {
-    /// The schema of a service; `nil` when it has none. One that cannot be read allows every message.
+    /// The schema of a service; `nil` if it has none. An unreadable schema is replaced by one that allows every
+    /// message.
     fileprivate func read(_ records: [StateKey: ValueSet], service: String) -> AllowedValueSchema? {
         var bytes: [UInt8] = []
         var piece = 0
@@ -255,7 +256,7 @@ extension PresenceTopic.SchemaRecord {
     }
 }
 
-/// The records by what they tell of, under what follows the prefix of their keys.
+/// The records grouped by kind, each with its key after the prefix.
 private struct RecordKinds {
     var attributes: [(key: String, record: ValueSet)] = []
     var services: [(key: String, record: ValueSet)] = []
@@ -308,7 +309,7 @@ extension RemoteSystemApplication.Service {
         return service
     }
 
-    /// Without the name.
+    /// The wire form, without the name.
     fileprivate var valueSet: ValueSet {
         var map: ValueSet = [:]
         for schema in PresenceTopic.schemas {
@@ -333,12 +334,12 @@ extension RemoteSystemApplication.Service {
 }
 
 extension ValueSet {
-    /// A schema; one that cannot be read allows every message.
+    /// Reads a schema. An unreadable one is replaced by one that allows every message.
     fileprivate func schema(_ key: String) -> AllowedValueSchema? {
         self[key]?.dictionary.map { (try? AllowedValueSchema($0)) ?? .full }
     }
 
-    /// A text for people, who may have it printed.
+    /// Reads a text for people. Control characters are removed, since programs may print it.
     fileprivate func text(_ key: String) -> String? {
         guard let text = self[key]?.string, !text.isEmpty, text.utf8.count <= SystemDescription.maxTextBytes else {
             return nil

@@ -4,21 +4,21 @@
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 
-/// What an application's process tells of itself and its machine to systems of its account
-/// (`Docs/wire/presence.md`). ``PresenceTopic`` has its form on the wire.
+/// The description that an application's process publishes of itself and its machine for systems of its account
+/// (`Docs/wire/presence.md`). ``PresenceTopic`` defines its wire form.
 struct SystemDescription: Sendable, Hashable {
     var displayName: String
     var kind: RemoteSystemKind
     var platform: RemoteSystemPlatform
     var manufacturer: String?
     var model: String?
-    /// Whether the account's key is there, so that it can renew certificates.
+    /// Whether the system holds the account's key, and so can renew certificates.
     var isAuthority: Bool
     var application: Application
-    /// Applications that are installed there, whether or not they run; told by the one that starts them.
+    /// The applications installed on the machine, running or not. Published by the process that can start them.
     var installed: [Application] = []
-    /// The ids of other applications that run there, told by the same one: whoever connects to it and names one is sent to
-    /// that one's port, and told by it what it is.
+    /// The ids of other applications that run on the machine, published by the same process. It forwards a connection
+    /// for one of them to that application's port, where the application describes itself.
     var running: [String] = []
 
     struct Application: Sendable, Hashable {
@@ -29,7 +29,7 @@ struct SystemDescription: Sendable, Hashable {
         var uriSchemes: [String] = []
     }
 
-    /// Watchers leave out what is more than this; whoever says it is told so.
+    /// Checks attributes against the limits beyond which watchers ignore them.
     static func check(attributes: [String: String]) throws(RemoteSystemError) {
         let isOutside = attributes.contains {
             !(1...Self.maxTextBytes).contains($0.key.utf8.count) || $0.value.utf8.count > Self.maxTextBytes
@@ -37,8 +37,8 @@ struct SystemDescription: Sendable, Hashable {
         guard attributes.count <= Self.maxAttributes, !isOutside else {
             throw RemoteSystemError(
                 .misuse,
-                "An application has at most \(Self.maxAttributes) attributes, their names of 1 to \(Self.maxTextBytes) bytes "
-                    + "of UTF-8, their texts of at most as many.",
+                "An application has at most \(Self.maxAttributes) attributes. A name has 1 to \(Self.maxTextBytes) "
+                    + "bytes of UTF-8, and a text has at most \(Self.maxTextBytes).",
                 side: .local
             )
         }
@@ -53,7 +53,8 @@ struct SystemDescription: Sendable, Hashable {
 }
 
 extension SystemDescription {
-    /// What a system of another account is told: the machine's name and kind, the application's, and these services.
+    /// Returns the description for systems of other accounts: the names of the machine and the application, the
+    /// machine's kind, and these services.
     func forAnyone(_ services: [String]) -> SystemDescription {
         SystemDescription(
             displayName: self.displayName,
@@ -70,25 +71,25 @@ extension SystemDescription {
 }
 
 extension String {
-    /// What such a name may be, in words.
+    /// The rule for names, in words.
     package static let nameForm = "1 to 256 bytes, and no control, invisible or line-breaking characters"
 
-    /// Whether it can be the name of a service or the id of an application, as a hello takes them.
+    /// Whether the text can be a service's name or an application's id, as a hello accepts them.
     package var isName: Bool { (1...256).contains(self.utf8.count) && self.isShownAsIs }
 
-    /// Whether others show it as it is, and put no spaces into it.
+    /// Whether others show the text unchanged, without replacing characters by spaces.
     package var isShownAsIs: Bool { !self.hasControlCharacters }
 }
 
-/// The built-in app service by which systems learn of each other.
+/// The built-in app service over which systems exchange their descriptions.
 enum Presence {
     static let service = "remote-systems.presence"
 
-    /// How a host announces itself: an instance name that means nothing, a version, and a tag that only systems of the
-    /// account can check.
+    /// The properties of a host's advertisement: a version, and a tag that only systems of the account can verify. The
+    /// instance name is random.
     static let versionProperty = "v"
     static let tagProperty = "t"
-    /// There, and `1`, when systems of other accounts may connect.
+    /// Set to `1` if systems of other accounts may connect.
     static let anonymousProperty = "a"
     static let version = "1"
 }

@@ -8,7 +8,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// The topic `trust`: what a system knows of revoked systems, for the others of its account
+/// The topic `trust`: the revocations that a system knows, for other systems of its account
 /// (`Docs/wire/revocation.md`). Both sides of a presence connection publish it.
 enum TrustTopic {
     static let schema = TopicSchema(
@@ -17,13 +17,15 @@ enum TrustTopic {
         records: [Self.list, Self.roots].map { TopicSchema.Records($0, fields: [.required("Bytes", .data)]) }
     )
 
-    /// What is longer than one record is cut into several.
+    /// Key prefixes. Contents longer than one record are split into several.
     private static let list = "list/"
     private static let roots = "roots/"
     private static let pieceBytes = 15 << 10
 
-    /// - Parameter roots: the account's root keys, without which a list may not be judged. Nothing is said of the first
-    ///   one alone, which everybody knows.
+    /// Returns the records of a revocation list and the root keys.
+    ///
+    /// - Parameter roots: the account's root keys, which peers may need to verify the list. Left out if there is only
+    ///   the first one, which all systems know.
     static func records(of revocations: RevocationList?, roots: RootChain) -> [StateKey: ValueSet] {
         let chain = roots.count > 1 ? roots.bytes : []
         return self.pieces(of: revocations?.bytes ?? [], self.list).merging(self.pieces(of: chain, self.roots)) { $1 }
@@ -39,12 +41,12 @@ enum TrustTopic {
         return records
     }
 
-    /// The list in the records, which nobody has verified yet; `nil` when there is none.
+    /// Returns the unverified revocation list in the records; `nil` if there is none.
     static func revocations(in records: [StateKey: ValueSet]) -> [UInt8]? {
         self.joined(records, self.list, maxBytes: RevocationList.maxBytes)
     }
 
-    /// The root keys in the records, which nobody has verified yet; `nil` when there are none.
+    /// Returns the unverified root keys in the records; `nil` if there are none.
     static func roots(in records: [StateKey: ValueSet]) -> [UInt8]? {
         self.joined(records, self.roots, maxBytes: RootChain.maxBytes)
     }
@@ -74,8 +76,8 @@ struct TrustPublication: Sendable {
 }
 
 extension AccountContext {
-    /// Takes into use what the peer publishes about revoked systems, until the connection ends or the task is cancelled.
-    /// Which system passes a list on does not matter, since the account's key signed it.
+    /// Installs the revocations and root keys that the peer publishes, until the connection ends or the task is
+    /// cancelled. Any system may forward a list, since the account's key signed it.
     func followTrust(over connection: Connection, logger: Logger) async {
         let subscriber = StateSubscriber(TrustTopic.schema)
         do {
@@ -93,7 +95,8 @@ extension AccountContext {
         }
     }
 
-    /// Takes what another system has shown into use, if it is newer: root keys first, which the list may need.
+    /// Installs a peer's root keys and revocation list if they are newer: root keys first, since the list may need
+    /// them.
     ///
     /// - Throws: ``RemoteSystemError``, ``TrustError``.
     func take(revocations: [UInt8]?, after roots: [UInt8]?) async throws {
@@ -117,12 +120,12 @@ extension AccountContext {
                 let error = RemoteSystemError(error)
                 guard error.canRetry else {
                     return logger.notice(
-                        "A revocation list was not taken",
+                        "A revocation list was rejected",
                         metadata: ["system": "\(peer.systemID.short)", "reason": "\(error)"]
                     )
                 }
             }
-            // The account's files are in use. Meanwhile the peer's credit runs out.
+            // The account's files are locked. Waiting here uses up the peer's credit, so it sends no more.
             try await self.environment.time.sleep(for: .seconds(1))
         }
     }

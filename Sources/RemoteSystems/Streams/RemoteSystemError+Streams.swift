@@ -26,7 +26,7 @@ extension RemoteSystemError {
         self.init(code, error.message, side: side, canRetry: error.canRetry, outcome: .unknown, cause: error)
     }
 
-    /// Runs what uses a stream; its errors become this module's.
+    /// Runs code that uses a stream, and converts its errors to ``RemoteSystemError``.
     static func mapping<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()

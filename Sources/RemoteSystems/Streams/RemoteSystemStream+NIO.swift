@@ -4,23 +4,23 @@
 public import NIOCore
 internal import RemoteSystemsTransport
 
-/// For programs that use SwiftNIO: the same without copying the bytes, and without a change of threads.
+/// SwiftNIO versions of the operations, which do not copy the bytes and need no executor hop.
 extension RemoteSystemStream {
-    /// Runs tasks on the stream's event loop. A task that prefers it reads and writes without a change of threads; it must not
-    /// block.
+    /// The executor of the stream's event loop. A task that prefers it reads and writes without an executor hop, and
+    /// must not block.
     public var executor: any TaskExecutor { self.stream.taskExecutor }
 
-    /// Reads what has arrived, or waits until something does, without copying it.
+    /// Waits for data and returns it without copying.
     ///
-    /// - Returns: 1 byte to 256 KiB; `nil` when the other side has finished.
-    /// - Throws: as ``read()``.
+    /// - Returns: 1 byte to 256 KiB; `nil` when the peer has finished.
+    /// - Throws: the errors of ``read()``.
     public func readBuffer() async throws -> ByteBuffer? {
         try await RemoteSystemError.mapping { try await self.stream.read() }
     }
 
     /// Writes bytes without copying them.
     ///
-    /// - Throws: as ``write(_:)``.
+    /// - Throws: the errors of ``write(_:)``.
     public func write(buffer: ByteBuffer) async throws {
         try await RemoteSystemError.mapping { try await self.stream.write(buffer) }
     }

@@ -13,19 +13,19 @@ public final class RemoteSystemStreamOffer: Sendable {
         self.offer = offer
     }
 
-    /// What the caller opens the stream with: a UUID, for a message to it. It is a secret of the two, and opens one stream for that
-    /// system alone.
+    /// The ticket with which the caller opens the stream: a UUID, to be sent in a message. It is secret, and opens one
+    /// stream for the caller's system only.
     public var ticket: Value { self.offer.ticket.value }
 
     /// Waits until the caller has opened the stream. May be called once.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/deadlineExceeded`` when the caller did not within 30 seconds;
-    ///   `CancellationError`: the offer is withdrawn then.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/deadlineExceeded`` when the caller did not open it
+    ///   within 30 seconds. `CancellationError` when the task is cancelled; the offer is then withdrawn.
     public func opened() async throws -> RemoteSystemStream {
         try await RemoteSystemError.mapping { RemoteSystemStream(try await self.offer.opened()) }
     }
 
-    /// Makes the ticket worthless, unless the stream was opened.
+    /// Invalidates the ticket, unless the stream was opened.
     public func withdraw() {
         self.offer.withdraw()
     }
@@ -34,7 +34,7 @@ public final class RemoteSystemStreamOffer: Sendable {
 extension AppServiceConnection {
     /// Offers the caller a stream beside this connection. For the host's end.
     ///
-    /// Send the offer's ticket to the caller, in a response or a request. The stream outlives the connection.
+    /// Send the offer's ticket to the caller in a response or a request. The stream outlives the connection.
     ///
     /// ```swift
     /// AppService("com.example.photos") { request in
@@ -49,14 +49,14 @@ extension AppServiceConnection {
     /// }
     /// ```
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` at the caller's end, when the connection is not open, or
-    ///   for a caller of another account; with ``RemoteSystemError/Code/localResources`` when 64 offers to the caller's system, or
-    ///   1024 in all, wait to be opened.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` at the caller's end, when the connection
+    ///   is not open, or for a caller of another account; with ``RemoteSystemError/Code/localResources`` when 64 offers
+    ///   to the caller's system, or 1024 in total, are still unopened.
     public func offerStream() throws -> RemoteSystemStreamOffer {
         guard case (.offering(let tickets), let info)? = self.streams, info.peer.standing.kind.isAccountProved else {
             throw RemoteSystemError(
                 .misuse,
-                "A stream is offered by the host's end of an open connection, to a caller of its own account.",
+                "Only the host's end of an open connection can offer a stream, to a caller of its own account.",
                 side: .local
             )
         }
@@ -76,20 +76,21 @@ extension AppServiceConnection {
     /// try await stream.finish()
     /// ```
     ///
-    /// - Parameter ticket: the ticket from the service's message. `nil`, and values that are no ticket, are refused.
-    /// - Throws: ``RemoteSystemError``: with ``RemoteSystemError/Code/refused`` when the ticket was used before, has expired or was
-    ///   never valid, with ``RemoteSystemError/Code/invalidArgument`` when the value is no ticket, with
-    ///   ``RemoteSystemError/Code/misuse`` at the host's end and when the connection is not open; `CancellationError`.
+    /// - Parameter ticket: the ticket from the service's message. `nil` and values that are not tickets are refused.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/refused`` when the ticket was used before, has
+    ///   expired or was never valid; with ``RemoteSystemError/Code/invalidArgument`` when the value is not a ticket;
+    ///   with ``RemoteSystemError/Code/misuse`` at the host's end and when the connection is not open.
+    ///   `CancellationError`.
     public func openStream(_ ticket: Value?) async throws -> RemoteSystemStream {
         guard case (.opening(let opening), _)? = self.streams else {
             throw RemoteSystemError(
                 .misuse,
-                "A stream is opened by the caller's end of an open connection.",
+                "Only the caller's end of an open connection can open a stream.",
                 side: .local
             )
         }
         guard let ticket = StreamTicket(ticket) else {
-            throw RemoteSystemError(.invalidArgument, "The value is no ticket of a stream.", side: .local)
+            throw RemoteSystemError(.invalidArgument, "The value is not a stream's ticket.", side: .local)
         }
         return try await RemoteSystemError.mapping {
             RemoteSystemStream(try await opening.open(ticket, purpose: self.service.name))

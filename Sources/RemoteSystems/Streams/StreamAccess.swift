@@ -4,16 +4,16 @@
 internal import NIOCore
 internal import RemoteSystemsTransport
 
-/// How streams come about beside a connection for messages: the host's end offers them, the caller's end opens them.
+/// How a connection creates streams beside itself: the host's end offers them, the caller's end opens them.
 enum StreamAccess: Sendable {
     case offering(StreamTickets)
     case opening(StreamOpening)
 }
 
-/// Where the caller of a connection opens the streams that its host offers.
+/// Opens the streams that the host of a connection offers.
 struct StreamOpening: Sendable {
     private let context: ApplicationContext
-    /// None if the connection was closed already.
+    /// Empty if the connection was already closed.
     private let endpoints: [Endpoint]
     private let connection: Connection
 
@@ -29,7 +29,7 @@ struct StreamOpening: Sendable {
             to: self.endpoints,
             expecting: self.connection.peer.systemID,
             application: self.context.configuration.applicationID,
-            // An empty one, of a host that does not say, counts as none.
+            // An empty value means that the host did not state its application.
             target: self.connection.remote.application,
             claim: StreamClaim(ticket: ticket, purpose: purpose),
             limits: StreamLimits(connector.limits)

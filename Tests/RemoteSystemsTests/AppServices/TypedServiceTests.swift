@@ -68,7 +68,7 @@ import Testing
             ] as [(ValueSet, String, String)] {
                 let response = try await pair.client.send(message)
                 #expect(response.status == .failure)
-                #expect(response.error?.message.contains("takes: \(place): ") == true)
+                #expect(response.error?.message.contains("expects: \(place): ") == true)
                 #expect(response.error?.message.hasSuffix(text) == true, "\(response.error?.message ?? "")")
                 #expect(response.error?.side == .remote)
             }

@@ -110,7 +110,7 @@ import Testing
         try await Self.talk(service.intercepted(by: changing), log: log) { connection in
             let changed = try await connection.send(["n": 0])
             #expect(changed.status == .failure)
-            #expect(changed.error?.message.contains("answer is not allowed") == true)
+            #expect(changed.error?.message.contains("response is not allowed") == true)
             let response = try await connection.response(["n": 2])
             #expect(response == ["n": 3])
         }

@@ -81,7 +81,7 @@ import ValueSets
                     hello: second.hello(service: Presence.service, targetApplication: nil, limits: second.limits)
                 ) { _, _ in Response() }
                 try await until { publisher.subscriptions == 1 }
-                try await until { log.entries.contains { "\($0.message)" == "A revocation list was not taken" } }
+                try await until { log.entries.contains { "\($0.message)" == "A revocation list was rejected" } }
                 #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
                 #expect(host.context.account.revocations == nil)
                 await connection.close()
