@@ -16,7 +16,7 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
 
         /// The machine's clock.
         public static let clock = Code(rawValue: "clock")
-        /// The account and this system's place in it.
+        /// The account, and this system's membership in it.
         public static let account = Code(rawValue: "account")
         /// The validity of this system's certificate.
         public static let certificate = Code(rawValue: "certificate")
@@ -30,13 +30,13 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         public static let discovery = Code(rawValue: "discovery")
         /// Whether several mDNS responders run on this machine.
         public static let responders = Code(rawValue: "responders")
-        /// Whether the port can be listened on.
+        /// Whether a host can listen on the port.
         public static let port = Code(rawValue: "port")
         /// Settings of avahi-daemon that restrict discovery.
         public static let avahiConfiguration = Code(rawValue: "avahi-configuration")
         /// How close Avahi is to its limits, beyond which it omits systems without an error.
         public static let avahiLimits = Code(rawValue: "avahi-limits")
-        /// Whether this machine's packet filter lets mDNS and connections in.
+        /// Whether this machine's packet filter accepts mDNS and connections.
         public static let firewall = Code(rawValue: "firewall")
         /// Whether the default route leads through a VPN.
         public static let vpn = Code(rawValue: "vpn")
@@ -48,7 +48,7 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         public static let otherVersions = Code(rawValue: "other-versions")
         /// Filters that exclude available systems.
         public static let filters = Code(rawValue: "filters")
-        /// Whether the other system can be connected to from here.
+        /// Whether this system can connect to the other system.
         public static let peer = Code(rawValue: "peer")
         /// Whether the other system can connect to this one.
         public static let peerConnectsBack = Code(rawValue: "peer-connects-back")

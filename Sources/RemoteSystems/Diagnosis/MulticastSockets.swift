@@ -29,7 +29,8 @@ struct MulticastSockets: Sendable, Hashable {
         var inode: UInt64
     }
 
-    /// Returns the sockets at port 5353 in a table of proc(5): `sl local_address rem_address st … uid timeout inode …`.
+    /// Returns the sockets at port 5353 in a table of proc(5):
+    /// `sl local_address rem_address st … uid timeout inode …`.
     static func sockets(in table: String) -> [Socket] {
         table.split(separator: "\n").dropFirst().compactMap { line in
             let fields = line.split(separator: " ", omittingEmptySubsequences: true)

@@ -281,7 +281,7 @@ actor HostCore {
 
     // MARK: Presence
 
-    /// Starts publishing the host's description. Watchers see nothing before.
+    /// Starts publishing the host's description. Watchers receive nothing before this call.
     func begin() throws {
         self.publications = try HostPublications(allowsAnonymous: self.anonymousConnections != nil)
         self.publish()

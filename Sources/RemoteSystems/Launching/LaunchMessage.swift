@@ -38,7 +38,7 @@ struct LaunchMessage: Sendable, Hashable {
 
     /// Reads a request.
     ///
-    /// - Throws: ``Malformed`` for any error in it. Nothing of a malformed request is carried out.
+    /// - Throws: ``Malformed`` for any error in it. Nothing of a malformed request is executed.
     init(_ message: ValueSet) throws(Malformed) {
         guard message["Type"]?.string == "launch" else {
             throw Malformed("This request is not known here.", code: .requestUnknown)

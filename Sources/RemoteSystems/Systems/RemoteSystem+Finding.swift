@@ -24,7 +24,8 @@ extension RemoteSystem {
     ///
     /// - Parameters:
     ///   - host: a host name or an IP address.
-    ///   - port: the port that the host listens on. Defaults to ``RemoteSystemHost/defaultPort``. Valid range: 1–65535.
+    ///   - port: the port that the host listens on. Defaults to ``RemoteSystemHost/defaultPort``. Valid range:
+    ///     1–65535.
     ///   - configuration: this process's configuration.
     /// - Returns: the system, as its host describes it.
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/unreachable`` when no host responds at the address,

@@ -23,7 +23,7 @@ public struct RemoteSystem: Sendable, Identifiable {
     public var manufacturerDisplayName: String?
     /// The model's name, if known.
     public var modelDisplayName: String?
-    /// The way in which the system was found.
+    /// How the system was found.
     public var discoveryType: RemoteSystemDiscoveryType
     /// The relation between the system's account and this one.
     public var authorizationKind: RemoteSystemAuthorizationKind

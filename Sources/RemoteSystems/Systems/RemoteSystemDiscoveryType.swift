@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way in which a system was found.
+/// How a system was found.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
@@ -11,7 +11,7 @@ public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
     /// Creates a type with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Any way.
+    /// Found in any way.
     public static let any = RemoteSystemDiscoveryType(rawValue: 0)
     /// On the same network, by mDNS.
     public static let proximal = RemoteSystemDiscoveryType(rawValue: 1)

@@ -57,13 +57,13 @@ public struct RemoteSystemFilter: Sendable, Hashable {
 
     let rule: Rule
 
-    /// Matches systems of a kind.
+    /// Matches systems of this kind.
     public static func kind(_ kind: RemoteSystemKind) -> RemoteSystemFilter { .init(rule: .kind(kind)) }
-    /// Matches systems that were found in a way; ``RemoteSystemDiscoveryType/any`` matches all systems.
+    /// Matches systems by how they were found; ``RemoteSystemDiscoveryType/any`` matches all systems.
     public static func discoveryType(_ type: RemoteSystemDiscoveryType) -> RemoteSystemFilter {
         .init(rule: .discoveryType(type))
     }
-    /// Matches systems with a status.
+    /// Matches systems with this status.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
     /// Matches systems of this account, or systems of other accounts nearby.
     ///
@@ -73,18 +73,18 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     public static func authorizationKind(_ kind: RemoteSystemAuthorizationKind) -> RemoteSystemFilter {
         .init(rule: .authorizationKind(kind))
     }
-    /// Matches systems with an operating system.
+    /// Matches systems with this operating system.
     public static func platform(_ platform: RemoteSystemPlatform) -> RemoteSystemFilter {
         .init(rule: .platform(platform))
     }
-    /// Matches systems with an application, running or installed.
+    /// Matches systems on which this application runs or is installed.
     public static func application(_ id: String) -> RemoteSystemFilter { .init(rule: .application(id)) }
-    /// Matches systems on which an application offers an app service.
+    /// Matches systems on which an application offers this app service.
     public static func service(_ name: String) -> RemoteSystemFilter { .init(rule: .service(name)) }
     /// Matches all systems except this one.
     public static let remoteOnly = RemoteSystemFilter(rule: .remoteOnly)
 
-    /// Matches systems of an account. A configuration has one account, so the filter excludes the systems of other
+    /// Matches systems of this account. A configuration has one account, so the filter excludes the systems of other
     /// accounts, whose account cannot be known.
     public static func account(_ id: AccountID) -> RemoteSystemFilter { .init(rule: .account(id)) }
     /// Decides whether this machine is reported when it has no other application than the watching one.
