@@ -3,63 +3,63 @@
 
 internal import RemoteSystemsDiscovery
 
-/// Something that a diagnosis looked at: how it is, why that matters, and what to do.
+/// One result of a diagnosis: what was found, why it matters, and what to do.
 public struct DiagnosisFinding: Sendable, Hashable, Codable {
-    /// What was looked at. Codes are stable; later versions may add some.
+    /// The subject of a finding. Codes are stable; later versions may add some.
     public struct Code: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
         /// The code's name.
         public var rawValue: String
-        /// A code with this name.
+        /// Creates a code with a name.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// The code's name.
         public var description: String { self.rawValue }
 
         /// The machine's clock.
         public static let clock = Code(rawValue: "clock")
-        /// The account and this system's place in it.
+        /// The account, and this system's membership in it.
         public static let account = Code(rawValue: "account")
-        /// How long this system's certificate lives.
+        /// The validity of this system's certificate.
         public static let certificate = Code(rawValue: "certificate")
-        /// The network interfaces that may be used.
+        /// The network interfaces that the configuration allows.
         public static let interfaces = Code(rawValue: "interfaces")
-        /// Whether they carry multicast.
+        /// Whether these interfaces carry multicast.
         public static let multicast = Code(rawValue: "multicast")
-        /// Which Avahi is used.
+        /// The Avahi implementation in use.
         public static let avahi = Code(rawValue: "avahi")
-        /// Whether looking for systems works.
+        /// Whether discovery works.
         public static let discovery = Code(rawValue: "discovery")
-        /// Whether several programs answer mDNS on this machine.
+        /// Whether several mDNS responders run on this machine.
         public static let responders = Code(rawValue: "responders")
-        /// Whether the port can be listened on.
+        /// Whether a host can listen on the port.
         public static let port = Code(rawValue: "port")
-        /// What avahi-daemon is configured not to do.
+        /// Settings of avahi-daemon that restrict discovery.
         public static let avahiConfiguration = Code(rawValue: "avahi-configuration")
-        /// How near Avahi is to where it leaves systems out without a word.
+        /// How close Avahi is to its limits, beyond which it omits systems without an error.
         public static let avahiLimits = Code(rawValue: "avahi-limits")
-        /// Whether this machine's packet filter lets mDNS and connections in.
+        /// Whether this machine's packet filter accepts mDNS and connections.
         public static let firewall = Code(rawValue: "firewall")
-        /// Whether a VPN takes this machine's traffic.
+        /// Whether the default route leads through a VPN.
         public static let vpn = Code(rawValue: "vpn")
-        /// The systems of the account that answer, and those that are announced and do not.
+        /// The systems of the account that respond, and those that are advertised and do not respond.
         public static let systems = Code(rawValue: "systems")
-        /// Systems of other accounts nearby. They are counted, and not told apart.
+        /// The number of nearby programs of other accounts. They cannot be identified.
         public static let otherAccounts = Code(rawValue: "other-accounts")
-        /// Systems nearby that speak another version of the protocol.
+        /// Nearby programs with another protocol version.
         public static let otherVersions = Code(rawValue: "other-versions")
-        /// Filters that leave out systems that are there.
+        /// Filters that exclude available systems.
         public static let filters = Code(rawValue: "filters")
-        /// Whether the other system can be connected to from here.
+        /// Whether this system can connect to the other system.
         public static let peer = Code(rawValue: "peer")
         /// Whether the other system can connect to this one.
         public static let peerConnectsBack = Code(rawValue: "peer-connects-back")
-        /// Whether each of the two systems sees the other's announcement.
+        /// Whether each of the two systems sees the other's advertisement.
         public static let peerMulticast = Code(rawValue: "peer-multicast")
         /// Whether the two clocks agree.
         public static let peerClock = Code(rawValue: "peer-clock")
-        /// Whether the two speak the same version.
+        /// Whether the two systems run the same version.
         public static let peerVersion = Code(rawValue: "peer-version")
 
-        /// Every code that this version knows; `Docs/troubleshooting.md` has a line for each.
+        /// Every code that this version knows. `Docs/troubleshooting.md` has a line for each.
         public static let known: [Code] = [
             .clock, .account, .certificate, .interfaces, .multicast, .vpn, .firewall, .avahi, .avahiConfiguration,
             .avahiLimits, .discovery, .responders, .port, .systems, .otherAccounts, .otherVersions, .filters, .peer,
@@ -67,21 +67,21 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         ]
     }
 
-    /// How bad it is.
+    /// The severity of a finding.
     public enum Status: String, Sendable, Hashable, Codable {
-        /// As it should be.
+        /// No problem was found.
         case ok
-        /// It works, or most of it, and will not for ever or not for everybody.
+        /// It works now, but not completely, or not permanently.
         case warning
-        /// Something does not work.
+        /// It does not work.
         case problem
-        /// It could not be looked at.
+        /// It could not be checked.
         case unknown
     }
 
-    /// What was looked at.
+    /// The subject of the finding.
     public var code: Code
-    /// How bad it is.
+    /// The severity of the finding.
     public var status: Status
     /// What was found.
     public var what: String
@@ -101,7 +101,7 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
 }
 
 extension DiagnosisFinding {
-    /// What a discovery source reports of itself.
+    /// Creates a finding from one that a discovery source reports.
     init(_ finding: DiscoveryFinding) {
         let status: Status =
             switch finding.status {

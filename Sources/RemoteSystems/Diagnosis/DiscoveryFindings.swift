@@ -3,15 +3,15 @@
 
 internal import RemoteSystemsDiscovery
 
-/// Findings about what is announced around this machine.
+/// Findings about the advertisements that this machine sees.
 struct DiscoveryFindings: Sendable {
-    /// How many systems answer, this one among them.
+    /// The number of systems that respond, including this one.
     var listed = 0
     var hasOthers = false
     var unlisted: RemoteSystemWatcher.Unlisted
     var network: RemoteSystemsConfiguration.Network
 
-    /// Without an account: everything that is announced is somebody else's.
+    /// Counts advertisements where there is no account: all of them belong to other accounts.
     init(_ advertisements: [DiscoveryHint], network: RemoteSystemsConfiguration.Network) {
         self.network = network
         self.unlisted = RemoteSystemWatcher.Unlisted()
@@ -39,25 +39,26 @@ struct DiscoveryFindings: Sendable {
 
     var all: [DiagnosisFinding] { [self.systems, self.otherAccounts] + (self.otherVersions.map { [$0] } ?? []) }
 
-    /// What to do where one side does not trust the other; which rule it was is in the message, in the other side's words.
+    /// What to do when one side does not trust the other. The message of the other side states the reason.
     static let trustAdvice =
-        "If it says that a system was revoked, that one has to be invited again. Otherwise both must be of one account "
-        + "('remotesystems account show' on both), with certificates that are good and clocks that are right ('remotesystems "
+        "If a system was revoked, invite it again. Otherwise check that both systems belong to the same account "
+        + "('remotesystems account show' on both), and that their certificates and clocks are valid ('remotesystems "
         + "doctor' on both)."
 
-    /// Somebody who was reached and is not trusted, or does not trust us: that says more than silence.
+    /// A peer that responds but is not trusted, or does not trust this system. More precise than a missing response.
     var authentication: DiagnosisFinding? {
         guard let error = self.unlisted.errors.first(where: { $0.code == .authenticationError }) else { return nil }
         return DiagnosisFinding(
             .systems,
             .problem,
-            "Something is announced as of this account and could not prove it, or refused us: \(error.message)",
-            why: "Only systems that prove who they are get listed.",
+            "A program that is announced as one of this account is not trusted, or does not trust this system: "
+                + error.message,
+            why: "Only systems that prove that they belong to the account are listed.",
             advice: Self.trustAdvice
         )
     }
 
-    /// Somebody who answers and would not be connected to: no firewall is to blame, and it said itself what is.
+    /// A peer that responds and refuses the connection. The network works, and the refusal contains the reason.
     var refused: DiagnosisFinding? {
         guard let (place, text) = self.unlisted.refusals.min(by: { $0.key < $1.key }) else { return nil }
         let others = self.unlisted.refusals.count - 1
@@ -66,9 +67,9 @@ struct DiscoveryFindings: Sendable {
             .warning,
             "The program of this account at \(place) answers and refuses: \(text)"
                 + (others > 0 ? " (\(others.of("other program")) \(others == 1 ? "refuses" : "refuse"), too.)" : ""),
-            why: "Only systems that let this one connect are listed.",
+            why: "Only systems that accept a connection are listed.",
             advice:
-                "The network is not in the way; do what it says. Watchers try again by themselves, at least twice a minute."
+                "The network works. Resolve the stated reason. Watchers retry by themselves, at least twice a minute."
         )
     }
 
@@ -81,19 +82,19 @@ struct DiscoveryFindings: Sendable {
                 .systems,
                 .warning,
                 "\(silent.count.of("program")) of this account \(silent.count == 1 ? "is" : "are") announced and "
-                    + "\(silent.count == 1 ? "does" : "do") not answer: \(places).",
-                why: "Only systems that answer are listed.",
+                    + "\(silent.count == 1 ? "does" : "do") not respond: \(places).",
+                why: "Only systems that respond are listed.",
                 advice:
-                    "Look whether a firewall there lets that port in, and whether it ended just now without saying so. "
-                    + "'remotesystems doctor ADDRESS' tries the way there and back."
+                    "Check that a firewall on that machine allows the port, and that the program still runs. "
+                    + "'remotesystems doctor ADDRESS' checks the connection in both directions."
             )
         }
         guard self.hasOthers else { return self.nobody }
         return DiagnosisFinding(
             .systems,
             .ok,
-            "\(self.listed.of("system")) of this account \(self.listed == 1 ? "answers" : "answer").",
-            why: "Those that answer are listed."
+            "\(self.listed.of("system")) of this account \(self.listed == 1 ? "responds" : "respond").",
+            why: "Systems that respond are listed."
         )
     }
 
@@ -103,38 +104,38 @@ struct DiscoveryFindings: Sendable {
                 .systems,
                 .warning,
                 "No other system of this account announces itself on the loopback interface.",
-                why: "With loopback alone only programs on this machine are found, and those of this account are this "
-                    + "system's own: 'remotesystems list --loopback' shows them.",
-                advice: "Look on the network, or try two systems on one machine with state directories of their own."
+                why: "On the loopback interface only programs on this machine are found, and those of this account "
+                    + "belong to this system: 'remotesystems list --loopback' shows them.",
+                advice: "Use the network, or run two systems on one machine with separate state directories."
             )
         }
         return DiagnosisFinding(
             .systems,
             .warning,
             "No other system of this account announces itself here.",
-            why: "Only machines on which a program with a host runs can be found.",
+            why: "Only machines that run a host can be found.",
             advice:
                 "Run 'remotesystems serve' on the other machine. If it runs there, the network may not carry multicast "
-                + "between the two, or a firewall drops it: 'remotesystems doctor ADDRESS' asks the other machine."
+                + "between the two machines, or a firewall drops it: check with 'remotesystems doctor ADDRESS'."
         )
     }
 
     var otherAccounts: DiagnosisFinding {
-        let why = "Systems of other accounts are neither listed nor trusted; here they are only counted."
+        let why = "Systems of other accounts are neither listed nor trusted. They are only counted."
         let count = self.unlisted.otherAccounts
         guard count > 0 else {
-            return DiagnosisFinding(.otherAccounts, .ok, "Nobody of another account announces itself here.", why: why)
+            return DiagnosisFinding(.otherAccounts, .ok, "No program of another account is announced here.", why: why)
         }
         return DiagnosisFinding(
             .otherAccounts,
             self.hasOthers ? .ok : .warning,
-            "\(count.of("program")) of other accounts \(count == 1 ? "announces itself" : "announce themselves") here, so "
-                + "multicast works.",
+            "\(count.of("program")) of other accounts \(count == 1 ? "announces itself" : "announce themselves") here, "
+                + "so multicast works.",
             why: why,
             advice: self.hasOthers
                 ? nil
-                : "If one of them is your other machine, it is in an account of its own: compare 'remotesystems account "
-                    + "show' on both, and let it in with 'remotesystems account invite'."
+                : "If one of them is your other machine, it belongs to a different account: compare 'remotesystems "
+                    + "account show' on both machines, and add it to this account with 'remotesystems account invite'."
         )
     }
 
@@ -144,10 +145,10 @@ struct DiscoveryFindings: Sendable {
         return DiagnosisFinding(
             .otherVersions,
             .warning,
-            "\(count.of("program")) here \(count == 1 ? "speaks" : "speak") another version of the protocol than "
+            "\(count.of("program")) on this network \(count == 1 ? "uses" : "use") another protocol version than "
                 + "\(Presence.version).",
-            why: "Versions that differ in the first number cannot talk to each other.",
-            advice: "Bring all machines to the same version of RemoteSystems."
+            why: "Protocol versions with different major numbers are incompatible.",
+            advice: "Install the same version of RemoteSystems on all machines."
         )
     }
 }

@@ -3,13 +3,13 @@
 
 internal import RemoteSystemsDiscovery
 
-/// Why a list is empty, most likely, from what was really seen.
+/// The most likely reason why a list is empty, derived from what the watcher has seen.
 struct EmptyListReason: Sendable {
     var unlisted: RemoteSystemWatcher.Unlisted
     var interfaces: [InterfaceFacts]
     var network: RemoteSystemsConfiguration.Network
 
-    /// The first that holds, the surest first.
+    /// The first reason that applies, in decreasing order of certainty.
     var finding: DiagnosisFinding {
         self.filters ?? self.interfacesDown ?? self.serviceInstances.authentication ?? self.hampered
             ?? self.serviceInstances.refused ?? self.unreachable ?? self.serviceInstances.otherVersions ?? self
@@ -30,10 +30,11 @@ struct EmptyListReason: Sendable {
         return DiagnosisFinding(
             .filters,
             .warning,
-            "The filters exclude \(excluded.count == 1 ? "the only system that is" : "all \(excluded.count) systems that are") "
-                + "there: \(names.joined(separator: ", ")).",
-            why: "Filters of one sort widen each other, those of different sorts narrow each other.",
-            advice: "Look again without filters, or with others."
+            "The filters exclude "
+                + (excluded.count == 1 ? "the only system that is" : "all \(excluded.count) systems that are")
+                + " there: \(names.joined(separator: ", ")).",
+            why: "A system must match one filter of each sort.",
+            advice: "List again without filters, or with different ones."
         )
     }
 
@@ -47,9 +48,9 @@ struct EmptyListReason: Sendable {
         return DiagnosisFinding(
             .discovery,
             .problem,
-            "Looking for systems does not work: \(error.message)",
-            why: "It is how systems find each other.",
-            advice: "'remotesystems doctor' looks for causes."
+            "Discovery does not work: \(error.message)",
+            why: "Systems find each other by discovery.",
+            advice: "Run 'remotesystems doctor' to find the cause."
         )
     }
 

@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 
-/// What is known of the account without making one.
+/// What is known of the account. Reading it does not create an account.
 enum IdentityFacts: Sendable {
     case none(directory: String)
     case usable(SystemIdentity, directory: String, lacksKey: Bool = false)
@@ -25,7 +25,7 @@ enum IdentityFacts: Sendable {
     }
 }
 
-/// Findings about clock, account and certificate.
+/// Findings about the clock, the account and the certificate.
 struct IdentityFindings {
     let now: Date
     let facts: IdentityFacts
@@ -36,14 +36,15 @@ struct IdentityFindings {
 
     private var clock: DiagnosisFinding {
         let why =
-            "Certificates have a beginning and an end; with a wrong clock nobody is trusted, nor trusts this machine."
-        let advice = "Set the clock: 'timedatectl' shows it, 'timedatectl set-ntp true' keeps it right."
+            "Certificates are valid for a limited time. With a wrong clock this machine trusts no other, and no other "
+            + "trusts it."
+        let advice = "Set the clock: 'timedatectl' shows it, 'timedatectl set-ntp true' synchronizes it."
         let time = self.now.formatted(.iso8601)
         if self.now < CertificateLife.earliestPlausible || self.now > CertificateLife.latestPlausible {
             return DiagnosisFinding(
                 .clock,
                 .problem,
-                "The clock says \(time), which cannot be right.",
+                "The clock shows \(time), which cannot be correct.",
                 why: why,
                 advice: advice
             )
@@ -53,22 +54,22 @@ struct IdentityFindings {
             return DiagnosisFinding(
                 .clock,
                 .problem,
-                "The clock says \(time), before this system's certificate begins (\(beginning)).",
+                "The clock shows \(time), before this system's certificate becomes valid (\(beginning)).",
                 why: why,
                 advice: advice
             )
         }
-        return DiagnosisFinding(.clock, .ok, "The clock says \(time), which may be right.", why: why)
+        return DiagnosisFinding(.clock, .ok, "The clock shows \(time), which is plausible.", why: why)
     }
 
     private var account: DiagnosisFinding {
-        let why = "Systems of one account trust each other, and nobody else."
+        let why = "Systems of one account trust each other, and no other systems."
         switch self.facts {
         case .none(let directory):
             return DiagnosisFinding(
                 .account,
                 .ok,
-                "There is no account in \(directory) yet; first use makes one.",
+                "There is no account in \(directory) yet. The first use creates one.",
                 why: why
             )
         case .usable(let identity, let directory, lacksKey: true):
@@ -76,12 +77,12 @@ struct IdentityFindings {
                 .account,
                 .warning,
                 "The key of account \(identity.accountID.short) was in \(directory) and is missing.",
-                why: "Without it nobody can join the account or be revoked, and no certificate of it is renewed.",
-                advice: "Bring 'account/root-key.pem' back from a backup, or use the account's recovery file: "
+                why: "Without the key no system can join the account or be revoked, and no certificate is renewed.",
+                advice: "Restore 'account/root-key.pem' from a backup, or use the account's recovery file: "
                     + "'remotesystems account import'."
             )
         case .usable(let identity, let directory, _):
-            let role = identity.isAuthority ? "whose key is here" : "whose key is on another machine"
+            let role = identity.isAuthority ? "whose key is on this machine" : "whose key is on another machine"
             return DiagnosisFinding(
                 .account,
                 .ok,
@@ -93,7 +94,7 @@ struct IdentityFindings {
                 .account,
                 .problem,
                 "The account cannot be used (\(error.code)).",
-                why: "Without it no connection can be made or taken.",
+                why: "Without the account no connection can be opened or accepted.",
                 advice: error.message
             )
         }
@@ -101,29 +102,29 @@ struct IdentityFindings {
 
     private var certificate: DiagnosisFinding? {
         guard case .usable(let identity, _, _) = self.facts else { return nil }
-        let why = "Others refuse a system whose certificate has ended."
+        let why = "Other systems refuse a system whose certificate has expired."
         let (beginning, end) = (identity.certificateValidity.lowerBound, identity.certificateValidity.upperBound)
         if self.now < beginning {
             return DiagnosisFinding(
                 .certificate,
                 .problem,
-                "This system's certificate begins at \(beginning.formatted(.iso8601)), which is still to come.",
-                why: "Others refuse a system whose certificate has not begun.",
-                advice: "Set the clock here, or that of the machine that made the certificate: one of them is wrong."
+                "This system's certificate is not valid yet: it begins at \(beginning.formatted(.iso8601)).",
+                why: "Other systems refuse a system whose certificate is not valid yet.",
+                advice: "Set the clock of this machine, or of the machine that issued the certificate. One is wrong."
             )
         }
         let days = Int((end.timeIntervalSince(self.now) / 86_400).rounded(.down))
         if self.now >= end {
             let advice =
                 identity.isAuthority
-                ? "The account's key is here, so anything that uses the account should have renewed it: see whether "
-                    + "the directory can be written to."
+                ? "The account's key is on this machine, so any program that uses the account should have renewed the "
+                    + "certificate: check that the state directory is writable."
                 : "Join the account again: 'remotesystems account invite' on the machine with the account's key, then "
                     + "'remotesystems account join --leave-account' here."
             return DiagnosisFinding(
                 .certificate,
                 .problem,
-                "This system's certificate ended at \(end.formatted(.iso8601)).",
+                "This system's certificate expired at \(end.formatted(.iso8601)).",
                 why: why,
                 advice: advice
             )
@@ -132,13 +133,13 @@ struct IdentityFindings {
             return DiagnosisFinding(
                 .certificate,
                 .warning,
-                "This system's certificate ends in \(days) days, at \(end.formatted(.iso8601)), and is not renewed yet.",
+                "This system's certificate expires in \(days) days, at \(end.formatted(.iso8601)). It was not renewed.",
                 why: why,
                 advice:
-                    "It is renewed by itself when this machine meets the one that holds the account's key: let both "
-                    + "run on one network, with a host on that one and a watcher here."
+                    "The certificate is renewed automatically when this machine connects to the one with the account's "
+                    + "key: run both on one network, with a host on that machine and a watcher on this one."
             )
         }
-        return DiagnosisFinding(.certificate, .ok, "This system's certificate is good for \(days) days.", why: why)
+        return DiagnosisFinding(.certificate, .ok, "This system's certificate is valid for \(days) days.", why: why)
     }
 }

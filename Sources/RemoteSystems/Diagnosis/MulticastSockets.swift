@@ -3,12 +3,12 @@
 
 internal import FoundationEssentials
 
-/// Which programs on this machine have UDP port 5353 of mDNS (RFC 6762 §5).
+/// The programs on this machine that use the UDP port of mDNS, 5353 (RFC 6762, section 5).
 struct MulticastSockets: Sendable, Hashable {
-    /// The programs' names, each once; `user N` for one that this user may not look into.
+    /// The programs' names, each once; `user N` for a program that this user may not inspect.
     var owners: [String]
 
-    /// Reads them from `/proc`. Sockets of this process do not count.
+    /// Reads the programs from `/proc`. Sockets of this process are ignored.
     static func current() -> MulticastSockets {
         let tables = ["/proc/net/udp", "/proc/net/udp6"].map { path in
             (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
@@ -29,7 +29,8 @@ struct MulticastSockets: Sendable, Hashable {
         var inode: UInt64
     }
 
-    /// The sockets at port 5353 in a table of proc(5): `sl local_address rem_address st … uid timeout inode …`.
+    /// Returns the sockets at port 5353 in a table of proc(5):
+    /// `sl local_address rem_address st … uid timeout inode …`.
     static func sockets(in table: String) -> [Socket] {
         table.split(separator: "\n").dropFirst().compactMap { line in
             let fields = line.split(separator: " ", omittingEmptySubsequences: true)
@@ -45,7 +46,7 @@ struct MulticastSockets: Sendable, Hashable {
         var found: [UInt64: (id: Int32, name: String)] = [:]
         for entry in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] {
             guard let id = Int32(entry) else { continue }
-            // Fails for programs of other users, whose sockets keep the user's number.
+            // Fails for programs of other users; their sockets are reported by user number.
             for descriptor in (try? files.contentsOfDirectory(atPath: "/proc/\(id)/fd")) ?? [] {
                 guard
                     let target = try? files.destinationOfSymbolicLink(atPath: "/proc/\(id)/fd/\(descriptor)"),

@@ -3,13 +3,13 @@
 
 internal import RemoteSystemsDiscovery
 
-/// Findings about the network, from facts.
+/// Findings about the network.
 enum NetworkFindings {
     static func interfaces(
         _ all: [InterfaceFacts],
         _ network: RemoteSystemsConfiguration.Network
     ) -> DiagnosisFinding {
-        let why = "Systems are found, and reached, over the interfaces that may be used."
+        let why = "Systems are found and reached over the interfaces that the configuration allows."
         if case .interfaces(let names) = network.kind {
             let missing = names.filter { name in !all.contains { $0.name == name } }
             guard missing.isEmpty else {
@@ -18,7 +18,7 @@ enum NetworkFindings {
                     .problem,
                     "There is no interface \(missing.joined(separator: ", ")) that is up.",
                     why: why,
-                    advice: "'ip -brief address' lists what there is. It is used as soon as it is up."
+                    advice: "'ip -brief address' lists the interfaces. An interface is used as soon as it is up."
                 )
             }
         }
@@ -29,7 +29,7 @@ enum NetworkFindings {
                 .problem,
                 "No interface that may be used is up and has an address.",
                 why: why,
-                advice: "Connect this machine to a network; 'ip -brief address' shows how it stands."
+                advice: "Connect this machine to a network. 'ip -brief address' shows the state of its interfaces."
             )
         }
         let list = used.map { "\($0.name) (\($0.addresses.prefix(2).joined(separator: ", ")))" }
@@ -38,8 +38,9 @@ enum NetworkFindings {
             .interfaces,
             isAlone ? .warning : .ok,
             "In use: \(list.prefix(8).joined(separator: ", ")).",
-            why: isAlone ? "That is the loopback interface alone, so only this machine can be found." : why,
-            advice: isAlone ? "Connect this machine to a network; 'ip -brief address' shows how it stands." : nil
+            why: isAlone ? "Only the loopback interface is in use, so only this machine can be found." : why,
+            advice: isAlone
+                ? "Connect this machine to a network. 'ip -brief address' shows the state of its interfaces." : nil
         )
     }
 
@@ -49,7 +50,7 @@ enum NetworkFindings {
     ) -> DiagnosisFinding? {
         let used = Self.used(all, network).filter { !$0.addresses.isEmpty && !$0.isLoopback }
         guard !used.isEmpty else { return nil }
-        let why = "mDNS, by which systems find each other, is multicast."
+        let why = "Systems find each other by mDNS, which needs multicast."
         let deaf = used.filter { !$0.canMulticast }.map(\.name)
         if deaf.count == used.count {
             return DiagnosisFinding(
@@ -58,55 +59,57 @@ enum NetworkFindings {
                 "None of the interfaces in use carries multicast: \(deaf.joined(separator: ", ")).",
                 why: why,
                 advice:
-                    "Switch it on ('ip link set DEVICE multicast on') if the network carries it, or reach systems by "
-                    + "their addresses."
+                    "Enable multicast ('ip link set DEVICE multicast on') if the network carries it, or name systems "
+                    + "by their addresses."
             )
         }
         if !deaf.isEmpty {
             return DiagnosisFinding(
                 .multicast,
                 .warning,
-                "No multicast on \(deaf.joined(separator: ", ")).",
+                "Interfaces without multicast: \(deaf.joined(separator: ", ")).",
                 why: why,
-                advice: "Systems beyond it can be reached by their addresses only."
+                advice: "Systems on these networks can be reached only by their addresses."
             )
         }
         return DiagnosisFinding(
             .multicast,
             .ok,
-            "The interfaces in use carry multicast. Whether switches and access points pass it on cannot be seen here.",
+            "The interfaces in use carry multicast. Whether switches and access points forward it cannot be "
+                + "checked here.",
             why: why
         )
     }
 
     static func vpn(_ route: RouteFacts) -> DiagnosisFinding {
-        let why = "Multicast does not pass through most VPNs, and some keep programs from the network next door."
+        let why = "Most VPNs do not carry multicast, and some block access to the local network."
         guard let interface = route.defaultInterface else {
-            return DiagnosisFinding(.vpn, .ok, "This machine has no default route, so no VPN has it.", why: why)
+            return DiagnosisFinding(.vpn, .ok, "This machine has no default route, so no VPN uses it.", why: why)
         }
         guard route.isTunnel else {
             return DiagnosisFinding(
                 .vpn,
                 .ok,
-                "The default route is through \(interface), which is no tunnel.",
+                "The default route leads through \(interface), which is not a tunnel.",
                 why: why
             )
         }
         return DiagnosisFinding(
             .vpn,
             .warning,
-            "A VPN has the default route: \(interface).",
+            "The default route leads through a VPN: \(interface).",
             why: why,
             advice:
-                "If systems next door are not found, allow the local network in the VPN's settings (\"local network "
-                + "sharing\", \"allow LAN\", no kill switch), or leave the VPN. Systems behind the VPN are reached by their addresses."
+                "If systems on the local network are not found, allow the local network in the VPN's settings (\"local "
+                + "network sharing\", \"allow LAN\", no kill switch), or disconnect the VPN. Systems behind the VPN "
+                + "can be reached by their addresses."
         )
     }
 
     static func discovery(_ troubles: [DiscoveryProblem]) -> [DiagnosisFinding] {
-        let why = "It is how systems find each other."
+        let why = "Systems find each other by discovery."
         guard !troubles.isEmpty else {
-            return [DiagnosisFinding(.discovery, .ok, "Looking for systems works.", why: why)]
+            return [DiagnosisFinding(.discovery, .ok, "Discovery works.", why: why)]
         }
         return troubles.map { trouble in
             DiagnosisFinding(
@@ -120,38 +123,38 @@ enum NetworkFindings {
     }
 
     static func responders(_ sockets: MulticastSockets) -> DiagnosisFinding {
-        let why = "Two mDNS stacks on one machine work, but may answer twice, and fight over the host's name."
+        let why = "Two mDNS stacks on one machine work, but may respond twice and conflict over the host name."
         switch sockets.owners.count {
         case 0:
-            return DiagnosisFinding(.responders, .ok, "No other program on this machine speaks mDNS.", why: why)
+            return DiagnosisFinding(.responders, .ok, "No other program on this machine uses mDNS.", why: why)
         case 1:
             return DiagnosisFinding(
                 .responders,
                 .ok,
-                "One program on this machine speaks mDNS: \(sockets.owners.joined()).",
+                "One program on this machine uses mDNS: \(sockets.owners.joined()).",
                 why: why
             )
         default:
             return DiagnosisFinding(
                 .responders,
                 .warning,
-                "Several programs on this machine speak mDNS: \(sockets.owners.joined(separator: ", ")).",
+                "Several programs on this machine use mDNS: \(sockets.owners.joined(separator: ", ")).",
                 why: why,
                 advice:
-                    "Keep one. For systemd-resolved: 'MulticastDNS=no' in /etc/systemd/resolved.conf. Browsers only "
-                    + "listen and do no harm."
+                    "Keep only one. For systemd-resolved: 'MulticastDNS=no' in /etc/systemd/resolved.conf. Web "
+                    + "browsers only listen and cause no conflict."
             )
         }
     }
 
-    /// - Parameter holder: the application of this system that has the port.
+    /// - Parameter holder: the application of this system that listens on the port.
     static func port(_ port: Int, _ trouble: String?, holder: String? = nil) -> DiagnosisFinding {
-        let why = "A host listens there for others of the account."
+        let why = "A host listens on this port for other systems of the account."
         if let holder {
             return DiagnosisFinding(.port, .ok, "\(holder) of this system listens on port \(port).", why: why)
         }
         guard let trouble else {
-            let what = port == 0 ? "Ports can be listened on." : "Port \(port) can be listened on."
+            let what = port == 0 ? "A host can listen on a free port." : "A host can listen on port \(port)."
             return DiagnosisFinding(.port, .ok, what, why: why)
         }
         return DiagnosisFinding(
@@ -159,7 +162,7 @@ enum NetworkFindings {
             .warning,
             trouble,
             why: why,
-            advice: "Nothing of this system has it. 'ss -ltnp' shows who listens."
+            advice: "No program of this system uses the port. 'ss -ltnp' shows which program listens on it."
         )
     }
 

@@ -5,23 +5,23 @@ internal import FoundationEssentials
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 
-/// Looks for what would keep this machine from finding others, or others from finding it.
+/// Finds the reasons why this machine and others may not find or reach each other.
 ///
-/// It changes nothing and makes no account. It asks the network for systems as a watcher does, for two seconds; with another
-/// system to ask, it also announces itself for as long as that takes.
+/// A diagnosis changes nothing and creates no account. It browses the network for 2 s, as a watcher does. A diagnosis
+/// with another system also advertises this one while it runs.
 public struct RemoteSystemsDiagnosis: Sendable {
     private let context: ApplicationContext
     private let port: Int
 
-    /// How long to look for systems, to see whether that works.
+    /// The time for which discovery is tested.
     private static let discoveryTime = Duration.seconds(2)
 
-    /// A diagnosis for programs with this configuration.
+    /// Creates a diagnosis for programs with a configuration.
     ///
     /// - Parameters:
-    ///   - configuration: how the program takes part.
-    ///   - port: the port on which a host is to listen; 0 for any free one. Valid range: 0–65535; another number is a
-    ///     finding.
+    ///   - configuration: the configuration of the programs.
+    ///   - port: the port on which a host is to listen; 0 for any free port. Defaults to 0. Valid range: 0–65535;
+    ///     another number is reported as a finding.
     public init(_ configuration: RemoteSystemsConfiguration, port: Int = 0) {
         self.context = ApplicationContext(configuration)
         self.port = port
@@ -29,12 +29,12 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     // MARK: This machine
 
-    /// Looks at everything.
+    /// Checks this machine and its network.
     ///
-    /// - Returns: the findings, good ones too, in an order to read and mend them in.
+    /// - Returns: the findings, including those without a problem, in the order in which to read and resolve them.
     public func run() async -> [DiagnosisFinding] {
         let network = self.context.configuration.network
-        // Before this process speaks mDNS itself.
+        // Before this process uses mDNS itself.
         let responders = MulticastSockets.current()
         let identity = IdentityFacts.read(self.context)
         var findings = IdentityFindings(now: Date(), facts: identity).all
@@ -63,7 +63,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         return findings
     }
 
-    /// What the sources report of themselves, and what they see announced.
+    /// The findings and errors of the discovery sources, and the advertisements that they see.
     private struct Discovery: Sendable {
         var findings: [DiscoveryFinding] = []
         var troubles: [DiscoveryProblem] = []
@@ -73,7 +73,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     private func discovery() async -> Discovery {
         var discovery = Discovery()
         for source in self.context.account.sources {
-            // What is there now is enough.
+            // Only the present advertisements are needed, so the source need not keep browsing.
             let events = source.browse { _ in false }
             let seen = await withTaskGroup(of: Seen.self) { group in
                 group.addTask {
@@ -85,7 +85,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
                     try? await self.context.environment.time.sleep(for: Self.discoveryTime)
                     return Seen()
                 }
-                // Whichever is first; the other one, cancelled, gives what it has.
+                // The first task to finish cancels the other one, which returns what it has found.
                 var found = await group.next() ?? Seen()
                 group.cancelAll()
                 for await more in group { found.add(more) }
@@ -102,7 +102,9 @@ public struct RemoteSystemsDiagnosis: Sendable {
         var troubles: [DiscoveryProblem] = []
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
 
-        /// - Returns: whether that was all.
+        /// Records an event.
+        ///
+        /// - Returns: whether the source has reported everything that is present.
         mutating func note(_ event: DiscoveryEvent) -> Bool {
             switch event {
             case .trouble(let trouble): self.troubles.append(trouble)
@@ -120,7 +122,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         }
     }
 
-    /// What a watcher finds; nil without an account, which a watcher would make.
+    /// What a watcher finds; `nil` without an account, since a watcher would create one.
     private func serviceInstances(_ identity: IdentityFacts) async -> DiscoveryFindings? {
         guard case .usable = identity else { return nil }
         var configuration = self.context.configuration
@@ -162,15 +164,16 @@ public struct RemoteSystemsDiagnosis: Sendable {
         }
     }
 
-    // MARK: The way to another one
+    // MARK: Another system
 
-    /// Looks at the way between this machine and another one, which helps: whether each reaches the other, sees the other's
-    /// announcement, and whether clocks and versions agree. It takes up to ten seconds.
+    /// Checks the connection between this system and another one, with the help of that system.
     ///
-    /// The other one must be a system of this configuration's account with a host that runs.
+    /// The findings state whether each system can connect to the other and sees its advertisement, and whether clocks
+    /// and versions agree. Takes up to 10 s. The other system must belong to this configuration's account and run a
+    /// host.
     ///
-    /// - Parameter peer: the other system, by what a watcher tells of it or, where nothing is found, by its address.
-    /// - Returns: findings that begin with `peer`.
+    /// - Parameter peer: the other system as a watcher has reported it, or by its address.
+    /// - Returns: the findings, whose codes begin with `peer`.
     public func run(with peer: RemoteSystemConnectionRequest) async -> [DiagnosisFinding] {
         let examination = PeerExamination(context: self.context, request: peer, port: self.port)
         return PeerFindings(facts: await examination.facts()).all
@@ -178,11 +181,12 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     // MARK: Empty lists
 
-    /// Why a watcher lists nothing, most likely, from what it has really seen: cheap, and sends nothing.
+    /// Returns the most likely reason why a watcher lists nothing, from what the watcher has seen.
     ///
-    /// Ask when its enumeration is completed.
+    /// Sends nothing. Call it when the watcher has completed its enumeration.
     ///
-    /// - Returns: one finding; `nil` when something is listed.
+    /// - Parameter watcher: the watcher whose list is empty.
+    /// - Returns: one finding; `nil` when the watcher lists a system.
     public static func likelyReason(whyEmpty watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
         guard watcher.systems.isEmpty else { return nil }
         let reason = EmptyListReason(
@@ -193,8 +197,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
         return reason.finding
     }
 
-    /// Why a watcher does not list a system that it was expected to, where it has seen a reason: somebody is not trusted, looking
-    /// does not work, or somebody does not answer or refuses. `nil` when it has seen none.
+    /// Returns the reason why a watcher does not list an expected system, if the watcher has seen one: a peer is not
+    /// trusted, discovery does not work, or a peer does not respond or refuses. Returns `nil` if it has seen none.
     package static func likelyReason(whyUnlisted watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
         let unlisted = await watcher.unlisted
         let reason = EmptyListReason(
@@ -206,12 +210,12 @@ public struct RemoteSystemsDiagnosis: Sendable {
         return reason.status == .problem || isSeen ? reason : nil
     }
 
-    /// The port of the host that speaks for this system, if one runs here.
+    /// The port of this system's host daemon, if one runs.
     package static func machinePort(_ configuration: RemoteSystemsConfiguration) -> Int? {
         ApplicationContext(configuration).account.running?.machinePort
     }
 
-    /// What is to be said of the interfaces that a program with this configuration uses.
+    /// The finding about the interfaces that a program with this configuration uses.
     package static func interfaces(_ configuration: RemoteSystemsConfiguration) -> DiagnosisFinding {
         NetworkFindings.interfaces(InterfaceFacts.current(), configuration.network)
     }

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// The instance names under which a host is announced now: two while one follows the other.
+/// The instance names that a host advertises now. Two while a new name replaces the old one.
 final class AdvertisedInstances: Sendable {
     private let names = Mutex<Set<String>>([])
 

@@ -5,11 +5,12 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// The connections of systems of other accounts, which share a bound of their own: strangers cannot take the place of
-/// the account's systems.
+/// The open connections of systems of other accounts.
+///
+/// They have a limit of their own, so that they cannot take the places of the account's own systems.
 final class AnonymousConnections: Sendable {
-    /// How many connections they have at once: all together, each system, and those with one peer key. A machine can be any
-    /// number of systems.
+    /// The maximum numbers of connections: in total, per system, and per peer key. One machine can claim any number of
+    /// system ids.
     static let maxConnections = 16
     static let maxPerSystem = 4
     static let maxPerPeer = 8
@@ -29,8 +30,11 @@ final class AnonymousConnections: Sendable {
         open.count < Self.maxConnections && open.values.count { $0.system == system } < Self.maxPerSystem
     }
 
-    /// Notes a connection, and returns `nil`; or notes nothing and returns how it is to be closed, if there is no room: several
-    /// may have been admitted at the same time.
+    /// Records a connection.
+    ///
+    /// The limit is checked again here, because several connections may have been admitted at the same time.
+    ///
+    /// - Returns: `nil` when the connection was recorded, else the status with which to close it.
     func enter(_ connection: Connection) -> CloseStatus? {
         let isIn = self.enter(
             ObjectIdentifier(connection),
@@ -40,7 +44,7 @@ final class AnonymousConnections: Sendable {
         return isIn ? nil : .resourceLimitsExceeded
     }
 
-    /// Notes a connection, if there is room for it.
+    /// Records a connection unless a limit is reached. Returns whether it was recorded.
     func enter(_ id: ObjectIdentifier, system: SystemID, peer: PeerKey) -> Bool {
         self.open.withLock { open in
             let here = open.values.count { $0.peer == peer }
@@ -54,7 +58,8 @@ final class AnonymousConnections: Sendable {
         self.open.withLock { open in _ = open.removeValue(forKey: id) }
     }
 
-    /// What a stranger is told that asks for anything else than what is offered to anyone, whether it exists or not.
+    /// The response to a system of another account that requests anything not offered to other accounts. It does not
+    /// reveal whether the service exists.
     static let refusal = Refusal(
         .notAuthorized,
         code: .notAuthorized,
@@ -64,13 +69,13 @@ final class AnonymousConnections: Sendable {
     static let full = Refusal(
         .remoteSystemUnavailable,
         code: .tooManyConnections,
-        "There is no room for another system of another account now. Try again later.",
+        "This system has the maximum number of connections with systems of other accounts. Try again later.",
         canRetry: true
     )
 }
 
 extension ConnectionLimits {
-    /// The same, no wider than what is granted to systems of other accounts.
+    /// The same limits, reduced to what systems of other accounts are granted.
     var forAnonymous: ConnectionLimits {
         var limits = self
         limits.messageBytes = min(limits.messageBytes, 64 << 10)

@@ -4,15 +4,18 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Callers of other applications of this machine: sent to the port at which the application takes the connection itself,
-/// after it was started if it has to be (`Docs/decisions/0013-redirect-by-port.md`).
+/// Refers callers to other applications of this machine.
+///
+/// A caller is redirected to the port at which the application accepts connections itself. The application is started
+/// first if necessary (`Docs/decisions/0013-redirect-by-port.md`).
 struct ApplicationReferral: Sendable {
     let running: RunningApplications
     let starter: ApplicationStarter
-    /// Whether the machine is spoken for on the loopback interface alone, where every caller reaches everything.
+    /// Whether this host listens on the loopback interface only. Every caller is then on this machine and can reach
+    /// every port.
     let isOnLoopback: Bool
 
-    /// Why a caller may not have the application started; `nil` when it may.
+    /// The reason why a caller may not start the application; `nil` when it may.
     static func refusal(
         of application: InstalledApplication,
         to hello: Hello,
@@ -37,13 +40,13 @@ struct ApplicationReferral: Sendable {
                 .remoteSystemNotSupportedByApp,
                 code: .callerNotListed,
                 "The application \(application.id) offers the service \(service.name) to certain applications only, "
-                    + "and \(hello.application) is none of them."
+                    + "and \(hello.application) is not one of them."
             )
         }
         return nil
     }
 
-    /// Where a caller of a running application goes.
+    /// Redirects a caller to the port of a running application.
     static func redirect(to application: String, port: Int) -> Refusal {
         Refusal(
             .appUnavailable,
@@ -54,7 +57,8 @@ struct ApplicationReferral: Sendable {
         )
     }
 
-    /// The other applications that run here and can be reached by whom it is told, as many as are told of.
+    /// The ids of other applications that run here and that the receiver of the list can reach, in ascending order. At
+    /// most ``SystemDescription/maxRunning``.
     func running(beside own: String, isLocal: Bool) -> [String] {
         let reachable = self.running.all().filter { self.isReachable($0, isLocal: isLocal) }
         let others = Set(reachable.map(\.application)).subtracting([own])
@@ -65,7 +69,7 @@ struct ApplicationReferral: Sendable {
         isLocal || self.isOnLoopback || application.isOnLoopback != true
     }
 
-    /// Sends a caller on to an application that runs; `nil` when it does not.
+    /// Refers a caller to a running application. Returns `nil` when the application does not run.
     private func referToRunning(_ id: String, isLocal: Bool) -> Refusal? {
         let processes = self.running.all().filter { $0.application == id }
         if let process = processes.first(where: { self.isReachable($0, isLocal: isLocal) }) {
@@ -75,14 +79,15 @@ struct ApplicationReferral: Sendable {
         return Refusal(
             .appUnavailable,
             code: .applicationOnLoopback,
-            "The application \(id) runs there, and listens for its own machine only. Its owner decides on which network it listens.",
+            "The application \(id) runs there, and listens for its own machine only. "
+                + "Its configuration decides on which network it listens.",
             canRetry: true
         )
     }
 
-    /// Answers a hello for an installed application, once it runs or has failed to start.
+    /// Responds to a hello for an installed application, once the application runs or has failed to start.
     func refer(_ hello: Hello, to application: InstalledApplication, isLocal: Bool) async -> Refusal {
-        // One that runs decides for itself.
+        // A running application checks the caller itself.
         if let response = self.referToRunning(application.id, isLocal: isLocal) { return response }
         if let refusal = Self.refusal(of: application, to: hello, isLocal: isLocal) { return refusal }
         switch await self.starter.bringUp(application.id) {
@@ -94,7 +99,7 @@ struct ApplicationReferral: Sendable {
         }
     }
 
-    /// Answers a hello for an application that is not installed: it may run nevertheless.
+    /// Responds to a hello for an application that is not installed. It may run nevertheless.
     func refer(to application: String, isLocal: Bool) -> Refusal {
         self.referToRunning(application, isLocal: isLocal)
             ?? Refusal(
@@ -106,7 +111,7 @@ struct ApplicationReferral: Sendable {
 }
 
 extension ApplicationReferral {
-    /// For a host that speaks for the machine; `nil` for one that speaks for itself.
+    /// Creates the referral of a machine's host daemon. Returns `nil` for a host that serves one application only.
     init?(_ options: RemoteSystemHost.Options, running: RunningApplications?, context: ApplicationContext) {
         guard let installed = options.installedApplications, let running else { return nil }
         self.init(
@@ -124,7 +129,8 @@ extension ApplicationReferral {
 }
 
 extension InstalledApplication {
-    /// What a system is told of it: to other machines, only what they may call.
+    /// The description that other systems receive. Systems other than this one get only the services that they may
+    /// call.
     func description(isLocal: Bool) -> SystemDescription.Application {
         SystemDescription.Application(
             id: self.id,

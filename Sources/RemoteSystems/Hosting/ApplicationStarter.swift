@@ -4,11 +4,11 @@
 internal import Logging
 internal import RemoteSystemsTransport
 
-/// Brings up applications that are installed and do not run, each once for however many callers want it.
+/// Starts installed applications that do not run. All callers that request an application share one start.
 actor ApplicationStarter {
     enum Outcome: Sendable, Hashable {
         case running(port: Int)
-        /// Why not, in a sentence.
+        /// The reason, as a sentence.
         case failed(String)
     }
 
@@ -22,13 +22,14 @@ actor ApplicationStarter {
     private var waiting = 0
     private var isStopped = false
 
-    /// So many applications are started at the same time; what is wanted beyond is refused, to be asked for again.
+    /// The maximum number of applications that are started at the same time. Further starts are refused, and the caller
+    /// may retry.
     static let maxStarts = 8
-    /// So many callers wait at the same time.
+    /// The maximum number of callers that wait for starts at the same time.
     static let maxWaiting = 256
-    /// An application that failed to start is not started again for this long.
+    /// The time for which an application that failed to start is not started again.
     static let pause = Duration.seconds(2)
-    /// How often it is looked for the note of an application that is being started.
+    /// The interval at which the starter looks for the running note of an application that is being started.
     static let interval = Duration.milliseconds(20)
 
     init(
@@ -73,7 +74,7 @@ actor ApplicationStarter {
         return await start.value
     }
 
-    /// Gives up what is being started: nobody waits for it any more.
+    /// Cancels all starts. Their callers are gone.
     func stop() {
         self.isStopped = true
         for start in self.starts.values { start.cancel() }
@@ -90,7 +91,7 @@ actor ApplicationStarter {
         if let first = await self.race(id, until: began + timeout) {
             outcome = first
         } else if let port = self.running.port(of: id) {
-            // At the last moment.
+            // It came up just before the timeout.
             outcome = .running(port: port)
         } else {
             await self.installed.didNotComeUp(id)
@@ -115,7 +116,8 @@ actor ApplicationStarter {
         return outcome
     }
 
-    /// What comes first: the application's note, the failure of its start, or the deadline, for which it gives `nil`.
+    /// The first of three events: the application's running note appears, its start fails, or the deadline passes
+    /// (`nil`).
     private func race(_ id: String, until deadline: ContinuousClock.Instant) async -> Outcome? {
         let (installed, running, time) = (self.installed, self.running, self.time)
         return await withTaskGroup(of: First.self) { group in
@@ -152,7 +154,7 @@ actor ApplicationStarter {
     private enum First: Sendable {
         case outcome(Outcome)
         case deadline
-        /// The start was made, or is not waited for any more.
+        /// The start call has returned, or was cancelled.
         case nothing
     }
 }

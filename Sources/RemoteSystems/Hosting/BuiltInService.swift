@@ -3,12 +3,12 @@
 
 internal import RemoteSystemsTransport
 
-/// A service that a host offers to every system of its account beside the application's own ones
-/// (`Docs/wire-protocol.md`, section 12). Not listed among an application's services.
+/// A service that a host offers to every system of its account in addition to the application's services
+/// (`Docs/wire-protocol.md`, section 12). It is not listed among an application's services.
 protocol BuiltInService: Sendable {
-    /// What callers ask for in their hello. Begins with `remote-systems.`.
+    /// The name in the caller's hello. Begins with `remote-systems.`.
     var name: String { get }
-    /// How many requests of one connection are handled at the same time.
+    /// The maximum number of requests of one connection that are handled at the same time. Defaults to 8.
     var concurrentRequests: Int { get }
 
     func respond(to request: IncomingRequest, on connection: Connection) async -> Response

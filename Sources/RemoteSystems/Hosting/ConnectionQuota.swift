@@ -3,17 +3,19 @@
 
 internal import RemoteSystemsIdentity
 
-/// Who has how many of a host's places for connections: no more than there are, and no system of them more than its share, or one
-/// that loses count could keep all the others out.
+/// Counts the open connections of a host, in total and per system, against two limits.
 ///
-/// The host's own system is not held to a share: its programs have the machine itself in their hands, and there may be many.
-/// A value without I/O. What it keeps is of open connections alone.
+/// The limit per system keeps one system that leaks connections from excluding all others. It does not apply to the
+/// host's own system: its programs control the machine anyway, and there may be many.
+///
+/// A value without I/O. It keeps state of open connections only.
 struct ConnectionQuota: Sendable {
     enum Decision: Hashable, Sendable {
         case free
-        /// - shouldReport: whether nobody was told since there was plenty of room last.
+        /// The total limit is reached. `shouldReport` is false if this was already logged since the count was last
+        /// below 3/4 of the limit.
         case full(shouldReport: Bool)
-        /// There is room, and none for this system.
+        /// The limit of this system is reached; others may still connect.
         case fullForSystem(shouldReport: Bool)
     }
 
@@ -28,13 +30,14 @@ struct ConnectionQuota: Sendable {
     private var connectionsBySystem: [SystemID: Entry] = [:]
     private var isReported = false
 
-    /// - Parameter share: of one system; `nil` for a quarter, and at least 16 where there are as many.
+    /// - Parameter share: the maximum of one system. `nil` means a quarter of `limit`, but at least 16 where `limit`
+    ///   allows it.
     init(limit: Int, share: Int? = nil) {
         self.limit = max(limit, 1)
         self.share = min(max(share ?? max(self.limit / 4, 16), 1), self.limit)
     }
 
-    /// Whether another one may be let in.
+    /// Decides whether another connection of the system may be accepted.
     mutating func admission(for system: SystemID, isOwn: Bool) -> Decision {
         if self.count < self.limit * 3 / 4 { self.isReported = false }
         guard self.count < self.limit else {
@@ -49,7 +52,8 @@ struct ConnectionQuota: Sendable {
         return .fullForSystem(shouldReport: !entry.isReported)
     }
 
-    /// Takes a place, if there is one still: several may have been admitted at the same time.
+    /// Counts a connection unless a limit is reached by now: several may have been admitted at the same time. Returns
+    /// whether it was counted.
     mutating func enter(_ system: SystemID, isOwn: Bool) -> Bool {
         let here = self.connectionsBySystem[system]?.count ?? 0
         guard self.count < self.limit, isOwn || here < self.share else { return false }
@@ -68,6 +72,6 @@ struct ConnectionQuota: Sendable {
         }
     }
 
-    /// How many systems are there.
+    /// The number of systems with open connections.
     var systems: Int { self.connectionsBySystem.count }
 }

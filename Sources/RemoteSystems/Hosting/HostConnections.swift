@@ -6,11 +6,12 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Every open connection of a host, noted the moment it opens so that a shutdown misses none, and no more than a host takes.
+/// The open connections of a host, up to its limits. A connection is recorded the moment it opens, so that a shutdown
+/// closes all of them.
 final class HostConnections: Sendable {
     private struct State {
         var open: [ObjectIdentifier: any AuthenticatedConnection] = [:]
-        /// For good.
+        /// Whether no further connection is accepted. Never reset.
         var isShut = false
         var quota: ConnectionQuota
     }
@@ -25,7 +26,8 @@ final class HostConnections: Sendable {
 
     var all: [any AuthenticatedConnection] { self.state.withLock { Array($0.open.values) } }
 
-    /// Every open connection. Where there are none, none is let in from then on: what was admitted just before may open yet.
+    /// Returns every open connection. If there are none, shuts the host: no connection is accepted from then on, not
+    /// even one that was admitted just before.
     func allOrShut() -> [any AuthenticatedConnection] {
         self.state.withLock { state in
             if state.open.isEmpty { state.isShut = true }
@@ -33,7 +35,8 @@ final class HostConnections: Sendable {
         }
     }
 
-    /// Why no other connection of the system is let in; `nil` if it is. Says once in the log when not.
+    /// The refusal of another connection of the system; `nil` if the connection is accepted. Logs a warning once when a
+    /// limit is reached.
     func refusal(to system: SystemID, isOwn: Bool) -> Refusal? {
         let (response, limit, share) = self.state.withLock { state in
             (state.quota.admission(for: system, isOwn: isOwn), state.quota.limit, state.quota.share)
@@ -44,34 +47,38 @@ final class HostConnections: Sendable {
         case .full(let shouldReport):
             if shouldReport {
                 self.logger.warning(
-                    "There is no room for another connection; callers are refused until one ends",
+                    "The maximum number of connections is reached; callers are refused until one closes",
                     metadata: ["limit": "\(limit)"]
                 )
             }
             return Refusal(
                 .remoteSystemUnavailable,
                 code: .tooManyConnections,
-                "This system has as many connections as it takes. Try again later.",
+                "This system has the maximum number of connections. Try again later.",
                 canRetry: true
             )
         case .fullForSystem(let shouldReport):
             if shouldReport {
                 self.logger.warning(
-                    "A system has as many connections as one may have; it is refused until one of them ends",
+                    "A system has the maximum number of connections per system; it is refused until one of them closes",
                     metadata: ["system": "\(system.short)", "limit": "\(share)"]
                 )
             }
             return Refusal(
                 .remoteSystemUnavailable,
                 code: .tooManyConnectionsOfSystem,
-                "Your system has \(share) connections here, as many as one system may have. Close one, or try again later.",
+                "Your system has \(share) connections here, the maximum for one system. Close one, or try again later.",
                 canRetry: true
             )
         }
     }
 
-    /// Notes a connection, and returns `nil`; or notes nothing and returns how it is to be closed, if there is no room (several may
-    /// have been admitted at the same time) or the host has ended.
+    /// Records a connection.
+    ///
+    /// The limits are checked again here, because several connections may have been admitted at the same time.
+    ///
+    /// - Returns: `nil` when the connection was recorded; else the status with which to close it, because a limit is
+    ///   reached or the host has ended.
     func enter(_ connection: any AuthenticatedConnection, isOwn: Bool) -> CloseStatus? {
         self.state.withLock { state in
             guard !state.isShut else { return .cancelled }
@@ -90,8 +97,8 @@ final class HostConnections: Sendable {
 }
 
 extension EstablishedConnection {
-    /// The same, ended the moment it opens unless it is let in then: several may have been admitted at the same time. It has
-    /// left once all who wanted to hear of its end from the start have heard.
+    /// The same connection, which is aborted when it opens unless `enter` accepts it. Several may have been admitted at
+    /// the same time. `leave` is called after the close callbacks that were registered in `opened`.
     func entering(
         _ enter: @escaping @Sendable (Connection) -> CloseStatus?,
         leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void
@@ -129,10 +136,10 @@ extension EstablishedStream {
 }
 
 extension TransportError {
-    /// Several connections were accepted at the same time, and there is room for fewer.
+    /// Several connections were admitted at the same time, and more than the limit allows.
     fileprivate static let tooManyConnections = TransportError(
         .localResources,
-        "This system has as many connections as it takes. Try again later.",
+        "This system has the maximum number of connections. Try again later.",
         side: .remote,
         canRetry: true,
         failureCode: FailureCode.tooManyConnections.rawValue

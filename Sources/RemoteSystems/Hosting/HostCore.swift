@@ -8,7 +8,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// What a host knows while it runs: its services and the connections to them.
+/// The state of a running host: its services, and the connections to them.
 actor HostCore {
     private let context: ApplicationContext
     private let services: [String: AppService]
@@ -21,20 +21,20 @@ actor HostCore {
     private var application: SystemDescription.Application
     private let uriSchemes: [String]
     private let facts: MachineFacts
-    /// Every open connection, noted the moment it opens, so that a shutdown misses none.
+    /// Every open connection, recorded the moment it opens, so that a shutdown closes all of them.
     nonisolated let connections: HostConnections
-    /// The streams that are offered to other systems.
+    /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
     private var watchers: [ObjectIdentifier: Connection] = [:]
-    /// What the watchers are told; `nil` until the host begins.
+    /// The published state of the host; `nil` until ``begin()``.
     private var publications: HostPublications?
-    /// Systems of other accounts; `nil` where none is let in.
+    /// The connections of systems of other accounts; `nil` where none are accepted.
     private let anonymousConnections: AnonymousConnections?
     nonisolated let referral: ApplicationReferral?
     private var installed: [InstalledApplication] = []
     private var systemDisplayName: String?
     private(set) var isClosing = false
-    /// Whether the description was found too large, which is said aloud once.
+    /// Whether the description exceeded the maximum size. Logged once.
     private var hasOutgrownTopic = false
     let port = Promise<Int>()
 
@@ -69,19 +69,20 @@ actor HostCore {
         self.uriSchemes = application.uriSchemes
     }
 
-    /// What others would refuse or leave out is better refused here, where somebody can see it.
+    /// Checks the configuration and the services, so that a mistake is reported here instead of being refused or
+    /// dropped by peers.
     nonisolated func validate() throws(RemoteSystemError) {
         func misuse(_ text: String) -> RemoteSystemError { RemoteSystemError(.misuse, text, side: .local) }
         try self.context.configuration.validate()
         guard !self.hasDuplicate else {
-            throw .invalidArgument("Two services of the host have the same name. Each takes one of its own.")
+            throw .invalidArgument("Two services of the host have the same name. Give each service a name of its own.")
         }
         for (name, service) in self.services {
             try service.validate()
             guard name != Presence.service, name != Launch.service, name != StreamClaim.service,
                 self.builtIns[name] == nil
             else {
-                throw misuse("The service name \(name) is taken.")
+                throw misuse("The service name \(name) is reserved.")
             }
         }
         guard self.services.count <= SystemDescription.maxServices else {
@@ -91,11 +92,11 @@ actor HostCore {
             throw misuse("A host opens URIs of at most \(SystemDescription.maxSchemes) schemes.")
         }
         for scheme in self.uriSchemes where !LaunchURI.isScheme(scheme) {
-            throw misuse("\(scheme) is no URI scheme (RFC 3986, section 3.1): letters, digits, '+', '-' and '.'.")
+            throw misuse("\(scheme) is not a URI scheme (RFC 3986, section 3.1): letters, digits, '+', '-' and '.'.")
         }
     }
 
-    // MARK: Taking connections
+    // MARK: Accepting connections
 
     func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
         let admission: Admission =
@@ -115,7 +116,7 @@ actor HostCore {
         }
     }
 
-    /// Whoever it is, and whatever it wants.
+    /// The refusals that apply to every peer and every service.
     private func refusal(to peer: PeerIdentity, own: SystemID) -> Refusal? {
         guard !self.isClosing else {
             return Refusal(
@@ -141,7 +142,7 @@ actor HostCore {
                 Refusal(
                     .appNotInstalled,
                     code: .applicationNotFound,
-                    "The application \(targetApplication) is not here; this is \(self.application.id)."
+                    "The application \(targetApplication) does not run here; this is \(self.application.id)."
                 )
             )
         }
@@ -171,7 +172,7 @@ actor HostCore {
         return .accept(self.accept(service, own: own))
     }
 
-    /// Names the services that the caller may call, and no others.
+    /// The refusal of an unknown service. It names only the services that the caller may call.
     private func unknownService(_ hello: Hello, isLocal: Bool) -> Refusal {
         let host = self.application.id
         let callable = self.services.values.filter {
@@ -180,7 +181,8 @@ actor HostCore {
         return Refusal(noService: hello.service, in: host, callable: callable.map(\.name))
     }
 
-    /// A system of a linked account gets the services that were granted to it, and the same refusal for all else.
+    /// Admits a system of a linked account to the services that were granted to it. Everything else gets one and the
+    /// same refusal.
     private func admitLinked(_ hello: Hello, peer: PeerIdentity, granted: Grants, own: SystemID) -> Admission {
         guard hello.targetApplication == nil || hello.targetApplication == self.application.id,
             granted.services.contains(hello.service), let service = self.services[hello.service],
@@ -190,7 +192,8 @@ actor HostCore {
         return .accept(self.accept(service, own: own))
     }
 
-    /// An anonymous system gets the services that are offered to anyone, and the same refusal for all else.
+    /// Admits a system of another account to the services that are offered to anyone. Everything else gets one and the
+    /// same refusal.
     private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
         guard let anonymousConnections, hello.targetApplication == nil || hello.targetApplication == self.application.id
         else {
@@ -251,12 +254,12 @@ actor HostCore {
         )
     }
 
-    /// Closes every connection gracefully, or at once when the task is cancelled, and returns when all are closed.
+    /// Closes every connection and returns when all are closed. Gracefully, or at once when the task is cancelled.
     func closeAll() async {
         self.isClosing = true
         await self.referral?.starter.stop()
         await withTaskCancellationHandler {
-            // What was admitted just before may open while the others close.
+            // A connection that was admitted just before may open while the others close.
             while case let open = self.connections.allOrShut(), !open.isEmpty {
                 await withDiscardingTaskGroup { group in
                     for connection in open {
@@ -278,7 +281,7 @@ actor HostCore {
 
     // MARK: Presence
 
-    /// Says what the host is, from now on. Before that nobody can watch it.
+    /// Starts publishing the host's description. Watchers receive nothing before this call.
     func begin() throws {
         self.publications = try HostPublications(allowsAnonymous: self.anonymousConnections != nil)
         self.publish()
@@ -286,11 +289,11 @@ actor HostCore {
     }
 
     private func presence(peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
-        // What runs is looked at once a second; a watcher that comes now is told of what runs now.
+        // Running applications are polled once a second; a new watcher gets the present list.
         if self.referral != nil { self.publish() }
         var limits = self.context.limits
         limits.window = min(limits.window, 8)
-        // State frames of the longest form are read, however short messages are to be.
+        // A side that subscribes must accept state frames of `minLimit` bytes, even if messages are limited to fewer.
         limits.messageBytes = max(limits.messageBytes, StateLimits.minLimit)
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
@@ -306,7 +309,7 @@ actor HostCore {
         )
     }
 
-    /// Tells a system of another account what is offered to it, and nothing else.
+    /// Publishes to a system of another account only what is offered to it.
     private func anonymousPresence() -> EstablishedConnection {
         let limits = self.context.limits.forAnonymous
         return EstablishedConnection(
@@ -330,36 +333,40 @@ actor HostCore {
         self.watchers[id] = nil
     }
 
-    /// Ends the connections of watchers, not as one who goes: they look for the host where it is said to be now, and list it meanwhile.
+    /// Closes the connections of watchers with `cancelled` instead of `completed`. The watchers keep the host listed
+    /// and reconnect to its advertised address.
     func sendWatchersOn() async {
         await withDiscardingTaskGroup { group in
             for watcher in self.watchers.values { group.addTask { await watcher.close(.cancelled) } }
         }
     }
 
-    /// Tells watchers what this process is, as far as it has changed.
+    /// Publishes the description of this process, if it has changed.
     func publish() {
         do {
             guard let publications, try !publications.update(self.description), !self.hasOutgrownTopic else { return }
             self.hasOutgrownTopic = true
             self.context.logger.warning(
                 """
-                Watchers cannot be told everything about the services and applications here; schemas are left out first. \
-                All of it may take 1 MiB, each schema and each installed application 16 KiB.
+                The description of the services and applications is too large to be published completely; schemas are \
+                left out first. The maximum is 1 MiB in total, and 16 KiB for each schema and installed application.
                 """
             )
         } catch {
-            self.context.logger.warning("Watchers could not be told", metadata: ["reason": "\(error)"])
+            self.context.logger.warning(
+                "The host's description could not be published",
+                metadata: ["reason": "\(error)"]
+            )
         }
     }
 
-    /// Tells watchers who is revoked.
+    /// Publishes the revocation list and the account's root keys.
     func publishTrust() {
         do {
             let roots = try self.context.security().trust.own.roots
             try self.publications?.update(self.context.account.revocations, roots: roots)
         } catch {
-            self.context.logger.warning("Watchers could not be told", metadata: ["reason": "\(error)"])
+            self.context.logger.warning("The revocation list could not be published", metadata: ["reason": "\(error)"])
         }
     }
 
@@ -375,14 +382,14 @@ actor HostCore {
         }
         do {
             let store = try self.context.account.store()
-            // Opens the key's file and signs: on the account's queue, not on this actor, which every connection waits for.
+            // Reading the key file and signing run on the account's queue: every connection waits for this actor.
             let certificate = try await self.context.account.accountQueue.run { [peer = connection.peer] in
                 try store.authority().renew(Array(signing), for: peer, now: Date())
             }
             return Response(message: ["Certificate": .data(Data(certificate))])
         } catch {
             self.context.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
-            // The message may name files of this machine, which are nothing to the peer.
+            // The error's message may name files of this machine, so the peer gets only its code.
             let code = (error as? IdentityError).map { " (\($0.code))" } ?? ""
             return Response(
                 status: .failure,

@@ -4,7 +4,7 @@
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Where a running host takes connections, and its note for other processes of its system. Both are replaced together.
+/// A running host's listener, and its note for other processes of its system. Both are replaced together.
 final class HostListening: Sendable {
     private struct State {
         var listener: Listener?
@@ -14,12 +14,12 @@ final class HostListening: Sendable {
 
     private let state = Mutex(State())
 
-    /// The port; `nil` while it does not listen.
+    /// The port that the host listens on; `nil` while it does not listen.
     var port: Int? { self.state.withLock { $0.listener?.port } }
 
-    /// Listens there from now on.
+    /// Replaces the listener.
     ///
-    /// - Returns: what has to be stopped: the listener before, or this one when the host has ended meanwhile.
+    /// - Returns: the listener to stop: the previous one, or the new one when the host has ended meanwhile.
     func replace(with listener: Listener, note: RunningNote?) -> Listener? {
         self.state.withLock { state in
             guard !state.hasEnded else { return listener }
@@ -28,9 +28,9 @@ final class HostListening: Sendable {
         }
     }
 
-    /// Listens no more.
+    /// Ends listening for good.
     ///
-    /// - Returns: what has to be stopped.
+    /// - Returns: the listener to stop.
     func end() -> Listener? {
         self.state.withLock { state in
             defer { state = State(hasEnded: true) }

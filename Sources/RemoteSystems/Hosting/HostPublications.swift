@@ -4,11 +4,12 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// What a host publishes on presence connections: what it is, and who is revoked.
+/// What a host publishes on presence connections: its description and the revocation list.
 ///
-/// There is a publisher for each group of peers that is told the same, so that a change is encoded once for each of them.
+/// There is one publisher for each group of peers that receives the same state, so that a change is encoded once per
+/// group.
 struct HostPublications: Sendable {
-    /// Who is told.
+    /// The groups of peers that receive different state.
     enum Group: CaseIterable {
         /// Systems of the account.
         case account
@@ -21,7 +22,7 @@ struct HostPublications: Sendable {
     private struct Publication {
         let publisher: StatePublisher
         let presence: PublishedTopic
-        /// `nil` for strangers.
+        /// `nil` for the anonymous group.
         let trust: TrustPublication?
     }
 
@@ -41,14 +42,14 @@ struct HostPublications: Sendable {
         self.publications = publications
     }
 
-    /// Offers the topics of a group on a connection. To be called when it opens, on its event loop.
+    /// Publishes the topics of a group on a connection. Call it when the connection opens, on its event loop.
     func publish(to group: Group, on connection: Connection) {
         if let publication = self.publications[group] { connection.publish(publication.publisher) }
     }
 
-    /// Tells each group what is different for it now.
+    /// Updates the description that each group receives.
     ///
-    /// - Returns: whether everything could be told.
+    /// - Returns: whether every description could be published completely.
     func update(_ description: (Group) -> SystemDescription) throws(TransportError) -> Bool {
         var isComplete = true
         for (group, publication) in self.publications {
@@ -59,7 +60,7 @@ struct HostPublications: Sendable {
         return isComplete
     }
 
-    /// The trust in other systems has changed.
+    /// Publishes a new revocation list and new root keys, and checks the rights of subscribers again.
     func update(_ revocations: RevocationList?, roots: RootChain) throws(TransportError) {
         for publication in self.publications.values {
             try publication.trust?.update(revocations, roots: roots)
@@ -69,7 +70,8 @@ struct HostPublications: Sendable {
 }
 
 extension StateLimits {
-    /// For systems of other accounts: they see one topic, each of them over as many connections as it may have.
+    /// The limits for systems of other accounts: one topic, one subscription per connection, and as many subscriptions
+    /// as they may have connections.
     fileprivate static var forAnonymous: StateLimits {
         var limits = StateLimits()
         limits.topics = 1

@@ -5,11 +5,11 @@ internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// Whether a host is registered: what its parts report, and the observers of the state that follows from it.
+/// The registration state of a host: what the host's parts report, the state that follows from it, and its observers.
 final class HostRegistration: Sendable {
     private struct State {
         var isListening = false
-        /// Whether each announcement that is being made is in effect.
+        /// Whether each advertisement is in effect, by its id.
         var advertisements: [UInt64: Bool] = [:]
         var lastAnnouncement: UInt64 = 0
         var reported = RemoteSystemRegistrationState.unregistered
@@ -23,8 +23,9 @@ final class HostRegistration: Sendable {
     private let now: @Sendable () -> Date
 
     /// - Parameters:
-    ///   - identity: this system's, if it can be used. Asked only while the host listens and is announced.
-    ///   - now: the time.
+    ///   - identity: this system's identity; `nil` if it cannot be used. Called only while the host listens and is
+    ///     advertised.
+    ///   - now: the present time.
     init(identity: @escaping @Sendable () -> SystemIdentity?, now: @escaping @Sendable () -> Date = { Date() }) {
         self.identity = identity
         self.now = now
@@ -39,15 +40,15 @@ final class HostRegistration: Sendable {
         self.state.withLock { self.evaluate($0) }
     }
 
-    // MARK: What the host's parts report
+    // MARK: Reports of the host's parts
 
     func listens(_ isListening: Bool) {
         self.change { $0.isListening = isListening }
     }
 
-    /// An announcement is being made, and is not in effect yet.
+    /// Records an advertisement that is not in effect yet.
     ///
-    /// - Returns: names it among the host's announcements.
+    /// - Returns: the id of the advertisement.
     func beginAnnouncement() -> UInt64 {
         self.state.withLock { state in
             state.lastAnnouncement += 1
@@ -56,7 +57,7 @@ final class HostRegistration: Sendable {
         }
     }
 
-    /// Reports about one that has ended are ignored.
+    /// Records whether an advertisement is in effect. Ignored for one that has ended.
     func advertisement(_ id: UInt64, isInEffect: Bool) {
         self.change { state in
             if state.advertisements[id] != nil { state.advertisements[id] = isInEffect }
@@ -67,12 +68,12 @@ final class HostRegistration: Sendable {
         self.change { $0.advertisements[id] = nil }
     }
 
-    /// Looks at the certificate again, which is renewed by others and expires by itself.
+    /// Evaluates the state again: the certificate may have expired, or another process may have renewed it.
     func refresh() {
         self.change { _ in }
     }
 
-    /// How long to wait, at most, before ``refresh()`` may find another state.
+    /// The maximum time after which to call ``refresh()`` again.
     var timeToRefresh: Duration {
         guard let identity = self.identity() else { return Self.longestTime }
         let now = self.now()
@@ -81,10 +82,10 @@ final class HostRegistration: Sendable {
         return min(max(.seconds(next.timeIntervalSince(now)), .milliseconds(100)), Self.longestTime)
     }
 
-    /// The certificate may be renewed by another process, and the clock may be set, at any time.
+    /// One minute: another process may renew the certificate, and the clock may be set, at any time.
     private static let longestTime = Duration.seconds(60)
 
-    /// The host has run and does not run again. Sequences end after the last state.
+    /// Ends the registration: the host does not run again. Sequences end after the last state.
     func end() {
         self.change { state in
             state.isListening = false
@@ -104,7 +105,7 @@ final class HostRegistration: Sendable {
             let new = self.evaluate(state)
             guard new != state.reported else { return }
             state.reported = new
-            // In the lock, so that the states arrive in their order.
+            // Inside the lock, so that observers receive the states in order.
             for observer in state.observers.values { observer.yield(new) }
         }
     }
@@ -118,7 +119,7 @@ final class HostRegistration: Sendable {
 
     // MARK: Observing
 
-    /// The present state, then each other one. Holds the newest state that has not been read.
+    /// The present state, then each change. Buffers only the newest state.
     var states: AsyncStream<RemoteSystemRegistrationState> { self.observe().states }
 
     func observe() -> (states: AsyncStream<RemoteSystemRegistrationState>, id: UInt64) {

@@ -5,35 +5,36 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Which requests with a key are under way, and what the answers were to those that are done: the rules, without tasks or a
-/// clock.
+/// The rules of the idempotency cache: which requests with a key are running, and the responses to those that have
+/// finished. Without tasks or a clock.
 ///
-/// `Work` is what a repeated request waits for while the first one is under way.
+/// `Work` is what a repeated request waits for while the first one is running.
 struct IdempotencyCacheStateMachine<Work> {
     typealias Instant = ContinuousClock.Instant
 
-    /// What makes two requests the same.
+    /// The identity of a request. Two requests with the same name are the same request.
     struct Name: Hashable {
         var system: SystemID
         var service: String
         var key: [UInt8]
     }
 
-    /// How much is remembered. Of what is beyond, the oldest of the system that has the most is forgotten first.
+    /// How much the cache keeps. When a limit is exceeded, the oldest response of the system that uses the most is
+    /// removed first.
     struct Limits {
         var time = Duration.seconds(300)
         var requests = 1024
-        /// Of one system, under way at the same time.
+        /// The maximum number of running requests of one system.
         var inFlightEach = 128
         var bytes = 4 << 20
-        /// The largest single answer that is kept.
+        /// The maximum size of a single response that is kept.
         var bytesEach = 1 << 20
     }
 
     enum OnRequest {
-        /// It is the first, and this is the number of its execution.
+        /// The first request of its name, with the number of its execution.
         case execute(UInt64)
-        /// The first is still under way.
+        /// The first request is still running.
         case wait(Work)
         case outcome(HandlerOutcome)
     }
@@ -44,16 +45,17 @@ struct IdempotencyCacheStateMachine<Work> {
             case done(HandlerOutcome, bytes: Int, until: Instant)
         }
 
-        /// Of the message: a key that is used for two of them is a mistake that must not go unseen.
+        /// The hash of the message. A key that is used for two different messages is an error of the caller, which must
+        /// be reported.
         var fingerprint: Int
         var execution: UInt64
         var state: State
     }
 
-    /// What is kept for one system.
+    /// The requests of one system.
     private struct Holder {
         var inFlight = 0
-        /// Those that are done, oldest first.
+        /// Finished requests, oldest first.
         var done = CircularBuffer<Name>()
         var bytes = 0
 
@@ -64,7 +66,7 @@ struct IdempotencyCacheStateMachine<Work> {
     private var entries: [Name: Entry] = [:]
     private var holders: [SystemID: Holder] = [:]
     private var lastExecution: UInt64 = 0
-    /// Not later than the first outcome's end; `nil` if none is kept.
+    /// A time no later than the first expiry of an outcome; `nil` if none is kept.
     private var nextEnd: Instant?
     private(set) var bytes = 0
 
@@ -89,12 +91,12 @@ struct IdempotencyCacheStateMachine<Work> {
                 return .outcome(outcome)
             }
         }
-        // So that one system cannot have the room of all.
+        // The limit keeps one system from using the whole cache.
         guard self.holders[name.system, default: Holder()].inFlight < self.limits.inFlightEach else {
             return .outcome(HandlerOutcome(.tooManyInFlight))
         }
         while self.entries.count >= self.limits.requests {
-            // Those that are under way cannot be forgotten without being done twice.
+            // Running requests are never removed: a repeated request would then be executed twice.
             guard self.forgetOldest(ofLargest: \.count) else { return .outcome(HandlerOutcome(.tooManyInFlight)) }
         }
         self.lastExecution += 1
@@ -103,14 +105,14 @@ struct IdempotencyCacheStateMachine<Work> {
         return .execute(self.lastExecution)
     }
 
-    /// The first one is done.
+    /// Records the outcome of an execution.
     ///
-    /// - Parameter bytes: how much room the answer takes.
+    /// - Parameter bytes: the size of the response.
     mutating func executed(_ name: Name, _ outcome: HandlerOutcome, bytes: Int, now: Instant) {
         guard self.isRunning(name), var holder = self.holders[name.system] else { return }
         holder.inFlight -= 1
         guard outcome.response.failure?.canRetry != true else {
-            // It says itself that asking again may help; that must then be of some use.
+            // A response with `canRetry` invites a retry, which must execute the request again.
             self.entries[name] = nil
             self.holders[name.system] = holder.count > 0 ? holder : nil
             return
@@ -128,7 +130,7 @@ struct IdempotencyCacheStateMachine<Work> {
         while self.bytes > self.limits.bytes, self.forgetOldest(ofLargest: \.bytes) {}
     }
 
-    /// Forgets a failure, if it is that of the execution.
+    /// Removes a failure if it belongs to this execution.
     mutating func forgetFailure(_ name: Name, _ execution: UInt64) {
         guard let entry = self.entries[name], entry.execution == execution, case .done(let outcome, _, _) = entry.state,
             outcome.response.status != .success
@@ -137,7 +139,7 @@ struct IdempotencyCacheStateMachine<Work> {
         self.remove(name)
     }
 
-    /// What an entry takes beside its answer, in rough.
+    /// The approximate size of an entry without its response, in bytes.
     private static var overhead: Int { 256 }
 
     private mutating func forget(now: Instant) {
@@ -156,7 +158,9 @@ struct IdempotencyCacheStateMachine<Work> {
         }
     }
 
-    /// - Returns: whether there was one.
+    /// Removes the oldest outcome of the system that uses the most.
+    ///
+    /// - Returns: whether an outcome was removed.
     private mutating func forgetOldest(ofLargest size: (Holder) -> Int) -> Bool {
         var largest: (system: SystemID, size: Int, until: Instant)?
         for (system, holder) in self.holders {
@@ -164,7 +168,7 @@ struct IdempotencyCacheStateMachine<Work> {
                 continue
             }
             let size = size(holder)
-            // Of equals the one that has the oldest.
+            // Of systems that use the same, the one with the oldest outcome.
             if let largest, largest.size > size || largest.size == size && largest.until <= until { continue }
             largest = (system, size, until)
         }
@@ -178,7 +182,7 @@ struct IdempotencyCacheStateMachine<Work> {
         self.remove(oldest)
     }
 
-    /// Takes away what is kept under a name that its holder no longer has.
+    /// Removes the entry of a name that its holder no longer lists.
     private mutating func remove(_ name: Name) {
         guard case .done(_, let bytes, _)? = self.entries.removeValue(forKey: name)?.state else { return }
         self.bytes -= bytes
@@ -191,8 +195,7 @@ extension Response {
     fileprivate static let keyInUse = Response(
         status: .failure,
         failure: WireFailure(
-            "This idempotency key was used for another message a short time ago. Use a new key for each thing that is "
-                + "to be done.",
+            "This idempotency key was used for another message a short time ago. Use a new key for each operation.",
             code: .keyReused
         )
     )
@@ -200,7 +203,7 @@ extension Response {
     fileprivate static let tooManyInFlight = Response(
         status: .resourceLimitsExceeded,
         failure: WireFailure(
-            "Too many requests with a key are under way here. Try again later.",
+            "Too many requests with an idempotency key are running on this host. Try again later.",
             code: .tooManyKeys,
             canRetry: true
         )
@@ -209,7 +212,7 @@ extension Response {
     fileprivate static let responseTooLarge = Response(
         status: .messageTooLarge,
         failure: WireFailure(
-            "The request was carried out already, and its answer was too large to be kept.",
+            "The request was executed already, and its response was too large to be kept.",
             code: .responseNotKept
         )
     )

@@ -5,13 +5,13 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// Sees to it that a request with a key is carried out once, whichever connections it comes over and however often.
+/// Executes a request with a key once, however often it is repeated and over whichever connections.
 final class IdempotencyCache: Sendable {
     private typealias Memory = IdempotencyCacheStateMachine<Promise<HandlerOutcome>>
 
     private struct State {
         var memory = Memory()
-        /// The handlers under way. Whichever comes second of being started and being done takes the entry away again.
+        /// The running handlers. The second of two reports, start and end, removes the entry.
         var handlers: [ObjectIdentifier: Task<Void, Never>?] = [:]
         var isStopped = false
 
@@ -30,9 +30,10 @@ final class IdempotencyCache: Sendable {
 
     private var time: TimeSource { self.environment.time }
 
-    /// What `execute` makes of the request, or made of the first one of its name.
+    /// Returns the outcome of `execute`, or that of the first request with the same name.
     ///
-    /// The handler does not depend on the task that asks: a caller whose connection is lost comes back for the answer.
+    /// The handler does not run in the caller's task: a caller whose connection was lost repeats the request to get the
+    /// response.
     func outcome(
         of request: AppServiceRequest,
         key: IdempotencyKey,
@@ -61,9 +62,7 @@ final class IdempotencyCache: Sendable {
         }
     }
 
-    /// Forgets the failure of a request whose response has `canRetry`: a repeated request runs the handler again.
-    ///
-    /// - Parameter execution: which execution failed; a later one stays.
+    /// - Parameter execution: the execution that failed. The outcome of a later one is kept.
     func forgetFailure(of request: AppServiceRequest, key: IdempotencyKey, of service: String, execution: UInt64) {
         let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)
         self.state.withLock { $0.memory.forgetFailure(name, execution) }
@@ -77,9 +76,9 @@ final class IdempotencyCache: Sendable {
         _ execute: @escaping @Sendable () async -> HandlerOutcome
     ) {
         let id = ObjectIdentifier(promise)
-        // Here and now, as without a key; an answer that is known at once leaves at once.
+        // Starts immediately, as requests without a key do, so that a response that needs no waiting is sent at once.
         let handler = Task.immediate(executorPreference: self.environment.taskExecutor) {
-            // What nobody may come back for any more is not worked on.
+            // The handler is cancelled once no repeated request can fetch its response any more.
             var outcome = await self.limited(until: min(deadline, self.time.now + Self.longest), execute)
             outcome.execution = execution
             let bytes = (try? outcome.response.message.encoded().count) ?? .max
@@ -96,7 +95,7 @@ final class IdempotencyCache: Sendable {
         if isStopped { handler.cancel() }
     }
 
-    /// What `execute` gives; it is cancelled at the deadline.
+    /// Returns the outcome of `execute`, which is cancelled at the deadline.
     private func limited(
         until deadline: ContinuousClock.Instant,
         _ execute: @escaping @Sendable () async -> HandlerOutcome
@@ -124,7 +123,7 @@ final class IdempotencyCache: Sendable {
         }
     }
 
-    /// Stops what is under way, whose answer nobody can get any more; nothing is carried out from now on.
+    /// Cancels the running handlers, whose responses cannot be fetched any more. Nothing is executed afterwards.
     func stop() {
         let handlers = self.state.withLock { state in
             state.isStopped = true

@@ -3,31 +3,33 @@
 
 public import ValueSets
 
-/// An application that is installed on this machine, whether or not it runs: what a host that speaks for the machine tells
-/// of it.
+/// An application that is installed on this machine, whether or not it runs.
+///
+/// A host daemon publishes these descriptions (``InstalledApplications``).
 public struct InstalledApplication: Sendable, Hashable, Identifiable {
     /// An app service that the application offers once it runs.
     public struct Service: Sendable, Hashable {
         /// The service's name.
         public var name: String
-        /// Whether other machines may call it. Not unless said so.
+        /// Whether other machines may call the service. Defaults to `false`.
         public var supportsRemote = false
-        /// Who may have the application started by calling it.
+        /// The callers that may start the application by calling the service. Defaults to the systems of the account.
         public var callers = AppServiceCallers.account
-        /// What requests must look like, if that is known without the application.
+        /// The schema of requests, if it is known without running the application.
         public var requestSchema: AllowedValueSchema?
-        /// What responses look like, if that is known without the application.
+        /// The schema of responses, if it is known without running the application.
         public var responseSchema: AllowedValueSchema?
-        /// What the service's requests to its callers look like, if that is known without the application.
+        /// The schema of the requests that the service sends to its callers, if it is known without running the
+        /// application.
         public var pushRequestSchema: AllowedValueSchema?
-        /// What responses to those must look like, if that is known without the application.
+        /// The schema of the responses to those requests, if it is known without running the application.
         public var pushResponseSchema: AllowedValueSchema?
-        /// Its version, in whatever form the service's makers count.
+        /// The service's version, in a format of the service's choice.
         public var version: String?
-        /// What it is for, in a sentence.
+        /// The purpose of the service, in a sentence.
         public var summary: String?
 
-        /// A service that only this machine may call.
+        /// Creates a service that only this machine may call.
         public init(_ name: String) {
             self.name = name
         }
@@ -35,47 +37,54 @@ public struct InstalledApplication: Sendable, Hashable, Identifiable {
 
     /// The application's id, in reverse-DNS form.
     public let id: String
-    /// The application's name for people.
+    /// The application's name as users see it. Defaults to its id.
     public var displayName: String
-    /// What it says of itself, by keys of its own choice.
+    /// Attributes that the application publishes, with keys of its own choice.
     public var attributes: [String: String] = [:]
-    /// The app services that it offers.
+    /// The app services that the application offers.
     public var services: [Service] = []
-    /// The schemes of the URIs that it opens, in lower case.
+    /// The schemes of the URIs that the application opens, in lower case.
     public var uriSchemes: [String] = []
 
-    /// An application that offers nothing yet.
+    /// Creates an application without services or URI schemes.
     public init(id: String, displayName: String? = nil) {
         self.id = id
         self.displayName = displayName ?? id
     }
 }
 
-/// The applications of a machine, and how to start them. Given to a host in
-/// ``RemoteSystemHost/Options/installedApplications``, it makes that host speak for the machine: it lists them, and starts one
-/// that does not run when somebody of the account connects to it.
+/// The installed applications of a machine, and how to start them.
+///
+/// A host with ``RemoteSystemHost/Options/installedApplications`` is the machine's host daemon: it lists these
+/// applications, and starts one that does not run when a system of the account connects to it.
 public protocol InstalledApplications: Sendable {
-    /// What is installed now. A host tells others of the first 256.
+    /// Returns the applications that are installed now. A host publishes the first 256.
     func applications() async -> [InstalledApplication]
 
-    /// An element whenever ``applications()`` may give something else than before. Each call makes a sequence of its own.
+    /// A sequence with an element whenever the result of ``applications()`` may have changed. Each call returns a new
+    /// sequence.
     func changes() -> AsyncStream<Void>
 
-    /// Starts an application. The host calls it for one application once at a time, and cancels it as soon as the
-    /// application can be reached, which ends the waiting and not the application.
+    /// Starts an application.
     ///
-    /// It may return before the application can be reached; the host goes on waiting. It does not need to: as long as it runs
-    /// it can still throw, which tells callers at once that the start has failed.
+    /// The host makes at most one call at a time for an application. It cancels the call as soon as the application can
+    /// be reached; cancellation ends the waiting, not the application.
     ///
-    /// - Throws: an error whose description says, in a sentence, why the application does not start. Callers read it.
+    /// The method may return before the application can be reached; the host continues to wait. A method that does not
+    /// return yet can still throw, which reports the failed start to callers at once.
+    ///
+    /// - Throws: an error whose description states, in a sentence, why the application does not start. It is sent to
+    ///   callers.
     func start(_ id: String) async throws
 
-    /// Called when an application could not be reached in time after ``start(_:)``, which was cancelled. Whoever runs programs ends what it
-    /// has started for it: nobody can talk to that, and the next start is to begin anew. Does nothing unless implemented.
+    /// Called when an application could not be reached in time after ``start(_:)``, which was cancelled.
+    ///
+    /// An implementation that runs programs ends the program that it started, so that the next start begins with a new
+    /// process. The default implementation does nothing.
     func didNotComeUp(_ id: String) async
 }
 
 extension InstalledApplications {
-    /// Nothing.
+    /// Does nothing.
     public func didNotComeUp(_ id: String) async {}
 }

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// A value that may change while somebody acts on it.
+/// A value whose changes can be awaited.
 final class ObservableValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
@@ -25,7 +25,7 @@ final class ObservableValue<Value: Sendable>: Sendable {
         for listener in listeners { listener.yield() }
     }
 
-    /// Returns once it is as wanted, or when the task is cancelled.
+    /// Returns once the value satisfies the condition, or when the task is cancelled.
     func becomes(_ isWanted: (Value) -> Bool) async {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = self.state.withLock { state in

@@ -5,16 +5,16 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 extension Refusal {
-    /// A service that an application does not offer.
+    /// The refusal of a service that an application does not offer.
     ///
-    /// - Parameter callable: the names of those that the caller may call: of others it learns nothing.
+    /// - Parameter callable: the names of the services that the caller may call. The refusal reveals no others.
     init(noService name: String, in application: String, callable: [String]) {
         self.init(
             .appServiceUnavailable,
             code: .serviceNotFound,
             "The application \(application) offers no service \(name)."
                 + SimilarNames.question(for: name, among: callable)
-                + " It offers \(NameList.text(callable, none: "this caller none"))."
+                + " It offers \(NameList.text(callable, none: "no services to this caller"))."
         )
     }
 }

@@ -6,17 +6,17 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// What is announced; it may change while the host runs.
+    /// What the host advertises. It may change while the host runs.
     struct Advertising: Hashable {
         var isWanted: Bool
-        /// Where the host listens, once it does.
+        /// The port that the host listens on; 0 before it listens.
         var port = 0
     }
 
-    /// Watchers have heard of another port after so long.
+    /// The time after which watchers have received a changed port.
     private static let hearingTime = Duration.seconds(10)
 
-    /// Until cancelled. Withdraws what is not wanted any more.
+    /// Advertises the host while it should be discoverable, until cancelled.
     func advertiseWhenWanted() async throws {
         while !Task.isCancelled {
             let isWanted = self.advertising.value.isWanted
@@ -31,8 +31,8 @@ extension RemoteSystemHost {
         }
     }
 
-    /// Announces under a name that changes once a day, so that nobody can follow this machine by it. The new name is
-    /// announced before the old one is withdrawn.
+    /// Advertises under an instance name that changes once a day, so that the machine cannot be tracked by it. The new
+    /// name is advertised before the old one is withdrawn.
     private func advertise(through source: any DiscoverySource) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while true {
@@ -50,7 +50,8 @@ extension RemoteSystemHost {
         }
     }
 
-    /// The same name wherever the host listens: who watches sees it move, and not one go and another come.
+    /// Uses one instance name for all ports, so that watchers report a changed port as an update instead of a removal
+    /// and an addition.
     private func advertise(_ instance: String, through source: any DiscoverySource) async throws {
         while !Task.isCancelled {
             let port = self.advertising.value.port
@@ -73,15 +74,18 @@ extension RemoteSystemHost {
         }
     }
 
-    /// Until cancelled. Watchers that are connected to where the host does not listen any more keep it in their lists; those who have
-    /// not heard of the new port by then could not reach it. The others come back before anybody misses it.
+    /// Closes the connections of watchers some time after the port has changed, until cancelled.
+    ///
+    /// Watchers that are connected to the previous port keep the host listed. A watcher that has not received the new
+    /// port after ``hearingTime`` cannot reach the host; the others reconnect before they would report the host as
+    /// removed.
     func sendWatchersOn() async {
         var port = self.advertising.value.port
         while true {
             await self.advertising.becomes { [port] in $0.port != port }
             repeat {
                 port = self.advertising.value.port
-                // A host that ends says so to its watchers, and sends them nowhere.
+                // The task was cancelled: the host ends, and closes these connections itself.
                 guard (try? await self.context.environment.time.sleep(for: Self.hearingTime)) != nil else {
                     return
                 }

@@ -6,27 +6,27 @@ internal import Logging
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// Whether other systems of the account can find and reach this host now. ``RemoteSystemsDiagnosis`` says what to
-    /// do about a state other than ``RemoteSystemRegistrationState/registered``.
+    /// Whether other systems of the account can find and reach this host now. ``RemoteSystemsDiagnosis`` reports what
+    /// to do about a state other than ``RemoteSystemRegistrationState/registered``.
     ///
-    /// It is ``RemoteSystemRegistrationState/registered`` only while the announcement is in effect, which takes about a
-    /// second after the start: the discovery source has published it and not lost it since. A host that is not
-    /// announced (``Options/isDiscoverable``), or that uses ``StaticPeers`` alone, is never registered, although it can
-    /// be reached by its address. Of several sources, one is enough.
+    /// The state is ``RemoteSystemRegistrationState/registered`` only while the advertisement is in effect: the
+    /// discovery source has published it and has not lost it since. After a start this takes about one second. A host
+    /// that is not advertised (``Options/isDiscoverable``), or that uses only ``StaticPeers``, is never registered,
+    /// although it can be reached by its address. Of several discovery sources, one is enough.
     public var registration: RemoteSystemRegistrationState { self.registering.current }
 
-    /// The states of ``registration`` as a sequence: the present one, then each change, until ``run()`` has ended.
+    /// The states of ``registration`` as a sequence: the present one, then each change, until ``run()`` ends.
     ///
-    /// Each call makes a sequence of its own. Buffer policy: a reader that is slow gets the newest state and misses the
-    /// ones before. A certificate that expires, or that another process has renewed, is noticed within a minute.
+    /// Each call returns a new sequence. Buffer policy: a slow reader gets the newest state and misses earlier ones. An
+    /// expired certificate, or one that another process has renewed, is noticed within one minute.
     public var registrationStates: some AsyncSequence<RemoteSystemRegistrationState, Never> & Sendable {
         self.registering.states
     }
 
-    /// Calls back with the present state of ``registration``, and then after each change, until ``run()`` has ended.
+    /// Registers a listener for the present state of ``registration`` and for each change, until ``run()`` ends.
     ///
-    /// The listener is called from a task of the host's own, one call after the other. A listener that is slow misses
-    /// states in between, never the last one.
+    /// The host calls the listener from its own task, one call at a time. A slow listener misses states in between,
+    /// never the last one.
     @discardableResult
     public func onRegistrationChanged(
         _ listener: @escaping @Sendable (RemoteSystemRegistrationState) -> Void
@@ -38,7 +38,7 @@ extension RemoteSystemHost {
         return ListenerRegistration { [weak registering = self.registering] in registering?.remove(id) }
     }
 
-    /// Until cancelled.
+    /// Logs a warning when the certificate has expired, and refreshes the registration state. Runs until cancelled.
     func followCertificate() async throws {
         var wasExpired = false
         while true {
@@ -48,8 +48,8 @@ extension RemoteSystemHost {
                 if !wasExpired {
                     self.context.logger.warning(
                         """
-                        This system's certificate has expired, so nobody connects to this host. Check the clock; if it \
-                        is right, start a system that holds the account's key, or join the account again.
+                        This system's certificate has expired, so no other system connects to this host. Check the \
+                        clock; if it is right, start a system that holds the account's key, or join the account again.
                         """,
                         metadata: ["expired": "\(identity.certificateValidity.upperBound.formatted(.iso8601))"]
                     )

@@ -12,7 +12,7 @@ public import ServiceLifecycle
 internal import Synchronization
 package import ValueSets
 
-/// Makes this process an application that other systems of the account find and talk to.
+/// Makes this process an application that other systems of the account can find and call.
 ///
 /// ```swift
 /// let host = RemoteSystemHost(application: "com.example.player", services: [
@@ -23,53 +23,62 @@ package import ValueSets
 /// try await ServiceGroup(services: [host], gracefulShutdownSignals: [.sigterm], logger: logger).run()
 /// ```
 ///
-/// It runs inside ``run()`` and nowhere else: it listens, announces itself, tells watchers of its services, and answers.
-/// On graceful shutdown it withdraws the announcement, refuses new connections (status 2), and lets requests under way
-/// finish. When its task is cancelled it ends its connections at once; what is under way fails on both sides.
+/// The host works only inside ``run()``: it listens, advertises itself, publishes its services to watchers, and
+/// responds to requests. On graceful shutdown it withdraws the advertisement, refuses new connections (status 2), and
+/// lets running requests finish. When its task is cancelled it closes its connections at once; running requests then
+/// fail on both sides.
 public final class RemoteSystemHost: Service {
-    /// How the host appears and what it listens on.
+    /// How the host is published, and where it listens.
     public struct Options: Sendable {
-        /// The application's name for people, 1 to 1024 bytes of UTF-8; its id unless set.
+        /// The application's name as users see it. Valid range: 1–1024 bytes of UTF-8. Defaults to the application's
+        /// id.
         public var displayName: String?
-        /// What the application says of itself to systems of its account; at most 256 entries, with names and texts of at
-        /// most 1 KiB each.
+        /// Attributes that the application publishes to systems of its account. At most 256 entries, with keys and
+        /// values of at most 1 KiB each. Defaults to none.
         public var attributes: [String: String] = [:]
-        /// The port to listen on. 0, the default, lets the system choose: callers learn it by discovery. Valid range: 0–65535.
+        /// The port to listen on. Defaults to 0: the kernel chooses a free port, which callers learn by discovery.
+        /// Valid range: 0–65535.
         public var port = 0
-        /// Whether to announce itself. Without it the host can be reached by its address only, and through a host daemon on its
-        /// machine: that tells systems of the account that it runs, and watchers list it.
+        /// Whether the host advertises itself. Defaults to `true`. A host that does not can be reached by its address,
+        /// and through a host daemon on its machine, which publishes that the host runs, so that watchers list it.
         public var isDiscoverable = true
-        /// Whether other processes of this system may run at the same time under the same application id. Off unless set:
-        /// the second host to start then fails with ``RemoteSystemError/Code/applicationAlreadyRunning``, since callers
-        /// would reach either of the two. Processes that share an id all set it; they must offer the same services, and a
-        /// caller reaches any one of them.
+        /// Whether other processes of this system may run under the same application id at the same time. Defaults to
+        /// `false`.
+        ///
+        /// If `false`, the second host to start fails with ``RemoteSystemError/Code/applicationAlreadyRunning``, since
+        /// callers would reach either of the two. Processes that share an id must all set this to `true` and offer the
+        /// same services; a caller reaches any one of them.
         public var allowsSeveralProcesses = false
-        /// Whether systems of other accounts on the same network may find the application and call those of its services
-        /// that are offered to ``AppServiceCallers/anyoneNearby``. Off unless set. They learn the machine's display
-        /// name and kind, and come in at addresses only that neighbours have: loopback, link-local, private.
+        /// Whether systems of other accounts on the same network may find the application and call its services that
+        /// are offered to ``AppServiceCallers/anyoneNearby``. Defaults to `false`.
+        ///
+        /// Such systems learn the machine's display name and kind. Their connections are accepted only from loopback,
+        /// link-local and private addresses.
         public var allowsAnyoneNearby = false
-        /// What this host speaks for beside itself: it lists these applications, and starts them when they are called. `nil`,
-        /// the default, for an application that speaks for itself only.
+        /// The installed applications that this host lists, and starts when they are called. Defaults to `nil`: the
+        /// host represents only its own application.
         public var installedApplications: (any InstalledApplications)?
-        /// How long an installed application may take from its start until it can be reached. Defaults to 10 s. Valid range:
-        /// 0.1 s–5 min. Callers wait for it as long as their own ``RemoteSystemsConfiguration/startTimeout`` says, 15 s unless set.
+        /// The maximum time from the start of an installed application until it can be reached. Defaults to 10 s. Valid
+        /// range: 0.1 s–5 min.
+        ///
+        /// Callers wait for as long as their own ``RemoteSystemsConfiguration/startTimeout``, which defaults to 15 s.
         public var startTimeout = Duration.seconds(10)
-        /// A listening socket to use instead of opening one, as a service manager hands it over. It is closed with the host.
-        /// One that takes connections from more than the configuration's network is refused.
+        /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
+        /// ends. A socket that accepts connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
-        /// Receives every event of the host's connections; for the conformance host.
+        /// Receives every event of the host's connections. For the conformance host.
         package var connectionObserver: ConnectionObserver?
-        /// Keys that this version of the protocol does not know, for every `accept`.
+        /// Additional keys, unknown to this protocol version, for every `accept`.
         package var unknownAcceptKeys: ValueSet = [:]
-        /// Opens URIs that other systems launch here; `nil`, the default, for none.
+        /// Opens URIs that other systems launch on this host. Defaults to `nil`: none are opened.
         public var launchURIProvider: (any LaunchURIProvider)?
 
-        /// The defaults.
+        /// Creates options with the default values.
         public init() {}
     }
 
-    /// The id of the application that speaks for a machine as a whole: its host daemon. Launches go to it for whatever
-    /// no application in particular is meant to open.
+    /// The application id of a machine's host daemon. It receives launches that are not meant for a particular
+    /// application.
     public static let machineApplicationID = "remote-systems.host"
 
     private let configuration: RemoteSystemsConfiguration
@@ -84,16 +93,21 @@ public final class RemoteSystemHost: Service {
     private let hasRun = Mutex(false)
     let registering: HostRegistration
 
-    /// A host with the default configuration.
+    /// Creates a host with the default configuration.
     ///
     /// - Parameters:
     ///   - application: the application's id, in reverse-DNS form.
-    ///   - services: what it offers. Of two with one name the first is used.
+    ///   - services: the app services that the host offers. Their names must differ.
     public convenience init(application: String, services: [AppService]) {
         self.init(RemoteSystemsConfiguration(applicationID: application), services: services)
     }
 
-    /// A host with a configuration of its own.
+    /// Creates a host.
+    ///
+    /// - Parameters:
+    ///   - configuration: the process's configuration.
+    ///   - services: the app services that the host offers. Their names must differ.
+    ///   - options: how the host is published, and where it listens.
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
@@ -122,9 +136,9 @@ public final class RemoteSystemHost: Service {
         )
     }
 
-    /// The port on which the host listens. Waits until it does.
+    /// The port that the host listens on. Waits until it listens.
     ///
-    /// - Throws: the error with which ``run()`` ended before it listened; `CancellationError`.
+    /// - Throws: the error with which ``run()`` failed before the host listened; `CancellationError`.
     public var port: Int {
         get async throws {
             let first = try await self.core.port.value
@@ -132,42 +146,45 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// How many connections others have with it.
+    /// The number of open connections of other systems.
     var openConnections: Int { self.core.connections.all.count }
 
-    /// Changes what the application says of itself. Watchers are told at once.
+    /// Changes the application's attributes. Watchers are notified at once.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when there are more than 256 attributes, or one
-    ///   has an empty name, or a name or a text of more than 1 KiB; nothing has changed then.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when there are more than 256 attributes,
+    ///   a key is empty, or a key or value exceeds 1 KiB. Nothing has changed then.
     public func update(attributes: [String: String]) async throws(RemoteSystemError) {
         try SystemDescription.check(attributes: attributes)
         await self.core.update(attributes: attributes)
     }
 
-    /// What ``update(attributes:)`` demands of them.
+    /// Checks the limits of ``update(attributes:)``.
     package static func check(attributes: [String: String]) throws(RemoteSystemError) {
         try SystemDescription.check(attributes: attributes)
     }
 
-    /// Changes the name that the system shows; `nil` for the machine's own. Watchers are told at once.
+    /// Changes the system's display name; `nil` for the machine's own name. Watchers are notified at once.
     package func update(systemDisplayName: String?) async {
         await self.core.update(systemDisplayName: systemDisplayName)
     }
 
-    /// Changes how long an installed application may take to start. Starts under way keep what held when they began.
+    /// Changes the start timeout of installed applications. Running starts keep theirs.
     package func update(startTimeout: Duration) async {
         await self.core.referral?.starter.update(timeout: startTimeout)
     }
 
-    /// Changes whether the host is announced. Who is connected stays so.
+    /// Changes whether the host is advertised. Open connections are kept.
     package func update(isDiscoverable: Bool) {
         self.advertising.change { $0.isWanted = isDiscoverable }
     }
 
-    /// Takes connections at another port from now on; 0 for any free one. Nothing changes for a host that was given its socket, or that
-    /// does not listen yet. Open connections go on, but for those of watchers, who come back to the new address a little later.
+    /// Changes the port that the host listens on; 0 for any free port.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/cannotListen``: it goes on to listen where it did.
+    /// Does nothing for a host that was given its socket, or that does not listen yet. Open connections are kept,
+    /// except those of watchers, which reconnect at the new port a little later.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/cannotListen``. The host then keeps listening on
+    ///   the previous port.
     package func update(port: Int) async throws(RemoteSystemError) {
         guard self.options.listeningSocket == nil, let current = self.listening.port, current != port else { return }
         let listener = try await self.listen(port: port)
@@ -176,38 +193,44 @@ public final class RemoteSystemHost: Service {
         await before?.stop()
     }
 
-    /// Changes what opens URIs, in a host that was made with something that does; watchers are told of its schemes at once.
-    /// Launches under way go on with what they began with.
+    /// Changes the provider that opens URIs. Watchers are notified of its schemes at once. Running launches keep the
+    /// previous provider.
+    ///
+    /// Does nothing for a host that was created without a provider.
     package func update(launchURIProvider provider: any LaunchURIProvider) async {
         guard let launching else { return }
         launching.update(provider)
         await self.core.update(uriSchemes: launching.schemes)
     }
 
-    /// Runs the host until its task is cancelled, or a graceful shutdown is asked for (as `ServiceGroup` does on a signal).
+    /// Runs the host until its task is cancelled or a graceful shutdown is triggered (as `ServiceGroup` does on a
+    /// signal).
     ///
-    /// A graceful shutdown finishes requests under way first, for at most the configuration's `drainTimeout`; cancelling,
-    /// also in the middle of a graceful shutdown, waits for nothing. It returns normally after either.
+    /// A graceful shutdown first finishes running requests, for at most the configuration's `drainTimeout`.
+    /// Cancellation, also during a graceful shutdown, waits for nothing. In both cases the method returns normally.
     ///
-    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/identity`` when the account cannot be used or this system left it,
-    ///   ``RemoteSystemError/Code/applicationAlreadyRunning`` when another process of this system runs as the same application,
-    ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be had, ``RemoteSystemError/Code/discovery`` when
-    ///   the announcement can never be made, ``RemoteSystemError/Code/invalidArgument`` when a number of the configuration, the
-    ///   options or a service is outside its range, or a name is not valid, ``RemoteSystemError/Code/misuse`` when called
-    ///   twice, or when the attributes are longer than allowed.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/identity`` when the account cannot be used or this system left it,
+    ///   - ``RemoteSystemError/Code/applicationAlreadyRunning`` when another process of this system runs as the same
+    ///     application,
+    ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
+    ///   - ``RemoteSystemError/Code/discovery`` when the host can never be advertised,
+    ///   - ``RemoteSystemError/Code/invalidArgument`` when a number in the configuration, the options or a service is
+    ///     outside its range, or a name is not valid,
+    ///   - ``RemoteSystemError/Code/misuse`` when called twice, or when the attributes exceed their limits.
     public func run() async throws {
         try await self.run(isStaged: false)
     }
 
-    /// - Parameter isStaged: true for a host on a test's stage. It takes cancellation for a graceful shutdown: the lifecycle
-    ///   library passes that on in a task of its own, which the stage would not know of.
+    /// - Parameter isStaged: true for a host in a simulated test. Cancellation then acts as a graceful shutdown:
+    ///   ServiceLifecycle handles the shutdown in a task of its own, which the simulation does not control.
     package func run(isStaged: Bool) async throws {
         let isFirst = self.hasRun.withLock { hasRun in
             defer { hasRun = true }
             return !hasRun
         }
         guard isFirst else {
-            throw RemoteSystemError(.misuse, "A host runs once. Make another one.", side: .local)
+            throw RemoteSystemError(.misuse, "A host can run only once. Create a new one.", side: .local)
         }
         let claim: (any ApplicationClaim)?
         let listener: Listener
@@ -239,7 +262,7 @@ public final class RemoteSystemHost: Service {
                 }
             }
         } catch is CancellationError {
-            // The usual end.
+            // The normal end.
         } catch {
             await self.stop()
             throw error
@@ -251,10 +274,10 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// Takes the application id for as long as the host runs. Where that cannot be checked the host runs without: the state
-    /// directory may be one that this process can only read.
+    /// Claims the application id for as long as the host runs. The host runs without a claim where that is not
+    /// possible, for example in a read-only state directory.
     private func claimApplication() throws(RemoteSystemError) -> (any ApplicationClaim)? {
-        // Makes the state directory on first use.
+        // Creates the state directory on first use.
         _ = try self.context.security()
         let claims =
             self.context.environment.applicationClaims ?? self.running.map { ApplicationLocks(running: $0) }
@@ -265,7 +288,7 @@ public final class RemoteSystemHost: Service {
             throw RemoteSystemError(alreadyRunning: self.configuration.applicationID, taken)
         } catch {
             self.context.logger.warning(
-                "Whether this application runs already cannot be checked",
+                "Cannot check whether this application is running already",
                 metadata: ["reason": "\(error)"]
             )
             return nil
@@ -297,7 +320,7 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// Others of this system that run here find this process by it. It serves without, too.
+    /// Writes the note by which other processes of this system find this one. The host also runs without it.
     private func noteRunning(port: Int) -> RunningNote? {
         guard let running else { return nil }
         do {
@@ -312,7 +335,7 @@ public final class RemoteSystemHost: Service {
             )
         } catch {
             self.context.logger.warning(
-                "That this application runs cannot be noted; the host daemon will not know that it does",
+                "The running note cannot be written; the host daemon does not know that this application runs",
                 metadata: ["reason": "\(error)"]
             )
             return nil
@@ -324,7 +347,8 @@ public final class RemoteSystemHost: Service {
         await self.core.update(installed: installed.applications())
     }
 
-    /// Returns once every event loop and the host itself have done something: proof that they live, for a watchdog.
+    /// Returns once every event loop and the host's actor have run a task, which proves to a watchdog that they
+    /// respond.
     package func proveAlive() async throws {
         for eventLoop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
             try await eventLoop.submit {}.get()
@@ -332,14 +356,14 @@ public final class RemoteSystemHost: Service {
         _ = await self.core.isClosing
     }
 
-    /// Whoever connects while requests under way finish is told that the application is shutting down, which says more than
-    /// an address where nobody answers.
+    /// Closes all connections, then the listener. It keeps listening while running requests finish: new callers then
+    /// get the refusal "shutting down", which is more precise than a failed connection.
     private func stop() async {
         await self.core.closeAll()
         await self.listening.end()?.stop()
     }
 
-    /// Until cancelled.
+    /// Runs all background work until cancelled.
     private func advertiseAndRenew() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.advertiseWhenWanted() }
@@ -352,7 +376,7 @@ public final class RemoteSystemHost: Service {
             if let installed = self.options.installedApplications {
                 group.addTask {
                     let changes = installed.changes()
-                    // What changed since they were read first, and before anybody listened.
+                    // Reads again what has changed between the first read and the subscription.
                     await self.takeInstalled()
                     for await _ in changes { await self.takeInstalled() }
                 }
@@ -367,12 +391,13 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// A process that comes or goes tells of it by its note alone: this looks once a second, and tells the watchers what changed.
+    /// Polls the running applications once a second and publishes changes: their running notes are the only sign of a
+    /// start or an end.
     private func notifyOfRunning(_ referral: ApplicationReferral) async throws {
         var reported: [[String]]?
         while true {
             try await self.context.environment.time.sleep(for: .seconds(1))
-            // What watchers elsewhere are told may change by itself.
+            // Watchers of other systems may get another list than those of this one.
             let running = [true, false].map {
                 referral.running(beside: self.configuration.applicationID, isLocal: $0)
             }
@@ -382,8 +407,10 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// Where the account's key is, loading the identity renews it. Elsewhere a short look around finds a system that has the
-    /// key, and asks it.
+    /// Renews the certificate if it is due.
+    ///
+    /// Where the account's key is stored, loading the identity renews the certificate. On other systems a watcher runs
+    /// for 15 s to find a system that has the key and to request a certificate from it.
     private func renewIfDue() async throws {
         await self.context.account.reloadIdentityInBackground()
         guard let identity = try? self.context.security().identity, !identity.isAuthority,

@@ -4,32 +4,32 @@
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 
-/// Whether other systems of the account can find and reach a host, and for how long.
+/// Whether other systems of the account can find and reach a host.
 ///
-/// The numbers are Project Rome's, where a push service stood behind them. Here they stand for the host's announcement
-/// and for the certificate by which other systems recognise this one.
+/// The raw values are those of Project Rome, where they described a push service. Here they describe the host's
+/// advertisement and the certificate by which other systems recognise this one.
 public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A state with this number.
+    /// Creates a state with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The host does not run, its announcement is not in effect (not yet, switched off, or refused by the network's
-    /// discovery), or this system's identity cannot be used. A host that runs may still be reached by its address.
+    /// The host does not run, its advertisement is not in effect (not yet, switched off, or refused by discovery), or
+    /// this system's identity cannot be used. A running host may still be reachable by its address.
     public static let unregistered = RemoteSystemRegistrationState(rawValue: 0)
-    /// The host runs and is announced, and its certificate is good for a while.
+    /// The host runs and is advertised, and its certificate is valid.
     public static let registered = RemoteSystemRegistrationState(rawValue: 1)
-    /// The host runs and is announced, and its certificate should have been renewed: no system with the account's key
-    /// was met.
+    /// The host runs and is advertised, but its certificate is due for renewal: it has not met a system that holds the
+    /// account's key.
     public static let expiring = RemoteSystemRegistrationState(rawValue: 2)
-    /// The host runs and is announced, and its certificate has expired: no system accepts or opens a connection any
-    /// more.
+    /// The host runs and is advertised, but its certificate has expired: other systems neither accept its connections
+    /// nor connect to it.
     public static let expired = RemoteSystemRegistrationState(rawValue: 3)
 }
 
 extension RemoteSystemRegistrationState: CustomStringConvertible {
-    /// The state's name, or its number when it has none here.
+    /// The state's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .unregistered: "unregistered"

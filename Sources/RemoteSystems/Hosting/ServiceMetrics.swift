@@ -4,8 +4,8 @@
 internal import Metrics
 internal import RemoteSystemsTransport
 
-/// What a service reports to the process's metrics backend (swift-metrics). Made once for each service, since looking a
-/// metric up costs more than a request.
+/// The metrics of one service, for the process's metrics backend (swift-metrics). Created once per service, because
+/// looking up a metric costs more than a request.
 struct ServiceMetrics: Sendable {
     private let succeeded: Counter
     private let failed: Counter

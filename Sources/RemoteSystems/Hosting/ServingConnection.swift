@@ -8,9 +8,9 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// One caller's connection to one service, from the host's side.
+/// A caller's connection to one service, on the host's side.
 final class ServingConnection: Sendable {
-    /// Shared: it is looked up for each request.
+    /// A class, because it is looked up for each request.
     private final class Opened: Sendable {
         let connection: AppServiceConnection
         let caller: AppServiceCaller
@@ -82,7 +82,7 @@ final class ServingConnection: Sendable {
         }
     }
 
-    /// The answer to a request whose handler awaits nothing; `nil` for any other.
+    /// Returns the response to a request whose handler does not suspend; `nil` for any other request.
     func respondAtOnce(to request: IncomingRequest, on connection: Connection) -> Response? {
         guard request.key == nil, self.service.execution == .onEventLoop, !self.handling.hasInterceptors,
             case .immediate(let handler) = self.service.handler, let opened = self.opened.withLock({ $0 })
@@ -111,7 +111,7 @@ final class ServingConnection: Sendable {
         return response
     }
 
-    /// The interceptors are outside of what carries a request out once: they decide about each one.
+    /// Interceptors run outside the idempotency cache: they see each repeated request.
     @inline(__always)
     private func executeIntercepted(_ request: AppServiceRequest) async -> Response {
         if request.idempotencyKey == nil, self.service.execution == .onEventLoop, !self.handling.hasInterceptors {
@@ -132,7 +132,7 @@ final class ServingConnection: Sendable {
             responses: self.rules.response,
             self.executeOnce
         )
-        // The response that the caller receives says whether it may try again, not the one that the handler gave.
+        // Checks the final response, not the handler's: an interceptor may have changed `canRetry`.
         if response.failure?.canRetry == true, let execution = outcome?.execution, let key = request.idempotencyKey {
             self.responses.forgetFailure(of: request, key: key, of: self.service.name, execution: execution)
         }
@@ -144,7 +144,7 @@ final class ServingConnection: Sendable {
     }
 
     private func executeOnce(_ request: AppServiceRequest) async -> HandlerOutcome {
-        // For anonymous callers nothing is kept: the work that they cause ends with their connection.
+        // Anonymous callers get no idempotency cache: their work ends with their connection.
         guard let key = request.idempotencyKey, request.caller.standing.kind.isAccountProved else {
             return await self.executeAsDue(request)
         }
@@ -153,11 +153,12 @@ final class ServingConnection: Sendable {
         }
     }
 
-    /// Where the service wants it.
+    /// Runs the handler where the service's execution option requires it.
     private func executeAsDue(_ request: AppServiceRequest) async -> HandlerOutcome {
         guard self.service.execution == .onThreadPool else { return await self.execute(request) }
-        // A task of its own: this one began on the event loop's thread without a switch (`Task.immediate`), which the runtime
-        // takes for one of the pool's ever after, so that it stays there in a '@concurrent' function too.
+        // Runs in a new task: this one began on the event loop's thread without a switch (`Task.immediate`). The
+        // runtime takes that thread for one of the pool's from then on, so a '@concurrent' function would stay on it,
+        // too.
         async let outcome = self.execute(request)
         return await outcome
     }

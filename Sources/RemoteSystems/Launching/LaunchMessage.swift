@@ -4,19 +4,19 @@
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// The built-in service by which a system asks another one to open a URI (`Docs/wire/launching.md`).
+/// The built-in service that opens URIs for other systems (`Docs/wire/launching.md`).
 enum Launch {
     static let service = "remote-systems.launch"
     static let maxApplications = 16
     static let maxApplicationIDBytes = 256
 }
 
-/// What is asked.
+/// A launch request.
 struct LaunchMessage: Sendable, Hashable {
     var uri: LaunchURI
     var fallback: LaunchURI?
     var applications: [String]
-    /// Whether no other application than those may open the URI.
+    /// Whether only `applications` may open the URI.
     var isLimited = false
     var input: ValueSet?
 
@@ -36,34 +36,36 @@ struct LaunchMessage: Sendable, Hashable {
         self.input = input
     }
 
-    /// Reads a request. Nothing of one with a flaw is acted on, however small the flaw.
+    /// Reads a request.
+    ///
+    /// - Throws: ``Malformed`` for any error in it. Nothing of a malformed request is executed.
     init(_ message: ValueSet) throws(Malformed) {
         guard message["Type"]?.string == "launch" else {
             throw Malformed("This request is not known here.", code: .requestUnknown)
         }
-        guard let uri = message["Uri"]?.string else { throw Malformed("The request holds no URI.") }
+        guard let uri = message["Uri"]?.string else { throw Malformed("The request contains no URI.") }
         self.uri = try Self.read(uri)
         switch message["Fallback"] {
         case nil: self.fallback = nil
         case .string(let text)?: self.fallback = try Self.read(text)
-        default: throw Malformed("The fallback is no string.")
+        default: throw Malformed("The fallback is not a string.")
         }
         switch message["Applications"] {
         case nil: self.applications = []
         case .array(let values)?:
             self.applications = values.prefix(Launch.maxApplications).compactMap(\.string)
                 .filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
-        default: throw Malformed("The applications are no array.")
+        default: throw Malformed("The applications are not an array.")
         }
         switch message["Only"] {
         case nil: self.isLimited = false
         case .bool(let isLimited)?: self.isLimited = isLimited
-        default: throw Malformed("'Only' is no boolean.")
+        default: throw Malformed("'Only' is not a boolean.")
         }
         switch message["Input"] {
         case nil: self.input = nil
         case .dictionary(let input)?: self.input = input
-        default: throw Malformed("The input data is no dictionary.")
+        default: throw Malformed("The input data is not a dictionary.")
         }
     }
 
@@ -87,7 +89,7 @@ struct LaunchMessage: Sendable, Hashable {
     }
 }
 
-/// What is answered.
+/// The response to a launch request.
 struct LaunchResponse: Sendable, Hashable {
     var status: RemoteLaunchURIStatus
     var text: String?
@@ -122,10 +124,10 @@ struct LaunchResponse: Sendable, Hashable {
         }
     }
 
-    /// Reads an answer; `nil` when it is none.
+    /// Reads a response; `nil` when it is malformed.
     init?(_ message: ValueSet) {
         guard let status = message["Status"]?.unsignedInteger.flatMap({ Int(exactly: $0) }) else { return nil }
-        // The text ends up on terminals and in logs, whoever wrote it.
+        // Sanitizes the peer's text, because it is printed on terminals and in logs.
         self.init(
             RemoteLaunchURIStatus(rawValue: status),
             message["Text"]?.string.map { WireFailure($0).text },

@@ -1,12 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whom to ask to open what, in which order; each one only when what the one before was asked for is certain not to be
-/// open. Pure: made from what a watcher knows.
+/// The order in which applications are asked to open a URI and its fallback.
+///
+/// A step is performed only when it is certain that the previous one has opened nothing. A pure value, computed from
+/// what a watcher knows.
 struct LaunchPlan {
     struct Step {
         var application: RemoteSystemApplication
-        /// What it is asked to open, and, with it, whether it is given the fallback too.
+        /// Which URI the application is asked to open.
         var opens: RemoteLaunchURIResult.Opened
         var isGivenFallback = false
     }
@@ -14,9 +16,9 @@ struct LaunchPlan {
     private(set) var steps: [Step]
 
     /// - Parameters:
-    ///   - uri: The URI's scheme.
-    ///   - fallback: The fallback's scheme.
-    ///   - isLimited: Whether no other application than the preferred ones may open the URI. The fallback may be opened by any.
+    ///   - uri: the URI's scheme.
+    ///   - fallback: the fallback's scheme.
+    ///   - isLimited: whether only the preferred applications may open the URI. Any application may open the fallback.
     init(
         uri: String,
         fallback: String?,
@@ -24,7 +26,7 @@ struct LaunchPlan {
         isLimited: Bool = false,
         applications: [RemoteSystemApplication]
     ) {
-        // The one that speaks for the machine knows applications that are not listed, and looks for the preferred ones itself.
+        // The host daemon knows applications that are not listed, and checks the preferred ones itself.
         let allowed =
             isLimited
             ? applications.filter { preferred.contains($0.id) || $0.id == RemoteSystemHost.machineApplicationID }
@@ -34,7 +36,7 @@ struct LaunchPlan {
         }
         guard let fallback else { return }
         var rest = Self.candidates(for: fallback, preferred: preferred, among: applications)[...]
-        // Saves a round trip in the usual case, where one opens both.
+        // Saves a round trip in the usual case, in which one application opens both.
         if let last = self.steps.indices.last, let first = rest.first, self.steps[last].application.id == first.id {
             self.steps[last].isGivenFallback = true
             rest.removeFirst()
@@ -42,9 +44,13 @@ struct LaunchPlan {
         self.steps += rest.map { Step(application: $0, opens: .fallback) }
     }
 
-    /// Those that were asked for and take the scheme, in that order; then the one that speaks for the machine, if it opens the scheme;
-    /// then one that runs and takes it, or else one that would have to be started; and last the one that speaks for the machine
-    /// though it names the scheme not: what it denies is final, and not to be put before somebody who would open it.
+    /// Returns the applications to ask for a scheme, in this order:
+    ///
+    /// 1. the preferred applications that open the scheme, in their order,
+    /// 2. the host daemon, if it opens the scheme,
+    /// 3. a running application that opens the scheme, or else one that has to be started,
+    /// 4. the host daemon in any case. It comes last because its denial is final, and must not precede an application
+    ///    that would open the URI.
     private static func candidates(
         for scheme: String,
         preferred: [String],

@@ -6,12 +6,12 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// One launch: asks whom the plan names, and makes one result of the answers.
+/// One launch: performs the steps of a plan and combines the responses to one result.
 struct LaunchRun {
     let origin: ApplicationContext
     let timeout: Duration?
 
-    /// Asks one after the other, until one has opened something, forbids it, or may have opened it.
+    /// Asks one application after the other until one has opened a URI, denies it, or may have opened it.
     func follow(_ plan: LaunchPlan, _ message: LaunchMessage, on system: RemoteSystem) async throws
         -> RemoteLaunchURIResult
     {
@@ -56,7 +56,7 @@ struct LaunchRun {
         )
     }
 
-    /// Asks one application, or whoever is at an address.
+    /// Asks one application, or the process at an address.
     func ask(
         _ endpoints: [Endpoint],
         _ systemID: SystemID?,
@@ -67,7 +67,7 @@ struct LaunchRun {
         let connection: Connection
         do {
             var connector = try await self.origin.connector()
-            // It may be installed only, and have to be started.
+            // The application may have to be started.
             if isStarted {
                 connector.responseTimeout = TimeAmount(self.timeout ?? self.origin.configuration.startTimeout)
             }
@@ -107,7 +107,8 @@ struct LaunchRun {
 extension RemoteLaunchURIResult {
     init(_ response: Response) {
         guard response.status == .success else {
-            // Refused before anything was done with it (`Docs/wire/launching.md`): it could not be read.
+            // The request was refused before anything was opened (`Docs/wire/launching.md`): the peer could not read
+            // it.
             self.init(
                 status: .unknown,
                 error: RemoteSystemError(
@@ -124,7 +125,7 @@ extension RemoteLaunchURIResult {
                 status: .unknown,
                 error: RemoteSystemError(
                     .protocolViolation,
-                    "The other system's answer cannot be read: whether it was opened is unknown.",
+                    "The other system's response cannot be read: whether the URI was opened is unknown.",
                     side: .remote,
                     outcome: .unknown
                 )
@@ -142,8 +143,8 @@ extension RemoteLaunchURIResult {
                 applicationID: response.application,
                 error: RemoteSystemError(
                     .refused,
-                    "The other system ended the launch with status \(response.status.rawValue), which this version does not know. "
-                        + "Whether something was opened is unknown; updating RemoteSystems here may tell.\(reason)",
+                    "The other system ended the launch with status \(response.status.rawValue), which this version "
+                        + "does not know. Whether something was opened is unknown. Update RemoteSystems here.\(reason)",
                     side: .remote,
                     canRetry: response.canRetry,
                     outcome: .unknown
@@ -156,7 +157,7 @@ extension RemoteLaunchURIResult {
             applicationID: response.application,
             error: RemoteSystemError(
                 response.status == .valueSetTooLarge ? .messageTooLarge : .refused,
-                response.text ?? "The other system did not open it (\(response.status)).",
+                response.text ?? "The other system did not open the URI (\(response.status)).",
                 side: .remote,
                 canRetry: response.canRetry,
                 outcome: response.status.saysNothingWasOpened ? .notExecuted : .unknown
@@ -164,9 +165,9 @@ extension RemoteLaunchURIResult {
         )
     }
 
-    /// The connection was not opened: for certain nothing else was.
+    /// Creates the result of a failed connection attempt: nothing was opened.
     ///
-    /// - Parameter application: who was asked, if anybody by name.
+    /// - Parameter application: the id of the application that was asked; `nil` for an address.
     init(opening error: TransportError, scheme: String, application: String?) {
         var failure = RemoteSystemError(error)
         let status: RemoteLaunchURIStatus =
@@ -182,17 +183,18 @@ extension RemoteLaunchURIResult {
         if status == .protocolUnavailable {
             failure.message =
                 if let application {
-                    "The application \(application) there opens no URIs, and so no \(scheme): URI. If its manifest names the scheme, "
-                        + "its author has to correct one of the two: a RemoteSystemHost opens URIs with a LaunchURIProvider."
+                    "The application \(application) there opens no URIs, and so no \(scheme): URI. If its manifest "
+                        + "names the scheme, its author has to correct the manifest, or the application: a "
+                        + "RemoteSystemHost opens URIs with a LaunchURIProvider."
                 } else {
-                    "What listens there opens no URIs, and so no \(scheme): URI. Launch to the port of an application that does, or of "
-                        + "the system's host daemon ('remotesystems host')."
+                    "The application at that address opens no URIs, and so no \(scheme): URI. Launch to the port of an "
+                        + "application that does, or of the system's host daemon ('remotesystems host')."
                 }
         }
         self.init(status: status, error: failure)
     }
 
-    /// The connection was open, and no answer came over it.
+    /// Creates the result of a request that was sent over an open connection without a response.
     init(sending error: TransportError) throws {
         let failure = RemoteSystemError(error)
         switch error.code {
@@ -203,10 +205,11 @@ extension RemoteLaunchURIResult {
         default:
             var unknown = failure
             switch error.code {
-            case .deadlineExceeded: unknown.message = "No answer came in time: whether it was opened is unknown."
+            case .deadlineExceeded:
+                unknown.message = "The other system did not respond in time: whether the URI was opened is unknown."
             case .connectionLost:
                 unknown.message =
-                    "The connection was lost while the answer was awaited: whether it was opened is unknown."
+                    "The connection was lost before the response arrived: whether the URI was opened is unknown."
             default: break
             }
             if error.wasSent || error.code == .protocolViolation { unknown.outcome = .unknown }
@@ -214,7 +217,8 @@ extension RemoteLaunchURIResult {
         }
     }
 
-    /// None of the applications that were named is listed, or takes the scheme, and no host daemon is there to look further.
+    /// The result when none of the named applications is listed or opens the scheme, and the system has no host daemon
+    /// that could know more.
     fileprivate static func noneOfThePreferred(
         _ message: LaunchMessage,
         on system: RemoteSystem,
@@ -233,7 +237,7 @@ extension RemoteLaunchURIResult {
             }
         let others =
             openers.isEmpty
-            ? " No application that is known there opens \(scheme): URIs."
+            ? " No known application on that system opens \(scheme): URIs."
             : " \(scheme): URIs are opened there by \(NameList.text(openers))."
         let also = (fallback?.error).map { " The fallback was not opened either: \($0.message)" } ?? ""
         return RemoteLaunchURIResult(
@@ -252,15 +256,15 @@ extension RemoteLaunchURIResult {
             status: .protocolUnavailable,
             error: RemoteSystemError(
                 .refused,
-                "No application that is known on that system opens \(scheme): URIs, and its host daemon ('remotesystems host'), which "
-                    + "would ask its desktop, is none of them.\(also)",
+                "No known application on that system opens \(scheme): URIs, and no host daemon ('remotesystems host'), "
+                    + "which would ask the system's desktop, runs there.\(also)",
                 side: .remote,
                 canRetry: true
             )
         )
     }
 
-    /// Who answered says more than one who could not be reached.
+    /// Of two failures, prefers the response of an application to a failed connection.
     fileprivate func moreTelling(_ other: RemoteLaunchURIResult) -> RemoteLaunchURIResult {
         self.status == .remoteSystemUnavailable ? other : self
     }

@@ -7,11 +7,11 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// Lets other systems of the account launch URIs with a provider.
+/// The built-in service by which other systems of the account launch URIs on this one.
 final class LaunchService: BuiltInService {
     private struct Offer {
         var provider: any LaunchURIProvider
-        /// Published, and looked up in.
+        /// In lower case and ascending order.
         var schemes: [String]
 
         init(_ provider: any LaunchURIProvider) {
@@ -24,7 +24,7 @@ final class LaunchService: BuiltInService {
     private let context: ApplicationContext
     private let inFlight = Mutex(0)
 
-    /// Each may start a program, or ask somebody.
+    /// The maximum number of launches at the same time. Each may start a program, or ask a user.
     static let maxInFlight = 16
 
     var name: String { Launch.service }
@@ -34,10 +34,10 @@ final class LaunchService: BuiltInService {
         self.context = context
     }
 
-    /// The schemes that are published.
+    /// The published schemes.
     var schemes: [String] { self.offer.withLock { $0.schemes } }
 
-    /// Changes what opens what is launched from now on.
+    /// Changes the provider of future launches.
     func update(_ provider: any LaunchURIProvider) {
         self.offer.withLock { $0 = Offer(provider) }
     }
@@ -59,13 +59,13 @@ final class LaunchService: BuiltInService {
             )
         }
         let caller = AppServiceCaller(connection, own: identity.systemID)
-        // Whoever else a host may let in for services that are meant for everybody.
+        // A host may accept other systems for services that are offered to everyone.
         guard caller.accountID == identity.accountID else {
-            let text = "Only systems of the same account may open something on this one."
+            let text = "Only systems of the same account may open URIs on this system."
             return Response(message: LaunchResponse(.deniedByRemoteSystem, text).valueSet)
         }
         guard self.begin() else {
-            let text = "The system is opening as much as it does at once; try again in a moment."
+            let text = "The system is opening its maximum number of URIs at the same time; try again in a moment."
             return Response(message: LaunchResponse(.appUnavailable, text, canRetry: true).valueSet)
         }
         defer { self.end() }
@@ -73,7 +73,7 @@ final class LaunchService: BuiltInService {
         return Response(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
     }
 
-    /// Never more than one of the two is tried unless the first is certain not to be open.
+    /// Opens the URI, and the fallback only if it is certain that the URI was not opened.
     private func launch(
         _ message: LaunchMessage,
         for caller: AppServiceCaller,
@@ -110,7 +110,7 @@ final class LaunchService: BuiltInService {
         )
         if second.status != .success {
             let texts = [first.text, second.text.map { "The fallback was not opened either: \($0)" }]
-            // What was asked for decides, unless the fallback may be open.
+            // The first result decides, unless the fallback may have been opened.
             if second.status != .unknown { second = first }
             second.text = texts.compactMap(\.self).joined(separator: " ")
         }
@@ -119,12 +119,12 @@ final class LaunchService: BuiltInService {
 
     private func ask(_ request: LaunchURIRequest) async -> LaunchResponse {
         let offer = self.offer.withLock { $0 }
-        // The one that speaks for the machine opens URIs with other applications, and looks for the named ones itself.
+        // The host daemon opens URIs with other applications, and checks the preferred ones itself.
         let own = self.context.configuration.applicationID
         if request.options.requiresPreferredApplication, own != RemoteSystemHost.machineApplicationID,
             !request.options.preferredApplicationIDs.contains(own)
         {
-            return LaunchResponse(.appUnavailable, "This is the application \(own), and another one was asked for.")
+            return LaunchResponse(.appUnavailable, "This is the application \(own), but another one is required.")
         }
         guard offer.provider.judgesOtherSchemes || offer.schemes.contains(request.uri.scheme) else {
             return LaunchResponse(
@@ -142,19 +142,20 @@ final class LaunchService: BuiltInService {
         } catch let failure as AppServiceFailure {
             return LaunchResponse(.unknown, failure.message, canRetry: failure.canRetry)
         } catch is CancellationError {
-            return LaunchResponse(.unknown, "It was cancelled: whether it was opened is unknown.", canRetry: true)
+            let text = "The launch was cancelled: whether the URI was opened is unknown."
+            return LaunchResponse(.unknown, text, canRetry: true)
         } catch {
-            // The launcher learns only that there was one. What it says is for the log of the host.
+            // The launcher learns only that an error occurred. The error itself goes to the host's log.
             self.context.logger.warning("A launch failed", metadata: ["error": "\(LoggedError(error))"])
             return LaunchResponse(
                 .unknown,
-                "The application failed while it opened the URI: whether it is open is unknown.",
+                "The application failed while it opened the URI: whether the URI was opened is unknown.",
                 canRetry: true
             )
         }
     }
 
-    /// Providers start programs and look things up: not on the connection's event loop.
+    /// Runs off the connection's event loop: providers start programs and read files.
     @concurrent
     private static func decide(
         _ provider: any LaunchURIProvider,
@@ -177,6 +178,6 @@ final class LaunchService: BuiltInService {
 }
 
 extension RemoteLaunchURIStatus {
-    /// Certainly not open, and nobody has said that it must not be.
+    /// Whether the URI was certainly not opened, and not denied either.
     var leavesRoomForFallback: Bool { self == .appUnavailable || self == .protocolUnavailable }
 }

@@ -3,26 +3,27 @@
 
 internal import ValueSets
 
-/// A URI that may be given to programs: absolute, and in the narrow form of RFC 3986.
+/// A URI that may be passed to programs: absolute, and strictly by RFC 3986.
 ///
-/// Whoever gets one can rely on it: it begins with a scheme, and so with a letter; it holds no white space, no control
-/// characters, no quotes, nothing beyond ASCII, and no NUL, percent-encoded or not (RFC 3986, section 7.3); it is at most
-/// 8192 bytes long. It may hold characters that mean something to a shell (`$`, `;`, `&`): it is an argument, never text
-/// to be parsed.
+/// A value guarantees that the URI begins with a scheme, and so with a letter; that it contains no white space, no
+/// control characters, no quotes, nothing beyond ASCII, and no NUL, percent-encoded or not (RFC 3986, section 7.3); and
+/// that it is at most 8192 bytes long. It may contain characters with a meaning to a shell (`$`, `;`, `&`): pass it as
+/// an argument, never as text to be parsed.
 public struct LaunchURI: Sendable, Hashable, CustomStringConvertible {
-    /// The most bytes a URI may have.
+    /// The maximum length of a URI, in bytes.
     public static let maxBytes = 8192
-    /// The most bytes a scheme may have.
+    /// The maximum length of a scheme, in bytes.
     public static let maxSchemeBytes = 64
 
-    /// The URI as it was given.
+    /// The unchanged text of the URI.
     public let description: String
-    /// What is before the first colon, in lower case.
+    /// The part before the first colon, in lower case.
     public let scheme: String
 
     /// Checks a URI.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` that says what is wrong, without showing it.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse``. Its message names the error without
+    ///   quoting the URI.
     public init(_ text: String) throws(RemoteSystemError) {
         do throws(Flaw) {
             self.scheme = try Self.check(text.utf8)
@@ -32,12 +33,12 @@ public struct LaunchURI: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What is behind the scheme and its colon.
+    /// The part after the scheme and its colon.
     public var afterScheme: Substring {
         self.description.drop { $0 != ":" }.dropFirst()
     }
 
-    /// Whether a text is a scheme, in lower or upper case (RFC 3986, section 3.1).
+    /// Returns whether a text is a scheme, in lower or upper case (RFC 3986, section 3.1).
     package static func isScheme(_ text: some StringProtocol) -> Bool {
         guard let first = text.utf8.first, isLetter(first), text.utf8.count <= Self.maxSchemeBytes else {
             return false
@@ -57,18 +58,18 @@ extension LaunchURI {
             case .tooLong: "The URI is longer than \(LaunchURI.maxBytes) bytes."
             case .noScheme: "The URI does not begin with a scheme such as https: (RFC 3986)."
             case .character:
-                "The URI holds a character that must be percent-encoded in one (RFC 3986): white space, a control "
+                "The URI contains a character that must be percent-encoded (RFC 3986): white space, a control "
                     + "character, a quote, or one beyond ASCII."
-            case .percent: "The URI holds a percent sign without two hexadecimal digits behind it."
-            case .nul: "The URI holds an encoded NUL (%00), which programs cannot be given (RFC 3986, section 7.3)."
-            case .brackets: "The URI holds square brackets elsewhere than around an IPv6 address (RFC 3986)."
-            case .hashes: "The URI holds more than one '#' (RFC 3986)."
+            case .percent: "The URI contains a percent sign without two hexadecimal digits behind it."
+            case .nul: "The URI contains an encoded NUL (%00), which programs cannot receive (RFC 3986, section 7.3)."
+            case .brackets: "The URI contains square brackets that do not enclose an IPv6 address (RFC 3986)."
+            case .hashes: "The URI contains more than one '#' (RFC 3986)."
             case .authority: "The URI's host, port or user is malformed (RFC 3986, section 3.2)."
             }
         }
     }
 
-    /// The scheme in lower case.
+    /// Checks a URI and returns its scheme in lower case.
     private static func check(_ bytes: String.UTF8View) throws(Flaw) -> String {
         guard bytes.count <= Self.maxBytes else { throw .tooLong }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw .noScheme }
@@ -78,7 +79,7 @@ extension LaunchURI {
         try self.checkCharacters(rest)
         try self.checkBrackets(rest)
         guard rest.count(where: { $0 == UInt8(ascii: "#") }) <= 1 else { throw .hashes }
-        // Whatever the checks above, which say more, leave over.
+        // The full grammar comes last, because the checks above have more precise messages.
         guard URIGrammar.isURI(String(decoding: bytes, as: UTF8.self)) else { throw .authority }
         return scheme.lowercased()
     }
@@ -95,10 +96,10 @@ extension LaunchURI {
         }
     }
 
-    /// Unreserved marks, general and sub-delimiters.
+    /// Unreserved marks, general delimiters and sub-delimiters (RFC 3986, section 2).
     private static let marks = Set("-._~:/?#[]@!$&'()*+,;=".utf8)
 
-    /// Square brackets are for an IP literal as the host, and for nothing else.
+    /// Square brackets may only enclose an IP literal as the host.
     private static func checkBrackets(_ bytes: [UInt8]) throws(Flaw) {
         let brackets = bytes.indices.filter { bytes[$0] == UInt8(ascii: "[") || bytes[$0] == UInt8(ascii: "]") }
         guard let open = brackets.first, let close = brackets.last else { return }

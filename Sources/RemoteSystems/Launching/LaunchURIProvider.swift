@@ -1,32 +1,32 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Opens URIs that other systems of the account send. A ``RemoteSystemHost`` is given one with
+/// Opens URIs that other systems of the account launch. Pass a provider to a ``RemoteSystemHost`` with
 /// ``RemoteSystemHost/Options/launchURIProvider``.
 public protocol LaunchURIProvider: Sendable {
-    /// The schemes of the URIs that it opens, such as `player`. Published, so that launchers choose it for them. Their
-    /// case does not matter.
+    /// The schemes of the URIs that the provider opens, such as `player`. Case is ignored. The host publishes them, so
+    /// that launchers choose this application.
     var supportedURISchemes: [String] { get }
-    /// Whether it is asked about URIs of other schemes too, so that it can say why it does not open them. By default it
-    /// is not: the launcher is told ``RemoteLaunchURIStatus/protocolUnavailable``.
+    /// Whether the provider is also called for URIs of other schemes, to return a more precise reason. Defaults to
+    /// `false`: the host responds with ``RemoteLaunchURIStatus/protocolUnavailable``.
     var judgesOtherSchemes: Bool { get }
 
-    /// Opens a URI, or says why not.
+    /// Opens a URI, or returns the reason why not.
     ///
-    /// Return ``LaunchURIDecision/opened(by:)`` only when it is open, and anything else only when it is certain that it is
-    /// not and will not be. The task is cancelled when the launcher stops waiting or goes away: what is not open by then
-    /// is better not opened any more.
+    /// Return ``LaunchURIDecision/opened(by:)`` only when the URI has been opened, and any other decision except
+    /// ``LaunchURIDecision/unknown(_:)`` only when it has not been opened and will not be. The task is cancelled when
+    /// the launcher stops waiting or disconnects: a provider should then not open the URI any more.
     ///
-    /// - Throws: whatever fails; the launcher learns only that it is unknown whether it was opened.
+    /// - Throws: any error. The launcher learns only that it is unknown whether the URI was opened.
     func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision
 }
 
 extension LaunchURIProvider {
-    /// It is not.
+    /// `false`.
     public var judgesOtherSchemes: Bool { false }
 }
 
-/// A provider made of a closure.
+/// A provider that calls a closure.
 ///
 /// ```swift
 /// options.launchURIProvider = LaunchURIHandler(schemes: ["player"]) { request in
@@ -34,11 +34,11 @@ extension LaunchURIProvider {
 /// }
 /// ```
 public struct LaunchURIHandler: LaunchURIProvider {
-    /// The schemes of the URIs that it opens.
+    /// The schemes of the URIs that the provider opens.
     public let supportedURISchemes: [String]
     private let handler: @Sendable (LaunchURIRequest) async throws -> LaunchURIDecision
 
-    /// A provider that opens URIs of these schemes with a closure.
+    /// Creates a provider that opens URIs of these schemes with a closure.
     public init(
         schemes: [String],
         handler: @escaping @Sendable (LaunchURIRequest) async throws -> LaunchURIDecision

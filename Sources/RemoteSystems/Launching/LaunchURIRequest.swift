@@ -3,19 +3,19 @@
 
 public import ValueSets
 
-/// A URI that another system wants opened here, for a ``LaunchURIProvider``.
+/// A request of another system to open a URI, for a ``LaunchURIProvider``.
 public struct LaunchURIRequest: Sendable {
-    /// What to open. It has been checked, and comes from another system all the same.
+    /// The URI to open. Its syntax has been checked, but its content comes from another system.
     public let uri: LaunchURI
-    /// Whether it is the launcher's fallback, sent in place of another URI that could not be opened.
+    /// Whether the URI is the launcher's fallback, sent in place of another URI that could not be opened.
     public let isFallback: Bool
-    /// What the launcher asked for beside it. The fallback is seen to by whoever calls the provider.
+    /// The launcher's options. The provider need not handle the fallback: its caller does.
     public let options: RemoteLauncherOptions
-    /// What the launcher sent along for the application; `nil` if nothing, and always with the fallback.
+    /// Data for the application; `nil` if the launcher sent none, and always with the fallback.
     public let inputData: ValueSet?
-    /// Who sent it. Verified, before the first byte of the URI was looked at.
+    /// The system and application that sent the request, authenticated before the URI was read.
     public let caller: AppServiceCaller
-    /// When the launcher stops waiting. The provider's task is cancelled then.
+    /// The time at which the launcher stops waiting. The provider's task is then cancelled.
     public let deadline: ContinuousClock.Instant
 
     package init(
@@ -35,7 +35,7 @@ public struct LaunchURIRequest: Sendable {
     }
 }
 
-/// What a ``LaunchURIProvider`` has done about a URI.
+/// The decision of a ``LaunchURIProvider`` about a URI.
 public struct LaunchURIDecision: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case opened(applicationID: String?)
@@ -44,7 +44,7 @@ public struct LaunchURIDecision: Sendable, Hashable {
 
     let kind: Kind
 
-    /// The status that the launcher is told.
+    /// The status that the launcher receives.
     public var status: RemoteLaunchURIStatus {
         switch self.kind {
         case .opened: .success
@@ -52,7 +52,7 @@ public struct LaunchURIDecision: Sendable, Hashable {
         }
     }
 
-    /// The sentence that the launcher is told; `nil` if it is open.
+    /// The reason that the launcher receives, as a sentence; `nil` if the URI was opened.
     public var reason: String? {
         switch self.kind {
         case .opened: nil
@@ -60,41 +60,41 @@ public struct LaunchURIDecision: Sendable, Hashable {
         }
     }
 
-    /// It is open.
+    /// The URI was opened.
     public static let opened = LaunchURIDecision(kind: .opened(applicationID: nil))
 
-    /// It is open, in an application that the launcher is told the id of.
+    /// The URI was opened in an application, whose id the launcher receives.
     public static func opened(by applicationID: String) -> LaunchURIDecision {
         LaunchURIDecision(kind: .opened(applicationID: applicationID))
     }
 
-    /// It may not be opened, or somebody here said no (``RemoteLaunchURIStatus/deniedByRemoteSystem``). The launcher's
-    /// fallback is not opened either.
+    /// The URI must not be opened, or a user has denied it (``RemoteLaunchURIStatus/deniedByRemoteSystem``). The
+    /// launcher's fallback is not opened either.
     ///
-    /// - Parameter reason: a sentence for the person who launched it; at most 512 bytes of it.
+    /// - Parameter reason: a sentence for the person who launched the URI. Truncated to 512 bytes.
     public static func denied(_ reason: String) -> LaunchURIDecision {
         LaunchURIDecision(kind: .notOpened(.deniedByRemoteSystem, reason, canRetry: false))
     }
 
-    /// It cannot be opened now, or never could (``RemoteLaunchURIStatus/appUnavailable``).
+    /// The URI cannot be opened, now or ever (``RemoteLaunchURIStatus/appUnavailable``).
     ///
     /// - Parameters:
-    ///   - reason: a sentence for the person who launched it; at most 512 bytes of it.
-    ///   - canRetry: whether the same URI may be opened later.
+    ///   - reason: a sentence for the person who launched the URI. Truncated to 512 bytes.
+    ///   - canRetry: whether the same URI may be opened later. Defaults to `false`.
     public static func unavailable(_ reason: String, canRetry: Bool = false) -> LaunchURIDecision {
         LaunchURIDecision(kind: .notOpened(.appUnavailable, reason, canRetry: canRetry))
     }
 
-    /// Nothing here opens URIs of this scheme (``RemoteLaunchURIStatus/protocolUnavailable``).
+    /// No application on this system opens URIs of this scheme (``RemoteLaunchURIStatus/protocolUnavailable``).
     ///
-    /// - Parameter reason: a sentence for the person who launched it; at most 512 bytes of it.
+    /// - Parameter reason: a sentence for the person who launched the URI. Truncated to 512 bytes.
     public static func unsupported(_ reason: String) -> LaunchURIDecision {
         LaunchURIDecision(kind: .notOpened(.protocolUnavailable, reason, canRetry: false))
     }
 
-    /// It was tried, and nobody can tell whether it was opened (``RemoteLaunchURIStatus/unknown``).
+    /// It is unknown whether the URI was opened (``RemoteLaunchURIStatus/unknown``).
     ///
-    /// - Parameter reason: a sentence for the person who launched it; at most 512 bytes of it.
+    /// - Parameter reason: a sentence for the person who launched the URI. Truncated to 512 bytes.
     public static func unknown(_ reason: String) -> LaunchURIDecision {
         LaunchURIDecision(kind: .notOpened(.unknown, reason, canRetry: true))
     }

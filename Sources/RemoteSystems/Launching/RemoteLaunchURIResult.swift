@@ -1,26 +1,28 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What became of a launch.
+/// The result of a launch.
 public struct RemoteLaunchURIResult: Sendable {
     /// Which of the two URIs was opened.
     public enum Opened: String, Sendable, Hashable, Codable {
-        /// The one that was asked for.
+        /// The requested URI.
         case uri
-        /// The one that was to be opened if that one could not be.
+        /// The fallback, because the requested URI could not be opened.
         case fallback
     }
 
-    /// How it ended.
+    /// The status of the launch.
     public var status: RemoteLaunchURIStatus
     /// Which URI was opened; `nil` unless the status is ``RemoteLaunchURIStatus/success``.
     public var opened: Opened?
-    /// The application over there that opened it, or that said why not, if it is known. Other applications may have
-    /// ids of their own kind, such as the name of a desktop entry.
+    /// The id of the application that opened the URI or refused it, if known. The id may have a form of its own, such
+    /// as the name of a desktop entry.
     public var applicationID: String?
-    /// What went wrong, on which side, and whether trying again can help; `nil` on success. With
-    /// ``RemoteLaunchURIStatus/unknown``, or a number that this version does not know, its ``RemoteSystemError/outcome`` tells
-    /// whether it may have been opened all the same; with every other status nothing was.
+    /// The error, on which side it occurred, and whether a retry can help; `nil` on success.
+    ///
+    /// With ``RemoteLaunchURIStatus/unknown``, or a status that this version does not know,
+    /// ``RemoteSystemError/outcome`` states whether the URI may have been opened all the same. With every other status
+    /// nothing was opened.
     public var error: RemoteSystemError?
 
     /// Creates a result.
@@ -36,16 +38,16 @@ public struct RemoteLaunchURIResult: Sendable {
         self.error = error
     }
 
-    /// Which URI was opened.
+    /// Returns which URI was opened.
     ///
-    /// - Throws: ``RemoteSystemError`` when none was, or when it is not known.
+    /// - Throws: ``RemoteSystemError`` when none was opened, or when that is unknown.
     @discardableResult
     public func get() throws(RemoteSystemError) -> Opened {
         if self.status == .success { return self.opened ?? .uri }
         throw self.error
             ?? RemoteSystemError(
                 .refused,
-                "It was not opened (\(self.status)).",
+                "The URI was not opened (\(self.status)).",
                 side: .remote,
                 outcome: self.status.saysNothingWasOpened ? .notExecuted : .unknown
             )

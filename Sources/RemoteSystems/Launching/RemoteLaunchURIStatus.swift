@@ -1,37 +1,37 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a launch ended.
+/// The status of a launch.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is; the error that
-/// goes with it says so, and that it is not known whether something was opened.
+/// The raw values are those of Project Rome and never change. An unknown value is kept; the error that goes with it
+/// states that it is unknown whether something was opened.
 public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a status with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Whether it was opened is not known, or it was not for another reason; the error that goes with it says which.
+    /// It is unknown whether the URI was opened, or it was not opened for another reason; the error states which.
     public static let unknown = RemoteLaunchURIStatus(rawValue: 0)
-    /// It has been opened.
+    /// The URI was opened.
     public static let success = RemoteLaunchURIStatus(rawValue: 1)
-    /// The application that was to open it is not there, or cannot now.
+    /// The application that was to open the URI is not installed, or cannot open it now.
     public static let appUnavailable = RemoteLaunchURIStatus(rawValue: 2)
-    /// Nothing there opens URIs of this scheme.
+    /// No application on the system opens URIs of this scheme.
     public static let protocolUnavailable = RemoteLaunchURIStatus(rawValue: 3)
     /// The system cannot be reached.
     public static let remoteSystemUnavailable = RemoteLaunchURIStatus(rawValue: 4)
-    /// The input data is larger than ``RemoteLauncher/maxInputBytes``, or than the other side takes.
+    /// The input data exceeds ``RemoteLauncher/maxInputBytes``, or the other system's limit.
     public static let valueSetTooLarge = RemoteLaunchURIStatus(rawValue: 5)
-    /// This system does not allow it: it does not trust the one that answers.
+    /// This system denied the launch: it does not trust the peer.
     public static let deniedByLocalSystem = RemoteLaunchURIStatus(rawValue: 6)
-    /// The other system does not allow it, or somebody there said no.
+    /// The other system denied the launch, or a user there did.
     public static let deniedByRemoteSystem = RemoteLaunchURIStatus(rawValue: 7)
 }
 
 extension RemoteLaunchURIStatus {
-    /// Whether this version knows what the number means.
+    /// Whether this version knows the raw value.
     var isKnown: Bool { (0...7).contains(self.rawValue) }
 
     /// Whether it is certain that nothing was opened.
@@ -39,7 +39,7 @@ extension RemoteLaunchURIStatus {
 }
 
 extension RemoteLaunchURIStatus: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The status's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .unknown: "unknown"

@@ -16,38 +16,41 @@ public import ValueSets
 /// guard result.status == .success else { … result.error … }
 /// ```
 ///
-/// A launch that is reported as failed has opened nothing, and one that is reported as a success has. Where that cannot be
-/// known, because the connection was lost while the answer was awaited, the status is ``RemoteLaunchURIStatus/unknown``.
+/// A launch that is reported as failed has opened nothing, and one that is reported as successful has opened a URI.
+/// Where this cannot be known, because the connection was lost before the response arrived, the status is
+/// ``RemoteLaunchURIStatus/unknown``.
 public struct RemoteLauncher: Sendable {
-    /// The most bytes that input data may take, encoded.
+    /// The maximum size of encoded input data, in bytes.
     public static let maxInputBytes = 64 << 10
 
-    /// Creates a launcher. It holds nothing: one is as good as another.
+    /// Creates a launcher. A launcher has no state.
     public init() {}
 
     /// Opens a URI on another system.
     ///
-    /// With a system, these are asked one after the other until one opens it: the preferred applications that take its
-    /// scheme, the system's host daemon if it opens the scheme, an application there that takes it, and then the host daemon in
-    /// any case, which says why not. With an application, or an address, that one alone.
+    /// With a system as the target, these applications are asked one after the other until one opens the URI: the
+    /// preferred applications that open its scheme, the system's host daemon if it opens the scheme, another
+    /// application that opens it, and in any case the host daemon, which returns the reason why it does not. With an
+    /// application or an address as the target, only that application is asked.
     ///
     /// - Parameters:
-    ///   - uri: an absolute URI, see ``LaunchURI``. It can carry where the application should take up, such as a place in a
-    ///     film.
-    ///   - request: what to open it with: ``RemoteSystemConnectionRequest/system(_:)`` or
-    ///     ``RemoteSystemConnectionRequest/application(_:)``.
-    ///   - options: what to open if it cannot be, and which applications should.
-    ///   - inputData: more for the application that opens it; at most ``maxInputBytes``. Only applications that embed a
-    ///     ``RemoteSystemHost`` can be given it: a machine's other handlers refuse a launch with input data. It does not
-    ///     go with the fallback.
-    ///   - timeout: how long to wait for each answer, and before it for an application over there to start; the configuration's
-    ///     request timeout and start timeout unless given. Somebody over there may have to be asked.
+    ///   - uri: an absolute URI, see ``LaunchURI``. It can contain the place at which the application should continue,
+    ///     such as a position in a film.
+    ///   - request: the target: ``RemoteSystemConnectionRequest/system(_:)``,
+    ///     ``RemoteSystemConnectionRequest/application(_:)``, or an address.
+    ///   - options: the fallback, and the preferred applications.
+    ///   - inputData: data for the application that opens the URI. At most ``maxInputBytes``. Only applications with a
+    ///     ``RemoteSystemHost`` of their own can receive it: other handlers refuse a launch with input data. It is not
+    ///     sent with the fallback.
+    ///   - timeout: the maximum time to wait for each response, and before it for an application to start. Defaults to
+    ///     the configuration's request timeout and start timeout. A user of the other system may have to be asked.
     ///     Valid range: 0–24 h.
-    /// - Returns: how it ended.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when a URI is none, with
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout, the port or the id of a preferred application is not valid, with
-    ///   ``RemoteSystemError/Code/invalidMessage`` when the input data cannot be sent, and when this system's own identity
-    ///   cannot be used; `CancellationError`: whether it was opened is unknown then.
+    /// - Returns: the status, and the error if no URI was opened.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/misuse`` when a URI is not valid,
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout, the port or the id of a preferred application is
+    ///   not valid, ``RemoteSystemError/Code/invalidMessage`` when the input data cannot be encoded,
+    ///   ``RemoteSystemError/Code/identity`` when this system's identity cannot be used; `CancellationError`, after
+    ///   which it is unknown whether the URI was opened.
     public func launchURI(
         _ uri: String,
         with request: RemoteSystemConnectionRequest,
@@ -119,7 +122,7 @@ public struct RemoteLauncher: Sendable {
     }
 
     static let tooLargeText =
-        "The input data is larger than \(Self.maxInputBytes) bytes, the most that goes with a URI."
+        "The input data is larger than \(Self.maxInputBytes) bytes, the maximum for a launch."
 }
 
 extension RemoteLaunchURIResult {
@@ -130,12 +133,12 @@ extension RemoteLaunchURIResult {
 }
 
 extension RemoteSystemConnectionRequest {
-    /// A system: whichever application on it is right.
+    /// Requests a connection to a system, and to whichever of its applications is suitable.
     public static func system(_ system: RemoteSystem) -> RemoteSystemConnectionRequest {
         RemoteSystemConnectionRequest(system: system)
     }
 
-    /// One application.
+    /// Requests a connection to one application.
     public static func application(_ application: RemoteSystemApplication) -> RemoteSystemConnectionRequest {
         RemoteSystemConnectionRequest(application: application)
     }

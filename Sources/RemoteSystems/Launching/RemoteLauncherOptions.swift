@@ -1,17 +1,19 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a launcher asks for beside the URI.
+/// Options of a launch.
 public struct RemoteLauncherOptions: Sendable, Hashable {
-    /// Opened in its place if nothing over there opens the URI; most often a page on the web. Not opened when somebody
-    /// or something over there has refused the URI.
+    /// A URI that is opened if no application on the other system opens the requested one, for example a web page.
+    /// Defaults to `nil`. It is not opened when an application or a user there denied the requested URI.
     public var fallbackURI: String?
-    /// The applications that should open it, by id, the first that can. They have to take the URI's scheme; others are
-    /// passed over. Of the first 16 only.
+    /// The ids of the applications that should open the URI. Defaults to none.
+    ///
+    /// The first that can opens it. Applications that do not open the URI's scheme are skipped. Only the first 16 are
+    /// used.
     public var preferredApplicationIDs: [String]
 
-    /// Whether no other application may open the URI than one of ``preferredApplicationIDs``. Defaults to `false`: where none of
-    /// them can, another one opens it. The fallback may be opened by any application.
+    /// Whether only the ``preferredApplicationIDs`` may open the URI. Defaults to `false`: if none of them can, another
+    /// application opens it. Any application may open the fallback.
     public var requiresPreferredApplication: Bool
 
     /// Creates options.

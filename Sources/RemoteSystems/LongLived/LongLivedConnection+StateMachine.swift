@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules by which a connection comes back, and by which requests wait for it.
+/// The rules by which a long-lived connection reconnects, and by which requests wait for it.
 ///
-/// A value without I/O or a clock; times are arguments, in the driver's clock, and so is chance.
+/// A value without I/O, a clock or randomness: times, in the driver's clock, and random numbers are arguments.
 struct LongLivedConnectionStateMachine {
     typealias Instant = ContinuousClock.Instant
 
@@ -16,39 +16,39 @@ struct LongLivedConnectionStateMachine {
         case closed
     }
 
-    /// What the driver does until something happens.
+    /// What the driver does until the next event.
     enum Step: Sendable {
         case connect
-        /// The connection is open: wait for its end.
+        /// The connection is open: wait until it ends.
         case stay
         case wait(until: Instant)
         case stop
     }
 
-    /// A connection that ends sooner than this was no end of the outage: a host that takes connections and drops them is
-    /// not asked at a higher rate than one that takes none.
+    /// A connection that lasts less than this does not end the outage. A host that accepts connections and closes them
+    /// is therefore not tried more often than one that accepts none.
     static var settlingTime: Duration { .seconds(10) }
 
     private let policy: ReconnectionPolicy
     private(set) var phase = Phase.idle
-    /// Attempts since the outage began.
+    /// The number of attempts since the outage began.
     private(set) var attempts = 0
-    /// Which connection it is, counted from 1.
+    /// The number of the present connection, counted from 1.
     private(set) var generation = 0
     private var outageBegan: Instant?
     private var lastChange: Instant?
-    /// Requests that wait, by number.
+    /// The waiting requests, by number.
     private var waiting: Set<UInt64> = []
-    /// Why there is no connection, since there was one.
+    /// The reason of the last failure or loss since there was a connection.
     private(set) var lastFailure: RemoteSystemError?
 
     init(policy: ReconnectionPolicy) {
         self.policy = policy
     }
 
-    // MARK: The connection's life
+    // MARK: Connecting
 
-    /// Returns false if it was started before.
+    /// Starts connecting. Returns false if it was started before.
     mutating func start(now: Instant) -> Bool {
         guard case .idle = self.phase else { return false }
         self.outageBegan = now
@@ -63,9 +63,9 @@ struct LongLivedConnectionStateMachine {
     }
 
     enum OnOpened: Equatable {
-        /// These requests have their turn, in this order.
+        /// The requests to send now, in this order.
         case stay(release: [UInt64])
-        /// It was closed meanwhile: give the new connection up.
+        /// It was closed meanwhile: abandon the new connection.
         case discard
     }
 
@@ -78,10 +78,10 @@ struct LongLivedConnectionStateMachine {
         return .stay(release: self.takeWaiting())
     }
 
-    /// An attempt came to nothing.
+    /// Records a failed attempt.
     ///
-    /// - Parameter isFinal: whether no further attempt can change it.
-    /// - Returns: the requests that fail with it, if that was the last.
+    /// - Parameter isFinal: whether no further attempt can succeed.
+    /// - Returns: the requests that fail with it, if this was the last attempt.
     mutating func failed(_ error: RemoteSystemError, isFinal: Bool, now: Instant, random: Double) -> [UInt64] {
         guard case .connecting = self.phase else { return [] }
         self.lastFailure = error
@@ -90,7 +90,9 @@ struct LongLivedConnectionStateMachine {
         return []
     }
 
-    /// The connection ended, whoever ended it.
+    /// Records the end of the connection, whichever side ended it.
+    ///
+    /// - Returns: the requests that fail with it, if no further attempt follows.
     mutating func lost(_ reason: RemoteSystemError, now: Instant, random: Double) -> [UInt64] {
         guard case .connected = self.phase else { return [] }
         if let opened = self.lastChange, opened.duration(to: now) >= Self.settlingTime {
@@ -104,7 +106,7 @@ struct LongLivedConnectionStateMachine {
         return []
     }
 
-    /// How long until the next attempt; `nil` when there is to be none.
+    /// The time until the next attempt; `nil` when none follows.
     private func wait(_ now: Instant, _ random: Double) -> Duration? {
         if let most = self.policy.attempts, self.attempts >= most { return nil }
         let left = self.policy.longestOutage - (self.outageBegan?.duration(to: now) ?? .zero)
@@ -119,7 +121,7 @@ struct LongLivedConnectionStateMachine {
         return self.takeWaiting()
     }
 
-    /// The system has been seen, perhaps elsewhere: no reason to wait longer than the first delay.
+    /// Shortens the wait to the policy's first delay: discovery has found the system, perhaps at another address.
     ///
     /// - Returns: whether the wait is shorter now.
     mutating func found(now: Instant) -> Bool {
@@ -130,12 +132,12 @@ struct LongLivedConnectionStateMachine {
         return true
     }
 
-    /// When the wait for the next attempt is over; `nil` when there is none.
+    /// The end of the wait for the next attempt; `nil` when there is none.
     var wakeUp: Instant? {
         if case .waiting(let until, _) = self.phase { until } else { nil }
     }
 
-    /// What to do now.
+    /// Returns what to do now.
     mutating func nextStep(now: Instant) -> Step {
         switch self.phase {
         case .idle, .gaveUp, .closed:
@@ -151,7 +153,7 @@ struct LongLivedConnectionStateMachine {
         }
     }
 
-    /// Nothing is to come any more. Returns the requests that fail with it.
+    /// Closes the connection for good. Returns the requests that fail with it.
     mutating func close() -> [UInt64] {
         if case .gaveUp = self.phase { return [] }
         self.phase = .closed
@@ -160,17 +162,17 @@ struct LongLivedConnectionStateMachine {
 
     // MARK: Requests
 
-    /// Why a request is not sent.
+    /// The reason why a request is not sent.
     enum Refusal: Sendable {
         case notStarted
         case tooManyWait
-        /// There was no connection in time, for this reason, if an attempt has failed.
+        /// No connection was opened before the deadline. With the error of the last failed attempt, if any.
         case expired(RemoteSystemError?)
         case closed
         case gaveUp(RemoteSystemError)
     }
 
-    /// Why no request is sent any more, or yet; `nil` while they are.
+    /// The reason why requests are not sent any more, or not yet; `nil` while they are.
     var refusal: Refusal? {
         switch self.phase {
         case .idle: .notStarted
@@ -180,17 +182,17 @@ struct LongLivedConnectionStateMachine {
         }
     }
 
-    /// The connection to send a request over now; `nil` when it has to wait.
+    /// The generation of the connection to send a request over now; `nil` when the request has to wait.
     ///
-    /// - Parameter generation: the connection over which it was tried last, which is of no use any more.
+    /// - Parameter generation: the connection over which the request was last tried. It is not used again.
     func turn(after generation: Int) -> Int? {
         guard case .connected = self.phase, self.generation > generation else { return nil }
         return self.generation
     }
 
-    /// A request waits for the next connection, unless there is a reason why it cannot.
+    /// Adds a request to those that wait for the next connection. Returns the reason if it cannot wait.
     ///
-    /// - Parameter id: its number; those with lower ones have their turn first.
+    /// - Parameter id: the request's number. Requests with lower numbers are sent first.
     mutating func wait(_ id: UInt64) -> Refusal? {
         if let refusal = self.refusal { return refusal }
         guard self.waiting.count < self.policy.waitingRequests else { return .tooManyWait }
@@ -198,7 +200,7 @@ struct LongLivedConnectionStateMachine {
         return nil
     }
 
-    /// Its deadline has passed, or nobody waits for it any more.
+    /// Removes a waiting request: its deadline has passed, or it was cancelled.
     mutating func withdraw(_ id: UInt64) {
         self.waiting.remove(id)
     }
@@ -208,18 +210,18 @@ struct LongLivedConnectionStateMachine {
         return self.waiting.sorted()
     }
 
-    /// What became of a request on one connection.
+    /// How a request ended on one connection.
     enum Ending: Sendable {
-        /// There is an answer, or there can be none on another connection either.
+        /// There is a response, or another connection could not provide one either.
         case final
-        /// The connection was closed before: it was not sent.
+        /// The connection was closed before the request was sent.
         case notSent
-        /// The connection was lost after it was sent: it may have been carried out.
+        /// The connection was lost after the request was sent: it may have been executed.
         case unknown
     }
 
-    /// Whether it is to be sent over the next connection. What may have been carried out is sent again only if it says
-    /// that it may be.
+    /// Returns whether to send the request over the next connection. A request that may have been executed is sent
+    /// again only if it is idempotent.
     static func goesOn(after ending: Ending, isIdempotent: Bool) -> Bool {
         switch ending {
         case .final: false

@@ -3,11 +3,12 @@
 
 public import ValueSets
 
-/// A connection to an app service that comes back after a loss: at a new address, over another interface, to a restarted
-/// host (issue 3, section 2).
+/// A connection to an app service that reconnects after a loss: at a new address, over another interface, or to a
+/// restarted host.
 ///
-/// Requests that have not been sent wait for it. Nothing is sent twice unless the request says that it may be: what was
-/// under way when the connection was lost ends in ``AppServiceResponseStatus/unknown``.
+/// Requests that have not been sent wait for the connection. No request is sent twice unless it allows that
+/// (``RequestRetry``): a request that was running when the connection was lost ends with
+/// ``AppServiceResponseStatus/unknown``.
 ///
 /// ```swift
 /// let connection = LongLivedConnection(
@@ -19,40 +20,40 @@ public import ValueSets
 /// let response = try await connection.send(["Type": "dim"], retry: .idempotent)
 /// ```
 ///
-/// A request for a system or an application is looked for by a watcher of the connection's own while it is not
-/// connected and the last known address does not answer; one for an address is tried at that address only. What no
-/// further attempt can change ends it at once: that the system does not let us in, does not offer the service to us, or
-/// speaks another version.
+/// For a target that is a system or an application, the connection runs a watcher of its own while it is not connected
+/// and the last known address does not respond. A target that is an address is tried at that address only. The
+/// connection gives up at once on an error that no further attempt can change: the system does not accept this one,
+/// does not offer it the service, or speaks another version.
 public final class LongLivedConnection: Sendable {
-    /// Where a connection is in its life. More cases may come: have a default case.
+    /// The state of a long-lived connection. Later versions may add cases: write a default case.
     public enum State: Sendable {
-        /// It has not been started.
+        /// The connection has not been started.
         case idle
-        /// An attempt is being made.
+        /// A connection attempt is running.
         case connecting
-        /// It is open.
+        /// The connection is open.
         case connected(RemoteSystemConnectionInfo)
-        /// It was lost, or an attempt has failed. The next one is made then at the latest; sooner if the system is seen.
+        /// The connection was lost, or an attempt failed. The next attempt begins at `until`, or earlier if the system
+        /// is found.
         case waiting(until: ContinuousClock.Instant, reason: RemoteSystemError)
-        /// It tries no more. Make another one when there is a reason to.
+        /// The connection does not try again. Create another one to retry.
         case gaveUp(RemoteSystemError)
-        /// It was closed by its owner.
+        /// The connection was closed by ``LongLivedConnection/close()`` or ``LongLivedConnection/cancel()``.
         case closed
     }
 
-    /// The service that it is connected to.
+    /// The service that the connection is for.
     public let service: AppServiceDescription
     private let run: LongLivedRun
     let reception: RequestReception
 
-    /// A connection that is still to be started.
+    /// Creates a connection. ``start()`` opens it.
     ///
     /// - Parameters:
-    ///   - service: the service it connects to.
-    ///   - request: where it is to be had.
-    ///   - policy: how it comes back.
-    ///   - onRequest: responds to requests that the service sends us. Without it they fail, unless ``requests`` are
-    ///     read.
+    ///   - service: the service to connect to.
+    ///   - request: the system, application or address that offers the service.
+    ///   - policy: when to reconnect, and when to give up.
+    ///   - onRequest: responds to requests of the service. Without it such requests fail, unless ``requests`` are read.
     public init(
         to service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -64,7 +65,7 @@ public final class LongLivedConnection: Sendable {
         self.run = LongLivedRun(service: service, request: request, policy: policy, reception: self.reception)
     }
 
-    /// A connection that nobody holds any more is given up.
+    /// A connection that is released is closed.
     deinit {
         self.run.abandon()
     }
@@ -72,51 +73,58 @@ public final class LongLivedConnection: Sendable {
     /// Starts to connect, and returns at once.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when it was started before, with
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the policy, the service's name, the port or the configuration is not
-    ///   valid.
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the policy, the service's name, the port or the configuration
+    ///   is not valid.
     public func start() throws(RemoteSystemError) {
         try self.run.start()
     }
 
-    /// Where it is now.
+    /// The present state.
     public var state: State { self.run.state }
 
-    /// Facts of the open connection; `nil` while there is none.
+    /// Information about the open connection; `nil` while there is none.
     public var info: RemoteSystemConnectionInfo? {
         if case .connected(let info) = self.state { info } else { nil }
     }
 
-    /// Every state from now on, the present one first. Ends behind ``State/gaveUp(_:)`` or ``State/closed``.
+    /// The states from now on, the present one first. Ends after ``State/gaveUp(_:)`` or ``State/closed``.
     ///
-    /// Each call makes a sequence of its own, for one reader. Buffer policy: of what a reader has not read yet the newest
-    /// 64 are kept, so one that is slow misses old transitions and never the last.
+    /// Each access returns a new sequence, for one reader. Buffer policy: the newest 64 unread states are kept, so a
+    /// slow reader misses older states, never the last one.
     public var states: AsyncStream<State> { self.run.states }
 
-    /// Calls back for each new state, one after the other, in their order. It stays registered until cancelled.
+    /// Registers a listener for new states. It is called one state at a time, in their order, until cancelled.
     ///
-    /// What comes next waits for it, requests included: they are sent when all listeners have heard that there is a connection.
+    /// The connection waits for the listeners. In particular, waiting requests are sent only after every listener has
+    /// returned from the call that reports the connection as open.
     @discardableResult
     public func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
         self.run.onStateChanged(listener)
     }
 
-    /// Sends a request and waits for its answer, over whichever connection there is by its deadline.
+    /// Sends a request and waits for its response, over any connection that opens before the deadline.
     ///
     /// - Parameters:
-    ///   - message: what to send. It must satisfy the service's schema.
-    ///   - timeout: how long to wait in all, for the connection and for the answer; the configuration's request timeout
-    ///     unless given. Valid range: 0–24 h.
-    ///   - retry: whether it may be sent again when the connection is lost before the answer.
-    ///   - metadata: what is sent beside the message.
-    /// - Returns: the status and the answer, as ``AppServiceConnection`` has them, and besides:
-    ///   ``AppServiceResponseStatus/remoteSystemUnavailable`` when there was no connection by the deadline, or it gave up:
-    ///   nothing was sent; ``AppServiceResponseStatus/connectionClosed`` when it was closed before: nothing was sent;
-    ///   ``AppServiceResponseStatus/resourceLimitsExceeded`` when more than
-    ///   ``ReconnectionPolicy/waitingRequests`` wait already: nothing was sent. Where a request was sent and lost, and sent
-    ///   again without an answer, the status is ``AppServiceResponseStatus/unknown`` whatever ended the waiting.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the
-    ///   schema, ``RemoteSystemError/Code/misuse`` when it was never started, ``RemoteSystemError/Code/invalidArgument`` when the
-    ///   timeout is out of range; `CancellationError`. Nothing has been sent then, or the service has been told to stop.
+    ///   - message: the request's content. It must satisfy the service's schema.
+    ///   - timeout: the maximum time to wait in total, for the connection and for the response. Defaults to the
+    ///     configuration's request timeout. Valid range: 0–24 h.
+    ///   - retry: whether to send the request again when the connection is lost before the response. Defaults to
+    ///     ``RequestRetry/never``.
+    ///   - metadata: key-value pairs that are sent with the message.
+    /// - Returns: the status and the response, as ``AppServiceConnection`` returns them. Further statuses, with which
+    ///   nothing was sent:
+    ///   - ``AppServiceResponseStatus/remoteSystemUnavailable`` when no connection opened before the deadline, or the
+    ///     connection gave up,
+    ///   - ``AppServiceResponseStatus/connectionClosed`` when the connection was closed before,
+    ///   - ``AppServiceResponseStatus/resourceLimitsExceeded`` when ``ReconnectionPolicy/waitingRequests`` requests
+    ///     wait already.
+    ///
+    ///   If a request was sent and lost before, the status is ``AppServiceResponseStatus/unknown`` instead of any of
+    ///   these.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
+    ///   the schema, ``RemoteSystemError/Code/misuse`` when the connection was never started,
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`. In these
+    ///   cases nothing has been sent, or the service was notified to cancel the request.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
@@ -126,20 +134,22 @@ public final class LongLivedConnection: Sendable {
         try await self.run.send(message, timeout: timeout, retry: retry, metadata: metadata)
     }
 
-    /// Closes it once everything that was sent is answered; what still waits is not sent. Returns when it is closed.
-    /// Closing twice does no harm.
+    /// Closes the connection after the response to every sent request, and returns when it is closed.
+    ///
+    /// Waiting requests are not sent. Closing twice has no effect.
     public func close() async {
         await self.run.close()
     }
 
-    /// Gives it up at once. What is under way ends with ``AppServiceResponseStatus/unknown``; what still waits is not sent.
+    /// Closes the connection at once. Running requests end with ``AppServiceResponseStatus/unknown``; waiting requests
+    /// are not sent.
     public func cancel() async {
         await self.run.cancel()
     }
 }
 
 extension LongLivedConnection.State: CustomStringConvertible {
-    /// The state's name, and what there is to say of it.
+    /// The state's name, with the peer or the reason where there is one.
     public var description: String {
         switch self {
         case .idle: "idle"

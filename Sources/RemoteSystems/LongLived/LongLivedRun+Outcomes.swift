@@ -15,7 +15,7 @@ extension LongLivedConnection.State {
         }
     }
 
-    /// Whether nothing comes after it.
+    /// Whether no other state follows.
     var isLast: Bool {
         switch self {
         case .gaveUp, .closed: true
@@ -35,10 +35,10 @@ extension LongLivedConnectionStateMachine.Ending {
 }
 
 extension LongLivedConnectionStateMachine.Refusal {
-    /// What a request is told that is not sent, or not sent again.
+    /// The response to a request that is not sent, or not sent again.
     ///
-    /// - Parameter mayHaveRun: whether it was sent before, over a connection that was lost.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse``.
+    /// - Parameter mayHaveRun: whether the request was sent before, over a connection that was lost.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when the connection was not started.
     func response(mayHaveRun: Bool) throws(RemoteSystemError) -> AppServiceResponse {
         let nothing = "Nothing was sent."
         let response: AppServiceResponse
@@ -46,14 +46,14 @@ extension LongLivedConnectionStateMachine.Refusal {
         case .notStarted:
             throw RemoteSystemError(.misuse, "The connection has not been started.", side: .local)
         case .tooManyWait:
-            let text = "Too many requests wait for the connection already. \(nothing)"
+            let text = "The maximum number of requests is already waiting for the connection. \(nothing)"
             response = AppServiceResponse(
                 status: .resourceLimitsExceeded,
                 error: RemoteSystemError(.unreachable, text, side: .local, canRetry: true)
             )
         case .expired(let reason):
-            var text = "There was no connection by the deadline. \(nothing)"
-            if let reason { text += " The last attempt: \(reason.message)" }
+            var text = "No connection was opened before the deadline. \(nothing)"
+            if let reason { text += " The last error: \(reason.message)" }
             response = AppServiceResponse(
                 status: .remoteSystemUnavailable,
                 error: RemoteSystemError(
@@ -65,7 +65,7 @@ extension LongLivedConnectionStateMachine.Refusal {
                 )
             )
         case .closed:
-            let text = "The connection was closed. \(nothing) Make a new one."
+            let text = "The connection was closed. \(nothing) Create a new one."
             response = AppServiceResponse(
                 status: .connectionClosed,
                 error: RemoteSystemError(.connectionClosed, text, side: .local)
@@ -87,15 +87,15 @@ extension LongLivedConnectionStateMachine.Refusal {
 }
 
 extension AppServiceResponse {
-    /// The same, unless it says of a request that was sent before that it was not carried out: that cannot be known.
+    /// The same response, unless it reports a request as not executed that was sent before: that cannot be known.
     func reported(mayHaveRun: Bool) -> AppServiceResponse {
         guard mayHaveRun, self.error?.outcome == .notExecuted else { return self }
         return AppServiceResponse(
             status: .unknown,
             error: RemoteSystemError(
                 .connectionLost,
-                "The connection was lost while the answer was awaited, and there was no answer over another one by the "
-                    + "deadline: whether the request was carried out is unknown.",
+                "The connection was lost before the response arrived, and no other connection returned one before the "
+                    + "deadline: whether the request was executed is unknown.",
                 side: .network,
                 canRetry: true,
                 outcome: .unknown,
@@ -106,13 +106,13 @@ extension AppServiceResponse {
 }
 
 extension RemoteSystemError {
-    /// Why a connection that was open is not any more.
+    /// The error for the end of an open connection.
     static func lost(_ status: AppServiceClosedStatus) -> RemoteSystemError {
         let text =
             switch status {
             case .completed: "The other side closed the connection; it may be restarting."
-            case .cancelled: "The other side gave the connection up."
-            case .resourceLimitsExceeded: "The connection was closed over a limit that was not kept."
+            case .cancelled: "The other side aborted the connection."
+            case .resourceLimitsExceeded: "The connection was closed because a limit was exceeded."
             default: "The connection was lost."
             }
         return RemoteSystemError(
@@ -123,11 +123,12 @@ extension RemoteSystemError {
         )
     }
 
-    /// Whether no later attempt can end in another way.
+    /// Whether no later attempt can succeed.
     ///
     /// - Parameters:
     ///   - status: how the attempt ended, if it got so far.
-    ///   - canBeFound: whether the system may be found elsewhere. Who answers at its old address then says nothing of it.
+    ///   - canBeFound: whether the system may be found at another address. A different system at its old address is
+    ///     then not final.
     func endsTrying(_ status: AppServiceConnectionStatus?, canBeFound: Bool) -> Bool {
         switch self.code {
         case .misuse, .invalidArgument, .identity, .incompatibleVersion, .invalidMessage, .messageTooLarge: true

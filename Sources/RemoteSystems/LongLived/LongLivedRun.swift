@@ -7,14 +7,14 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// Does what ``LongLivedConnectionStateMachine`` says: connects, waits, looks for the system, and hands requests over.
+/// The driver of ``LongLivedConnectionStateMachine``: connects, waits, looks for the system, and sends requests.
 ///
-/// Apart from ``LongLivedConnection`` so that one which nobody holds any more ends.
+/// Separate from ``LongLivedConnection``, so that a connection that is released can end.
 final class LongLivedRun: Sendable {
     typealias State = LongLivedConnection.State
     typealias Machine = LongLivedConnectionStateMachine
 
-    /// What a request is told when it has waited.
+    /// What a request does after it has waited.
     private enum Turn: Sendable {
         case send(AppServiceConnection, generation: Int)
         case end(Machine.Refusal)
@@ -39,12 +39,12 @@ final class LongLivedRun: Sendable {
         var waiting: [UInt64: Waiter] = [:]
         var nextRequest: UInt64 = 0
         var task: Task<Void, Never>?
-        /// Waits for the next attempt; cancelled when there is no reason to wait any longer.
+        /// Waits for the next attempt. Cancelled when there is no reason to wait any longer.
         var sleep: Task<Void, Never>?
         var listeners: [(id: Int, listener: @Sendable (State) -> Void)] = []
         var readers: [Int: AsyncStream<State>.Continuation] = [:]
         var nextID = 0
-        /// The state that was told last, so that what is told and what is asked for agree.
+        /// The state that was notified last. ``state`` returns it, so that it agrees with the notifications.
         var state = State.idle
 
         func turn(after generation: Int) -> Turn? {
@@ -54,7 +54,7 @@ final class LongLivedRun: Sendable {
             return .send(connection, generation: generation)
         }
 
-        /// The state that is the one asked for from now on: the machine's, unless it is to reach it next.
+        /// Changes the notified state to the machine's, or to `state` when the machine is about to reach it.
         mutating func change(_ state: State? = nil) -> StateChange {
             self.state = state ?? State(self.machine.phase, self.info)
             defer { if self.state.isLast { self.readers = [:] } }
@@ -66,13 +66,13 @@ final class LongLivedRun: Sendable {
         }
     }
 
-    /// A state, and those who are to be told of it outside the lock.
+    /// A state, and the observers to notify of it outside the lock.
     private struct StateChange {
         let state: State
         let listeners: [@Sendable (State) -> Void]
         let readers: [AsyncStream<State>.Continuation]
 
-        /// Called by one task only, which keeps the order.
+        /// Called by one task only, which keeps the states in order.
         func notify() {
             for reader in self.readers {
                 reader.yield(self.state)
@@ -146,7 +146,7 @@ final class LongLivedRun: Sendable {
         }
     }
 
-    // MARK: Life
+    // MARK: Connecting
 
     func start() throws(RemoteSystemError) {
         try self.policy.validate()
@@ -159,7 +159,11 @@ final class LongLivedRun: Sendable {
             return true
         }
         guard isFirst else {
-            throw RemoteSystemError(.misuse, "A long-lived connection is started once. Make another one.", side: .local)
+            throw RemoteSystemError(
+                .misuse,
+                "A long-lived connection can be started only once. Create a new one.",
+                side: .local
+            )
         }
     }
 
@@ -176,7 +180,7 @@ final class LongLivedRun: Sendable {
                 self.notify()
                 await self.attempt()
             case .stay:
-                // Connected, there is nothing to look for; and what is looked for costs each host of the account something.
+                // A connected run needs no watcher, which would cost each host of the account a connection.
                 await watcher.take()?.stop()
                 await self.stay()
             case .wait(let until):
@@ -215,7 +219,7 @@ final class LongLivedRun: Sendable {
         }
     }
 
-    /// Tells that it is connected before any request can be sent: whoever has an answer finds the connection open.
+    /// Notifies observers before any request can be sent, so that a caller with a response finds the connection open.
     private func opened(_ connection: AppServiceConnection, _ info: RemoteSystemConnectionInfo) {
         let change = self.guarded.withLock { guarded -> StateChange? in
             guard case .connecting = guarded.machine.phase else { return nil }
@@ -228,7 +232,7 @@ final class LongLivedRun: Sendable {
             guarded.info = info
             return (ids.compactMap { guarded.waiting.removeValue(forKey: $0) }, guarded.machine.generation)
         }
-        // A connection that is not wanted any more is given up by letting go of it.
+        // An unwanted connection closes when it is released.
         guard let released else { return }
         for waiter in released.waiters {
             waiter.resume(with: .success(.send(connection, generation: released.generation)))
@@ -252,7 +256,7 @@ final class LongLivedRun: Sendable {
 
     private func sleep(until: ContinuousClock.Instant) async {
         let sleep = self.guarded.withLock { guarded -> Task<Void, Never>? in
-            // It may have been found, or closed, since the machine was asked.
+            // The system may have been found, or the connection closed, since the machine's step.
             guard guarded.machine.wakeUp == until else { return nil }
             let sleep = self.task { [time = self.time] in try? await time.sleep(until: until) }
             guarded.sleep = sleep
@@ -263,8 +267,8 @@ final class LongLivedRun: Sendable {
 
     // MARK: Looking for the system
 
-    /// Looks for the system while there is no connection, since hints are of no use without one and cost each host of the
-    /// account a connection (Docs/decisions/0010).
+    /// Creates the watcher that looks for the system while there is no connection. It does not run otherwise, because
+    /// each watcher costs each host of the account a connection (`Docs/decisions/0010`).
     private func makeWatcher() async -> RemoteSystemWatcher? {
         let request = self.guarded.withLock { $0.request }
         guard request.canBeFound, self.hasFailedOnce else { return nil }
@@ -276,12 +280,13 @@ final class LongLivedRun: Sendable {
             try await watcher.start()
             return watcher
         } catch {
-            self.origin.logger.debug("The lost system is not looked for", metadata: ["reason": "\(error)"])
+            self.origin.logger.debug("Cannot watch for the lost system", metadata: ["reason": "\(error)"])
             return nil
         }
     }
 
-    /// The last known address comes first: most losses are over as soon as they are noticed.
+    /// Whether an attempt has failed. The last known address is tried first, because most outages are over as soon as
+    /// they are noticed.
     private var hasFailedOnce: Bool { self.guarded.withLock { $0.machine.attempts > 0 } }
 
     private func found(_ system: RemoteSystem, isNew: Bool) {
@@ -387,7 +392,7 @@ final class LongLivedRun: Sendable {
         self.withdraw(id, .success(.end(.expired(reason))))
     }
 
-    /// A connection to send it over, once there is one.
+    /// Waits for a connection to send the request over.
     private func turn(_ id: UInt64, after generation: Int, until deadline: ContinuousClock.Instant) async throws -> Turn
     {
         if let turn = self.guarded.withLock({ $0.turn(after: generation) }) { return turn }
@@ -395,7 +400,7 @@ final class LongLivedRun: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let turn = self.guarded.withLock { guarded -> Result<Turn, any Error>? in
                     if let turn = guarded.turn(after: generation) { return .success(turn) }
-                    // Cancelled before it came here: the cancellation handler has run and found nothing.
+                    // Cancelled before this point: the cancellation handler ran and found no waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if let refusal = guarded.machine.wait(id) { return .success(.end(refusal)) }
                     let timer = self.task { [weak self, time = self.time] in

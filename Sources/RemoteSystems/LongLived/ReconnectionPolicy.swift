@@ -1,37 +1,35 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a ``LongLivedConnection`` comes back after a loss: how soon, how often, for how long.
+/// When a ``LongLivedConnection`` reconnects after a loss, and when it gives up.
 ///
-/// The defaults are meant to be used. ``LongLivedConnection/start()`` fails with ``RemoteSystemError/Code/invalidArgument`` when
+/// The defaults suit most uses. ``LongLivedConnection/start()`` throws ``RemoteSystemError/Code/invalidArgument`` when
 /// a value is outside its valid range.
 public struct ReconnectionPolicy: Sendable, Hashable {
-    /// The wait before the first new attempt; defaults to 250 ms. Valid range: 10 ms–1 h.
+    /// The wait before the first new attempt. Defaults to 250 ms. Valid range: 10 ms–1 h.
     public var firstDelay = Duration.milliseconds(250)
-    /// What each wait is multiplied by after an attempt that failed; defaults to 2. Valid range: 1–10.
+    /// The factor by which the wait grows after each failed attempt. Defaults to 2. Valid range: 1–10.
     public var factor = 2.0
-    /// The longest wait between two attempts, before it is spread; defaults to 30 s. Valid range:
-    /// ``firstDelay``–24 h.
+    /// The maximum wait between two attempts, before jitter. Defaults to 30 s. Valid range: ``firstDelay``–24 h.
     public var longestDelay = Duration.seconds(30)
-    /// The part of each wait by which it is made longer or shorter at random, so that those who lost the same host do not
-    /// come back at the same moment; defaults to 0.25. Valid range: 0–1.
+    /// The fraction of each wait by which it is randomly lengthened or shortened, so that systems that lost the same
+    /// host do not reconnect at the same moment. Defaults to 0.25. Valid range: 0–1.
     public var jitter = 0.25
-    /// How many attempts in a row may fail before it gives up; `nil`, the default, sets no bound beside
-    /// ``longestOutage``. Valid range: 1 or more.
+    /// The maximum number of consecutive failed attempts. Defaults to `nil`: only ``longestOutage`` limits them. Valid
+    /// range: 1 or more.
     public var attempts: Int?
-    /// How long it tries before it gives up, from the loss or the start on; defaults to a day. Valid range:
-    /// 1 s–365 days.
+    /// The maximum time of trying, from the loss or the start on. Defaults to 24 h. Valid range: 1 s–365 days.
     public var longestOutage = Duration.seconds(24 * 3600)
-    /// How many requests may wait for the connection at a time; defaults to 128. Those beyond are not sent. Valid range:
-    /// 0–4096.
+    /// The maximum number of requests that wait for the connection. Further requests are not sent. Defaults to 128.
+    /// Valid range: 0–4096.
     public var waitingRequests = 128
 
-    /// The defaults.
+    /// Creates a policy with the default values.
     public init() {}
 
-    /// The wait after this many attempts have failed in a row.
+    /// Returns the wait after a number of consecutive failed attempts.
     ///
-    /// - Parameter random: between 0 and 1.
+    /// - Parameter random: a number between 0 and 1.
     func delay(afterFailures failures: Int, random: Double) -> Duration {
         var delay = self.firstDelay
         var left = failures - 1

@@ -4,7 +4,7 @@
 internal import RemoteSystemsTransport
 
 extension RemoteSystemConnectionRequest {
-    /// Whether what is meant is a system, wherever it is, and not an address.
+    /// Whether the target is a system or an application, which discovery can find, and not an address.
     var canBeFound: Bool {
         switch self.target {
         case .system, .application: true
@@ -12,7 +12,8 @@ extension RemoteSystemConnectionRequest {
         }
     }
 
-    /// The same system or application as it is known now; `nil` if that says nothing of it.
+    /// Returns the request for the same system or application as it is known now; `nil` if `system` does not concern
+    /// it.
     func refreshed(by system: RemoteSystem, for service: AppServiceDescription) -> RemoteSystemConnectionRequest? {
         let request: RemoteSystemConnectionRequest
         switch self.target {
@@ -27,7 +28,7 @@ extension RemoteSystemConnectionRequest {
         return request.places(of: service).isEmpty ? nil : request
     }
 
-    /// Where the service is to be had, as far as is known without asking.
+    /// The known endpoints of the service. Sends nothing.
     func places(of service: AppServiceDescription) -> Set<Endpoint> {
         Set((try? self.resolve(service))?.endpoints ?? [])
     }

@@ -1,13 +1,15 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a request may be sent a second time when its connection is lost before the answer.
+/// Whether a request may be sent a second time when its connection is lost before the response.
 public enum RequestRetry: Sendable, Hashable {
-    /// It is not: whether it was carried out stays unknown, and whoever sent it decides.
+    /// The request is not sent again. Whether it was executed remains unknown, and the caller decides.
     case never
-    /// It is sent again with this key, by which the host knows it: what it carried out it does not carry out again, but gives
-    /// the same answer. A host that was restarted has forgotten its keys, and one of another account keeps none, so this is
-    /// for requests that do no harm when they are carried out twice.
+    /// The request is sent again with this key. A host that has executed a request with the key does not execute it
+    /// again, but returns the same response.
+    ///
+    /// A host loses its keys when it restarts, and a host of another account keeps none. Use this only for requests
+    /// that may be executed twice without harm.
     case idempotent(IdempotencyKey)
 
     /// ``idempotent(_:)`` with a new key.

@@ -5,16 +5,16 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Asks whoever listens at an address what it is: by connecting, being told once, and closing.
+/// Asks the host at an address for its description: connects, receives the description once, and closes.
 struct DescriptionInquiry: Sendable {
     let origin: ApplicationContext
     let endpoint: Endpoint
 
-    /// How long a host that took the connection may need to describe itself.
+    /// The maximum time in which a host must describe itself after it accepted the connection.
     private static let descriptionTime = Duration.seconds(5)
-    /// How long the running applications that a host names may need to do so, all of them: one that hangs holds up little.
+    /// The maximum time for all running applications that a host names. One that hangs delays the result by no more.
     private static let runningTime = Duration.seconds(2)
-    /// So many of them are asked at the same time.
+    /// The maximum number of applications that are asked at the same time.
     private static let maxQuestions = 8
 
     struct Result: Sendable {
@@ -23,7 +23,7 @@ struct DescriptionInquiry: Sendable {
         var isProximal: Bool
     }
 
-    /// Asks the process there, and what else it says to run on its machine.
+    /// Asks the process at the address, and each running application that it names.
     func askAll() async throws -> (Result, running: [SystemDescription.Application]) {
         let response = try await self.ask()
         let running = await self.ask(response.description.running, of: response.systemID)
@@ -31,10 +31,11 @@ struct DescriptionInquiry: Sendable {
         return (response, running)
     }
 
-    /// Asks the process there, or the application of its system with that id, to whose port it sends the connection.
+    /// Asks the process at the address, or the application with this id, to whose port that process redirects the
+    /// connection.
     func ask(_ application: String? = nil, of system: SystemID? = nil) async throws -> Result {
         var connector = try await self.origin.connector()
-        // What the host does before it answers may take longer than reaching it.
+        // The host may have to start the application before it responds, which may take longer than connecting.
         connector.limits.messageBytes = max(connector.limits.messageBytes, StateLimits.minLimit)
         connector.responseTimeout = TimeAmount(self.origin.configuration.startTimeout)
         let reported = Promise<SystemDescription>()
@@ -83,7 +84,7 @@ struct DescriptionInquiry: Sendable {
         reported.fail(Self.silent)
     }
 
-    /// What those of the applications are that answer in time.
+    /// Returns the descriptions of the applications that respond in time.
     func ask(_ applications: [String], of system: SystemID) async -> [SystemDescription.Application] {
         guard !applications.isEmpty else { return [] }
         return await withTaskGroup(of: Found.self) { group in
@@ -127,7 +128,7 @@ struct DescriptionInquiry: Sendable {
 
     private static let silent = RemoteSystemError(
         .protocolViolation,
-        "What listens there took the connection and did not say what it is.",
+        "The host accepted the connection but did not describe itself.",
         side: .remote,
         canRetry: true
     )

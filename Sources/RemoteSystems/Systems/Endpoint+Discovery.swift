@@ -8,11 +8,11 @@ internal import RemoteSystemsTransport
 extension Endpoint {
     private static let connectTimeouts = Duration.milliseconds(1) ... .seconds(600)
 
-    /// An endpoint of a hint.
+    /// Creates an endpoint from a discovery hint.
     ///
     /// - Parameters:
     ///   - source: the source of the hint.
-    ///   - isOurs: whether the hint is of our account, by its tag or because it is configured.
+    ///   - isOurs: whether the hint belongs to this account, by its tag or because it is configured.
     init(_ discovered: DiscoveryEndpoint, by source: any DiscoverySource, isOurs: Bool) {
         self.init(
             transport: TransportKind(rawValue: discovered.transport),
@@ -24,7 +24,7 @@ extension Endpoint {
             case .proximal: .proximal
             case .cloud: .cloud
             }
-        // Only a tag says of which account the system is.
+        // Only a tag proves the account of a system.
         self.trust = isOurs && source.origin == .announced ? .account : .unrestricted
         self.connectTimeout = discovered.connectTimeout.map {
             TimeAmount(min(max($0, Self.connectTimeouts.lowerBound), Self.connectTimeouts.upperBound))
@@ -33,7 +33,7 @@ extension Endpoint {
 }
 
 extension RemoteSystemDiscoveryType {
-    /// The type of a system that answers at one of these endpoints.
+    /// The type of a system with these endpoints.
     init(_ endpoints: [Endpoint]) {
         self = endpoints.contains { $0.discoveryType == .proximal } ? .proximal : .cloud
     }

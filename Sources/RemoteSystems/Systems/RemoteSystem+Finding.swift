@@ -5,32 +5,33 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// The port at which a system is looked for that is named by its address alone, and on which `remotesystems serve`
-    /// listens unless told otherwise.
+    /// The port for systems that are named by their address alone. `remotesystems serve` listens on it by default.
     public static let defaultPort = 47_474
 }
 
 extension RemoteSystem {
-    /// The system whose host listens at an address: without discovery, by connecting and asking once what it is
-    /// (Project Rome's `FindByHostNameAsync`).
+    /// Finds the system whose host listens at an address, without discovery (Project Rome's `FindByHostNameAsync`).
     ///
-    /// What is known of it is what the process at that port tells. A host daemon tells what is installed and what runs, and each
-    /// application that runs is asked what it is, too; one that does not answer within 2 s is left out unless it is installed.
-    /// Any other process tells of itself alone. The system's
-    /// ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal`` when the address is one that only neighbours have, else
+    /// Connects to the host and requests its description once. A host daemon describes the installed and the running
+    /// applications. Each running application is asked, too; one that does not respond within 2 s is left out unless it
+    /// is installed. Any other process describes only itself. The system's ``discoveryType`` is
+    /// ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private, else
     /// ``RemoteSystemDiscoveryType/cloud``.
     ///
-    /// The host has the configuration's ``RemoteSystemsConfiguration/connectTimeout`` to be reached, its
-    /// ``RemoteSystemsConfiguration/startTimeout`` more to accept the connection once it has proved who it is, and 5 s to describe
-    /// itself.
+    /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/connectTimeout`` to reach the host, its
+    /// ``RemoteSystemsConfiguration/startTimeout`` for the host to accept the connection after it was authenticated,
+    /// and 5 s for the description.
     ///
     /// - Parameters:
-    ///   - host: a name or an address.
-    ///   - port: the port that the host there listens on. Valid range: 1–65535.
-    ///   - configuration: how this process takes part.
-    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/unreachable`` when nobody answers there,
-    ///   ``RemoteSystemError/Code/notTrusted`` when whoever does is not of this account,
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the host is empty or the port out of range; `CancellationError`.
+    ///   - host: a host name or an IP address.
+    ///   - port: the port that the host listens on. Defaults to ``RemoteSystemHost/defaultPort``. Valid range:
+    ///     1–65535.
+    ///   - configuration: this process's configuration.
+    /// - Returns: the system, as its host describes it.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/unreachable`` when no host responds at the address,
+    ///   ``RemoteSystemError/Code/notTrusted`` when the host does not belong to this account,
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the host is empty or the port out of range;
+    ///   `CancellationError`.
     public static func find(
         host: String,
         port: Int = RemoteSystemHost.defaultPort,
@@ -43,15 +44,16 @@ extension RemoteSystem {
         return try RemoteSystem(response, running: running, endpoint: endpoint, origin: origin)
     }
 
-    /// The first system of the account that is found to offer an app service.
+    /// Finds a system of the account that offers an app service.
     ///
-    /// Looks by a ``RemoteSystemWatcher`` of its own, which stops when this returns. This machine counts, too.
+    /// Watches with a ``RemoteSystemWatcher`` of its own until the first such system is added. This machine is found,
+    /// too.
     ///
     /// - Parameters:
     ///   - service: the service's name.
-    ///   - limit: how long to look. Defaults to 5 s. Valid range: 1 ms–1 h.
-    ///   - configuration: how this process takes part.
-    /// - Returns: the system; `nil` when none that offers the service is found in time.
+    ///   - limit: the maximum time to watch. Defaults to 5 s. Valid range: 1 ms–1 h.
+    ///   - configuration: this process's configuration.
+    /// - Returns: the first system that was found; `nil` when none was found in time.
     /// - Throws: ``RemoteSystemError`` when this system's account cannot be used or an argument is not valid;
     ///   `CancellationError`.
     public static func find(

@@ -4,54 +4,54 @@
 public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// A machine of the same account that can be talked to now.
+/// A machine that applications of this account can connect to.
 ///
-/// A value: what was known when the watcher told of it. Systems are told apart by ``id``, never by name: two
-/// machines may well have the same name.
+/// A value with what was known when a watcher reported the system. Systems are identified by ``id``, never by name: two
+/// machines may have the same name.
 public struct RemoteSystem: Sendable, Identifiable {
-    /// The hash of the system's key. It stays the same over restarts, new addresses and renewed certificates.
+    /// The hash of the system's public key. It does not change with restarts, new addresses or renewed certificates.
     public let id: SystemID
-    /// The machine's name as its owner set it; not unique.
+    /// The machine's name as its owner set it. Not unique.
     public var displayName: String
-    /// What sort of machine it is.
+    /// The kind of machine.
     public var kind: RemoteSystemKind
-    /// Whether it can be talked to. Systems that a watcher lists are available.
+    /// Whether the system can be connected to. A watcher lists only available systems.
     public var status: RemoteSystemStatus
-    /// What it runs.
+    /// The system's operating system.
     public var platform: RemoteSystemPlatform
-    /// Who made the machine, if it says.
+    /// The manufacturer's name, if known.
     public var manufacturerDisplayName: String?
-    /// The machine's model, if it says.
+    /// The model's name, if known.
     public var modelDisplayName: String?
-    /// How it was found.
+    /// How the system was found.
     public var discoveryType: RemoteSystemDiscoveryType
-    /// Whose it is.
+    /// The relation between the system's account and this one.
     public var authorizationKind: RemoteSystemAuthorizationKind
-    /// Whether it is the machine that this program runs on.
+    /// Whether this process runs on the system.
     public var isLocal: Bool
-    /// The applications on it that can be talked to, by id in ascending order.
+    /// The system's applications that can be connected to, by id in ascending order.
     public var applications: [RemoteSystemApplication]
 
     let origin: ApplicationContext
 
-    /// The account that it belongs to: this system's own, as it has proved; `nil` for a system of somebody else, whose
-    /// account cannot be known.
+    /// The account of the system, if it proved that it belongs to this system's account; `nil` for a system of another
+    /// account, whose account cannot be known.
     public var accountID: AccountID? {
         guard self.authorizationKind == .sameUser else { return nil }
         return try? self.origin.security().identity.accountID
     }
 
-    /// Whether it was found on the same network.
+    /// Whether the system was found on the same network.
     public var isAvailableByProximity: Bool { self.discoveryType == .proximal }
 
-    /// The application with this id.
+    /// Returns the application with this id; `nil` when the system has none.
     public func application(_ id: String) -> RemoteSystemApplication? {
         self.applications.first { $0.id == id }
     }
 }
 
 extension RemoteSystem: Hashable {
-    /// Equal when everything that is known of the two is equal.
+    /// Returns whether everything known of the two systems is equal.
     public static func == (lhs: RemoteSystem, rhs: RemoteSystem) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.kind == rhs.kind && lhs.status == rhs.status
             && lhs.platform == rhs.platform && lhs.manufacturerDisplayName == rhs.manufacturerDisplayName

@@ -5,47 +5,47 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 public import ValueSets
 
-/// An application on a remote system that can be talked to.
+/// An application on a remote system that can be connected to.
 public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// An app service that an application offers.
     public struct Service: Sendable, Hashable {
         /// The service's name.
         public var name: String
-        /// What requests must look like; `nil` when the service does not say, or it could not be read.
+        /// The schema of requests; `nil` when the service publishes none, or it cannot be read.
         public var requestSchema: AllowedValueSchema?
-        /// What responses look like; `nil` when the service does not say, or it could not be read.
+        /// The schema of responses; `nil` when the service publishes none, or it cannot be read.
         public var responseSchema: AllowedValueSchema?
-        /// What the service's requests to its callers look like; `nil` when the service does not say.
+        /// The schema of the requests that the service sends to its callers; `nil` when the service publishes none.
         public var pushRequestSchema: AllowedValueSchema?
-        /// What responses to those must look like; `nil` when the service does not say.
+        /// The schema of the responses to those requests; `nil` when the service publishes none.
         public var pushResponseSchema: AllowedValueSchema?
-        /// Its version, in whatever form the service's makers count, if it says.
+        /// The service's version, in a format of the service's choice, if published.
         public var version: String?
-        /// What it is for, in a sentence, if it says.
+        /// The purpose of the service, in a sentence, if published.
         public var summary: String?
-        /// Whether it takes callers from other systems than its own.
+        /// Whether other systems than its own may call the service. Defaults to `true`.
         public var supportsRemote = true
     }
 
     /// The application's id, in reverse-DNS form (`com.example.player`).
     public let id: String
-    /// The application's name for people; its id if it has none.
+    /// The application's name as users see it; its id if it has none.
     public var displayName: String
-    /// What the application says of itself, by keys of its own choice.
+    /// Attributes that the application publishes, with keys of its own choice.
     public var attributes: [String: String]
-    /// The app services that it offers, by name in ascending order.
+    /// The app services that the application offers, by name in ascending order.
     public var services: [Service]
-    /// The schemes of the URIs that it opens, in lower case and ascending order.
+    /// The schemes of the URIs that the application opens, in lower case and ascending order.
     public var uriSchemes: [String]
-    /// Whether it runs. One that does not is installed there, and is started when somebody connects to it or launches it.
+    /// Whether the application runs. One that does not is installed, and is started by a connection or a launch.
     public var isRunning: Bool
-    /// The system it runs on.
+    /// The id of the application's system.
     public let systemID: SystemID
 
-    /// Where its processes listen, or whoever starts it, in no particular order.
+    /// The endpoints of the running processes, or of the host daemon that can start the application. Unordered.
     var endpoints: [Endpoint]
     let origin: ApplicationContext
-    /// What its system is to this one.
+    /// The relation between the system's account and this one.
     let standing: Standing.Kind
 
     init(
@@ -68,7 +68,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         self.origin = origin
     }
 
-    /// Equal when everything that is known of the two is equal.
+    /// Returns whether everything known of the two applications is equal.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
@@ -76,7 +76,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
             && lhs.standing == rhs.standing
     }
 
-    /// Hashes the ids.
+    /// Hashes the ids of the application and of its system.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.id)
         hasher.combine(self.systemID)

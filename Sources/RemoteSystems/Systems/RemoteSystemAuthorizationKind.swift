@@ -3,19 +3,19 @@
 
 internal import RemoteSystemsIdentity
 
-/// Whose system it is.
+/// The relation between a system's account and this system's account.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a kind with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// A system of the same account.
     public static let sameUser = RemoteSystemAuthorizationKind(rawValue: 0)
-    /// Somebody else's, nearby. Listed only by watchers that ask for such systems with
+    /// A system of another account on the same network. Listed only by watchers with the filter
     /// ``RemoteSystemFilter/authorizationKind(_:)``, and only where its owner allows it
     /// (``RemoteSystemHost/Options/allowsAnyoneNearby``).
     public static let anonymous = RemoteSystemAuthorizationKind(rawValue: 1)
@@ -33,7 +33,7 @@ public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashabl
 }
 
 extension RemoteSystemAuthorizationKind: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The kind's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .sameUser: "sameUser"

@@ -1,21 +1,21 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that a system may be able to do (one of Project Rome's `KnownRemoteSystemCapabilities`).
+/// A capability of a system (one of Project Rome's `KnownRemoteSystemCapabilities`).
 public struct RemoteSystemCapability: RawRepresentable, Sendable, Hashable {
     /// The capability's name.
     public var rawValue: String
 
-    /// A capability with this name.
+    /// Creates a capability with a name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// An application on it offers an app service to other systems.
+    /// An application on the system offers an app service to other systems.
     public static let appService = RemoteSystemCapability(rawValue: "appService")
-    /// An application on it opens URIs that are sent to it.
+    /// An application on the system opens URIs that other systems launch.
     public static let launchURI = RemoteSystemCapability(rawValue: "launchURI")
-    /// It takes part in sessions of several systems. No system does yet.
+    /// The system takes part in remote sessions. No system does yet.
     public static let remoteSession = RemoteSystemCapability(rawValue: "remoteSession")
-    /// It shares places in the room around it. No system does.
+    /// The system shares spatial entities. No system does.
     public static let spatialEntity = RemoteSystemCapability(rawValue: "spatialEntity")
 }
 
@@ -25,9 +25,9 @@ extension RemoteSystemCapability: CustomStringConvertible {
 }
 
 extension RemoteSystem {
-    /// Whether the system can do this, as far as its applications have told; always known at once, nobody is asked.
+    /// Returns whether the system has a capability, by what its applications have published. Sends nothing.
     ///
-    /// A capability that is not known here is one that the system does not have.
+    /// Returns `false` for a capability that this version does not know.
     public func supports(_ capability: RemoteSystemCapability) -> Bool {
         switch capability {
         case .appService:

@@ -1,28 +1,28 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way a system was found.
+/// How a system was found.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a type with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Any way.
+    /// Found in any way.
     public static let any = RemoteSystemDiscoveryType(rawValue: 0)
     /// On the same network, by mDNS.
     public static let proximal = RemoteSystemDiscoveryType(rawValue: 1)
     /// Beyond the same network: by an address that was configured, or through a relay.
     public static let cloud = RemoteSystemDiscoveryType(rawValue: 2)
-    /// By being physically near; not offered on Linux yet.
+    /// By physical proximity. Not supported on Linux yet.
     public static let spatiallyProximal = RemoteSystemDiscoveryType(rawValue: 3)
 }
 
 extension RemoteSystemDiscoveryType: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The type's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .any: "any"

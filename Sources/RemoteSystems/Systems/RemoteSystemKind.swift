@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What sort of machine a system is. For showing; what a system can do is told by its applications.
+/// A kind of machine, for display. What a system can do follows from its applications (``RemoteSystem/supports(_:)``).
 public struct RemoteSystemKind: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
-    /// The kind's name. Names that this version does not know are kept.
+    /// The kind's name. An unknown name is kept.
     public var rawValue: String
 
-    /// A kind with this name.
+    /// Creates a kind with a name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The kind's name.
@@ -28,10 +28,10 @@ public struct RemoteSystemKind: RawRepresentable, Sendable, Hashable, Codable, C
     public static let xbox = RemoteSystemKind(rawValue: "xbox")
     /// A small or embedded device.
     public static let iot = RemoteSystemKind(rawValue: "iot")
-    /// A server; Project Rome had no name for it.
+    /// A server. Not one of Project Rome's kinds.
     public static let server = RemoteSystemKind(rawValue: "server")
-    /// A virtual machine or a container; Project Rome had no name for it.
+    /// A virtual machine or a container. Not one of Project Rome's kinds.
     public static let virtual = RemoteSystemKind(rawValue: "virtual")
-    /// Not known.
+    /// An unknown kind.
     public static let unknown = RemoteSystemKind(rawValue: "unknown")
 }

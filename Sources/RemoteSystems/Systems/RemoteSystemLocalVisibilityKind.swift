@@ -1,24 +1,24 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a watcher tells of the application that runs it.
+/// Whether a watcher reports its own application.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemLocalVisibilityKind: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A kind with this number.
+    /// Creates a kind with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Everything is told, the watching application included.
+    /// Every system and application is reported, including the watching application.
     public static let showAll = RemoteSystemLocalVisibilityKind(rawValue: 0)
-    /// This machine is told only when it runs or has other applications than the watching one.
+    /// This machine is reported only when it has other applications, running or installed, than the watching one.
     public static let hideLocalApp = RemoteSystemLocalVisibilityKind(rawValue: 1)
 }
 
 extension RemoteSystemLocalVisibilityKind: CustomStringConvertible {
-    /// The kind's name, or its number when it has none here.
+    /// The kind's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .showAll: "showAll"

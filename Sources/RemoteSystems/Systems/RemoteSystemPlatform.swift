@@ -1,17 +1,17 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a system runs.
+/// The operating system of a system.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemPlatform: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a platform with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Not known.
+    /// An unknown operating system.
     public static let unknown = RemoteSystemPlatform(rawValue: 0)
     /// Windows.
     public static let windows = RemoteSystemPlatform(rawValue: 1)
@@ -24,7 +24,7 @@ public struct RemoteSystemPlatform: RawRepresentable, Sendable, Hashable {
 }
 
 extension RemoteSystemPlatform: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The platform's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .unknown: "unknown"

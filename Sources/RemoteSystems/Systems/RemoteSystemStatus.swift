@@ -1,28 +1,28 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a system can be talked to.
+/// Whether a system can be connected to.
 ///
-/// The numbers are Project Rome's and never change. A number that this version does not know is kept as it is.
+/// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemStatus: RawRepresentable, Sendable, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: Int
 
-    /// A status with this number.
+    /// Creates a status with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// It cannot be reached.
+    /// The system cannot be reached.
     public static let unavailable = RemoteSystemStatus(rawValue: 0)
-    /// It is being found out.
+    /// Whether the system can be reached is being determined.
     public static let discoveringAvailability = RemoteSystemStatus(rawValue: 1)
-    /// It is connected and answers.
+    /// The system is connected and responds.
     public static let available = RemoteSystemStatus(rawValue: 2)
-    /// Nothing is known.
+    /// The status is not known.
     public static let unknown = RemoteSystemStatus(rawValue: 3)
 }
 
 extension RemoteSystemStatus: CustomStringConvertible {
-    /// The status's name, or its number when it has none here.
+    /// The status's name; for an unknown raw value, the number.
     public var description: String {
         switch self {
         case .unavailable: "unavailable"

@@ -4,44 +4,45 @@
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 
-/// What a watcher reports. More cases may come: have a default case.
+/// An event that a watcher reports. Later versions may add cases: write a default case.
 public enum RemoteSystemEvent: Sendable {
-    /// A system can be talked to: it has been connected to, has proved who it is, and has described itself.
+    /// A system is available: the watcher has connected to it and authenticated it, and the system has described
+    /// itself.
     case added(RemoteSystem)
-    /// Something about a listed system has changed.
+    /// The description, applications or addresses of a listed system have changed.
     case updated(RemoteSystem)
-    /// A listed system is gone: it said goodbye, its process ended, or its network fell silent.
+    /// A listed system is gone: it closed its connections, its processes ended, or it stopped responding.
     case removed(RemoteSystem)
-    /// What was there when the watcher was started has been told. Events go on.
+    /// The systems that were present when the watcher started have been reported. Events continue.
     case enumerationCompleted
-    /// Something keeps the watcher from seeing all there is. It goes on where it can.
+    /// The watcher may miss systems. It continues where it can.
     case error(RemoteSystemWatcherError)
 }
 
-/// What keeps a watcher from seeing all there is.
+/// A condition that makes a watcher miss systems.
 public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What sort of trouble it is, with Project Rome's numbers and ours from 16 on.
+    /// The kind of error. Raw values below 16 are those of Project Rome; values from 16 on are defined here.
     public struct Code: RawRepresentable, Sendable, Hashable {
-        /// The number.
+        /// The raw value.
         public var rawValue: Int
-        /// A code with this number.
+        /// Creates a code with a raw value.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Another reason; the message says which.
+        /// Another error; the message describes it.
         public static let unknown = Code(rawValue: 0)
         /// The network beyond this link is not available. Reserved for relays.
         public static let internetNotAvailable = Code(rawValue: 1)
-        /// A system that announced itself as one of the account could not prove it.
+        /// A system that advertised itself as one of the account could not be authenticated.
         public static let authenticationError = Code(rawValue: 2)
-        /// Looking for systems is hampered: no mDNS stack, no interface, a limit of Avahi.
+        /// Discovery does not work, or not completely: no mDNS stack, no network interface, or a limit of Avahi.
         public static let discoveryHampered = Code(rawValue: 16)
     }
 
-    /// What sort of trouble it is.
+    /// The kind of error.
     public var code: Code
-    /// What happened and what to do.
+    /// A sentence with what happened and what to do.
     public var message: String
-    /// Whether the watcher keeps trying by itself.
+    /// Whether the watcher retries by itself.
     public var recoversByItself: Bool
 
     /// Creates an error.

@@ -6,33 +6,33 @@ internal import Synchronization
 
 /// The events of a watcher as an asynchronous sequence.
 ///
-/// Buffer policy: a slow reader misses what happened in between, never how it ended. A system that was added and then
-/// changed before the reader asked is reported as added, in its latest form; one that was added and removed is not
-/// reported at all. The buffer is therefore bounded by the number of systems.
+/// Buffer policy: events of one system that have not been read are merged, so a slow reader misses intermediate
+/// changes, never the final state. A system that was added and then changed is reported once, as added, in its latest
+/// form. A system that was added and removed is not reported. The number of systems therefore bounds the buffer.
 ///
-/// The sequence is read once. It ends when its loop ends: by `break`, `return` or a thrown error, or because the task
-/// is cancelled. Reading it a second time yields nothing. A second iterator that is made while the first one is in use
-/// takes over from it, and the first one ends. For a second reader ask the watcher for another sequence.
+/// The sequence can be read once. It ends when its loop ends (by `break`, `return` or a thrown error) or its task is
+/// cancelled. Reading it a second time yields nothing. A second iterator that is created while the first one is in use
+/// replaces it, and the first one ends. For a second reader, get another sequence from the watcher.
 ///
 /// When the last sequence of a watcher ends, the watcher stops: see ``RemoteSystemWatcher/events``.
 public struct RemoteSystemEvents: AsyncSequence, Sendable {
-    /// One event.
+    /// An event of the watcher.
     public typealias Element = RemoteSystemEvent
-    /// Errors are events; the sequence itself does not fail.
+    /// The sequence does not fail; errors are events.
     public typealias Failure = Never
 
     let events: CoalescingEvents<RemoteSystemEvent>
     let reading: Reading
 
-    /// Begins to read the events.
+    /// Returns an iterator over the events.
     public func makeAsyncIterator() -> Iterator {
         Iterator(iterator: self.events.makeAsyncIterator(), reader: Reader(self.reading))
     }
 
-    /// Reads the events.
+    /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         var iterator: CoalescingEvents<RemoteSystemEvent>.Iterator
-        /// Ends the sequence when the last copy of the iterator is gone, which is when the loop over it has ended.
+        /// Ends the sequence when the last copy of the iterator is released, which happens when the loop over it ends.
         let reader: Reader
 
         /// The next event; `nil` when the watcher has stopped or the task is cancelled.
@@ -43,7 +43,7 @@ public struct RemoteSystemEvents: AsyncSequence, Sendable {
         /// The next event; `nil` when the watcher has stopped or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> RemoteSystemEvent? {
             let event = await self.iterator.next(isolation: actor)
-            // The loop is over; whoever keeps the iterator must not keep the watcher running.
+            // The loop has ended: an iterator that is still referenced must not keep the watcher running.
             if event == nil { self.reader.end() }
             return event
         }
@@ -61,12 +61,12 @@ extension RemoteSystemEvents {
         private let state = Mutex(State())
         private let end: @Sendable () -> Void
 
-        /// - Parameter end: ends the sequence; may be called more than once.
+        /// - Parameter end: ends the sequence. May be called more than once.
         init(end: @escaping @Sendable () -> Void) {
             self.end = end
         }
 
-        /// Whether anything has begun to read it.
+        /// Whether an iterator was ever created.
         var wasRead: Bool { self.state.withLock { $0.wasRead } }
 
         fileprivate func enter() {
@@ -85,7 +85,7 @@ extension RemoteSystemEvents {
         }
     }
 
-    /// One reader of a sequence, from when its iterator is made until the iterator is gone or has returned `nil`.
+    /// One reader of a sequence, from the creation of its iterator until the iterator is released or returns `nil`.
     final class Reader: Sendable {
         private let reading: Reading
         private let hasEnded = Mutex(false)

@@ -3,10 +3,10 @@
 
 public import RemoteSystemsIdentity
 
-/// Which systems a watcher tells of.
+/// A condition for the systems that a watcher reports.
 ///
-/// Filters of one sort widen each other (two kinds: either will do), filters of different sorts narrow each other. Each
-/// ``matching(_:)`` is a sort of its own. No filter means every system.
+/// Filters of the same sort are alternatives: a system must match one of them. Filters of different sorts must all
+/// match. Each ``matching(_:)`` is a sort of its own. Without filters every system is reported.
 public struct RemoteSystemFilter: Sendable, Hashable {
     enum Rule: Sendable, Hashable {
         case kind(RemoteSystemKind)
@@ -21,7 +21,7 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         case localVisibility(RemoteSystemLocalVisibilityKind)
         case matching(Predicate)
 
-        /// Rules that widen each other are of one sort.
+        /// Rules of the same sort are alternatives.
         enum Sort: Hashable {
             case kind, discoveryType, status, authorizationKind, platform, application, service, remoteOnly, account
             case localVisibility
@@ -45,7 +45,7 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         }
     }
 
-    /// A closure, equal to itself alone.
+    /// A closure that is equal only to itself.
     final class Predicate: Sendable, Hashable {
         let body: @Sendable (RemoteSystem) -> Bool
 
@@ -57,48 +57,50 @@ public struct RemoteSystemFilter: Sendable, Hashable {
 
     let rule: Rule
 
-    /// Systems of this kind.
+    /// Matches systems of this kind.
     public static func kind(_ kind: RemoteSystemKind) -> RemoteSystemFilter { .init(rule: .kind(kind)) }
-    /// Systems found this way; ``RemoteSystemDiscoveryType/any`` lets all through.
+    /// Matches systems by how they were found; ``RemoteSystemDiscoveryType/any`` matches all systems.
     public static func discoveryType(_ type: RemoteSystemDiscoveryType) -> RemoteSystemFilter {
         .init(rule: .discoveryType(type))
     }
-    /// Systems with this status.
+    /// Matches systems with this status.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
-    /// Systems of the same user, or of anybody nearby. Only a watcher with a filter for
-    /// ``RemoteSystemAuthorizationKind/anonymous`` looks for systems of others; those that it connects to learn the ids of
-    /// this system and of its account.
+    /// Matches systems of this account, or systems of other accounts nearby.
+    ///
+    /// A watcher looks for systems of other accounts only if it has a filter for
+    /// ``RemoteSystemAuthorizationKind/anonymous``. The systems that it then connects to learn the ids of this system
+    /// and of its account.
     public static func authorizationKind(_ kind: RemoteSystemAuthorizationKind) -> RemoteSystemFilter {
         .init(rule: .authorizationKind(kind))
     }
-    /// Systems that run this.
+    /// Matches systems with this operating system.
     public static func platform(_ platform: RemoteSystemPlatform) -> RemoteSystemFilter {
         .init(rule: .platform(platform))
     }
-    /// Systems on which this application runs.
+    /// Matches systems on which this application runs or is installed.
     public static func application(_ id: String) -> RemoteSystemFilter { .init(rule: .application(id)) }
-    /// Systems on which an application offers this app service.
+    /// Matches systems on which an application offers this app service.
     public static func service(_ name: String) -> RemoteSystemFilter { .init(rule: .service(name)) }
-    /// Other machines than this one.
+    /// Matches all systems except this one.
     public static let remoteOnly = RemoteSystemFilter(rule: .remoteOnly)
 
-    /// Systems of this account. Each configuration has one account, so this leaves out the systems of anybody nearby, whose
-    /// account cannot be known.
+    /// Matches systems of this account. A configuration has one account, so the filter excludes the systems of other
+    /// accounts, whose account cannot be known.
     public static func account(_ id: AccountID) -> RemoteSystemFilter { .init(rule: .account(id)) }
-    /// Whether this machine is told of when nothing but the watching application is on it.
+    /// Decides whether this machine is reported when it has no other application than the watching one.
     public static func localVisibility(_ kind: RemoteSystemLocalVisibilityKind) -> RemoteSystemFilter {
         .init(rule: .localVisibility(kind))
     }
 
-    /// Systems for which the closure returns true.
+    /// Matches systems for which a closure returns `true`.
     ///
     /// ```swift
     /// let filter = RemoteSystemFilter.matching { $0.applications.contains { $0.attributes["room"] == "kitchen" } }
     /// ```
     ///
-    /// The watcher calls it when a system is found and whenever something about a system changes; a listed system that no longer
-    /// matches is reported as removed. Return at once, without waiting for anything: the watcher waits for it. The same closure
-    /// must return the same for the same system. A filter made so is equal to copies of itself alone.
+    /// The watcher calls the closure when a system is found and whenever a system changes. A listed system that no
+    /// longer matches is reported as removed. The closure must not block, because the watcher waits for it, and it must
+    /// return the same result for equal systems. The filter is equal only to copies of itself.
     public static func matching(_ predicate: @escaping @Sendable (RemoteSystem) -> Bool) -> RemoteSystemFilter {
         .init(rule: .matching(Predicate(predicate)))
     }
@@ -131,7 +133,7 @@ extension [RemoteSystemFilter] {
 }
 
 extension Sequence<RemoteSystemFilter> {
-    /// Whether systems of other accounts are looked for, too.
+    /// Whether the watcher also looks for systems of other accounts.
     var wantAnonymous: Bool { self.contains { $0.rule == .authorizationKind(.anonymous) } }
 
     func allow(_ system: RemoteSystem) -> Bool {

@@ -2,23 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RemoteSystemWatcher {
-    /// What is there and not listed, and why.
+    /// The systems and advertisements that a watcher sees but does not list, and the reasons.
     public struct Unlisted: Sendable, Hashable {
-        /// Systems of the account that can be talked to and that no filter lets through, by id.
+        /// Available systems that the filters exclude, by id in ascending order.
         public var excluded: [RemoteSystem] = []
-        /// Addresses (`10.0.0.5:47474`) at which programs of the account are announced that have not answered, or not yet.
+        /// The addresses (`10.0.0.5:47474`) of advertised processes of the account that have not responded, or not yet.
         public var unreachable: [String] = []
-        /// What programs of the account said that answer and would not be connected to when they were last tried, by address: a host
-        /// with as many connections as it takes, or one that is shutting down. They are tried again by themselves.
+        /// The refusals of processes of the account that responded but refused the last connection, by address. For
+        /// example, the host has reached its maximum number of connections, or is shutting down. The watcher retries by
+        /// itself.
         public var refusals: [String: String] = [:]
-        /// How many announcements of other accounts there are. More cannot be told: they mean nothing to us.
+        /// The number of advertisements of other accounts. They cannot be identified.
         public var otherAccounts = 0
-        /// How many announcements there are of programs that speak another version of the protocol.
+        /// The number of advertisements with another protocol version.
         public var otherVersions = 0
-        /// What hampers the watcher now.
+        /// The present errors of the watcher.
         public var errors: [RemoteSystemWatcherError] = []
 
-        /// Nothing.
+        /// Creates an empty value.
         public init() {}
 
         init(

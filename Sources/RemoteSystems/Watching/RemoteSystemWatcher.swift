@@ -5,12 +5,13 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// Tells which systems of the account can be talked to, and when that changes.
+/// Reports which systems of the account are available, and their changes.
 ///
-/// A system is *added* when it has been connected to, has proved that it belongs to the account and has described
-/// itself: what is listed is reachable. The watcher stays connected, so changes come at once; a system is *removed* within
-/// a second when its process ends, and within 15 seconds when its network falls silent. Systems are told apart by id,
-/// never by name; several processes of one machine are one system with several applications.
+/// A system is *added* when the watcher has connected to it and authenticated it as a system of the account, and the
+/// system has described itself: every listed system is reachable. The watcher stays connected, so changes are reported
+/// at once. A system is *removed* within one second when its process ends, and within 15 seconds when it stops
+/// responding. Systems are identified by id, never by name. Several processes of one machine are one system with
+/// several applications.
 ///
 /// ```swift
 /// let watcher = RemoteSystemWatcher(filters: [.kind(.desktop)])
@@ -19,30 +20,32 @@ internal import Synchronization
 /// try await watcher.start()
 /// ```
 ///
-/// Listeners are called one after the other, in the order of events, from a task of the watcher's own. They stay
-/// registered until cancelled, over stops and starts.
+/// Listeners are called one at a time, in the order of the events, from a task of the watcher. They stay registered
+/// until cancelled, also when the watcher is stopped and started again.
 ///
-/// The watchers of a process that have the same state directory, network and discovery sources share one browse and one
-/// connection to each process that they list; ``Options/silenceTime`` is then the shortest of theirs.
+/// The watchers of a process that have the same state directory, network and discovery sources share one browse
+/// operation and one connection to each process that they list. The shortest ``Options/silenceTime`` among them then
+/// applies.
 ///
 /// A watcher uses the network until it stops: by ``stop()``, when it is released, or when the last sequence of its
 /// events ends (``events``).
 public final class RemoteSystemWatcher: Sendable {
-    /// How a watcher works.
+    /// Options of a watcher.
     public struct Options: Sendable {
-        /// At the latest after this time what was there at the start counts as told
-        /// (``RemoteSystemEvent/enumerationCompleted``). Earlier, when discovery has settled and every system it found
-        /// has been added or has failed to answer. Defaults to 2 s. Valid range: 0–1 h.
+        /// The maximum time until ``RemoteSystemEvent/enumerationCompleted``. Defaults to 2 s. Valid range: 0–1 h.
+        ///
+        /// The event comes earlier when discovery has settled and every system that was found has been added or has
+        /// failed to respond.
         public var enumerationTime = Duration.seconds(2)
-        /// Silence after which a listed system counts as gone. Defaults to 12 s, which keeps `removed` below 15 s. Valid range:
-        /// 1 s–1 h.
+        /// The time without a response after which a listed system is removed. Defaults to 12 s, which reports the
+        /// removal within 15 s. Valid range: 1 s–1 h.
         public var silenceTime = Duration.seconds(12)
         /// Whether the watcher stops when the last sequence of its events ends and no listener is registered. Defaults
-        /// to `true`. Set it to `false` for a watcher that runs until ``RemoteSystemWatcher/stop()``, for example
-        /// because ``RemoteSystemWatcher/systems`` is needed after the loop.
+        /// to `true`. Set it to `false` for a watcher that runs until ``RemoteSystemWatcher/stop()``, for example to
+        /// read ``RemoteSystemWatcher/systems`` after the loop.
         public var stopsWithLastSequence = true
 
-        /// The defaults.
+        /// Creates options with the default values.
         public init() {}
     }
 
@@ -54,7 +57,7 @@ public final class RemoteSystemWatcher: Sendable {
         var feeds: [Int: CoalescingEvents<RemoteSystemEvent>.Feed] = [:]
         var task: Task<Void, Never>?
         var run: WatcherRun?
-        /// Set from when the run is to end until its task has ended. Nothing is reported meanwhile.
+        /// Whether the run is ending. Set until its task has ended; no events are reported meanwhile.
         var isEnding = false
         var startTime: ContinuousClock.Instant?
         var systems: [RemoteSystem.ID: RemoteSystem] = [:]
@@ -69,14 +72,19 @@ public final class RemoteSystemWatcher: Sendable {
     private let state = Mutex(State())
     private let metrics: WatcherMetrics
 
-    /// A watcher with the default configuration.
+    /// Creates a watcher with the default configuration.
     ///
-    /// - Parameter filters: which systems to tell of; none for every system.
+    /// - Parameter filters: the systems to report. Defaults to every system.
     public convenience init(filters: [RemoteSystemFilter] = []) {
         self.init(RemoteSystemsConfiguration(applicationID: "watcher"), filters: filters)
     }
 
-    /// A watcher with a configuration of its own.
+    /// Creates a watcher.
+    ///
+    /// - Parameters:
+    ///   - configuration: this process's configuration.
+    ///   - filters: the systems to report. Defaults to every system.
+    ///   - options: the watcher's options.
     public convenience init(
         _ configuration: RemoteSystemsConfiguration,
         filters: [RemoteSystemFilter] = [],
@@ -85,7 +93,7 @@ public final class RemoteSystemWatcher: Sendable {
         self.init(ApplicationContext(configuration), filters: filters, options: options)
     }
 
-    /// A watcher for the program that has the context.
+    /// Creates a watcher for the process of an application context.
     init(_ context: ApplicationContext, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
         self.filters = filters
         self.options = options
@@ -102,14 +110,15 @@ public final class RemoteSystemWatcher: Sendable {
 
     // MARK: Running
 
-    /// Starts watching. A watcher that has stopped can be started again; it then reports every system again as added.
+    /// Starts watching. A stopped watcher can be started again; it then reports every system again as added.
     ///
-    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used, the watcher is running, or an option, a filter
-    ///   or the configuration is not valid (``RemoteSystemError/Code/invalidArgument``).
+    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used, when the watcher is running
+    ///   (``RemoteSystemError/Code/misuse``), or when an option, a filter or the configuration is not valid
+    ///   (``RemoteSystemError/Code/invalidArgument``).
     public func start() async throws(RemoteSystemError) {
         try self.options.validate()
         for filter in self.filters { try filter.validate() }
-        // A run that was told to end by the last sequence may not have ended yet.
+        // A run that ends because its last sequence ended may not have finished yet.
         if let ending = self.state.withLock({ $0.isEnding ? $0.task : nil }) { await self.finish(ending) }
         let run = try WatcherRun(
             context: self.context,
@@ -132,8 +141,10 @@ public final class RemoteSystemWatcher: Sendable {
         }
     }
 
-    /// Stops watching. When it returns nothing more is sent on the network, and no listener is called any more; sequences
-    /// of events end. Does nothing when the watcher is not running; waits when it is stopping already.
+    /// Stops watching and waits until the watcher has stopped.
+    ///
+    /// When the method returns, the watcher sends nothing more on the network and calls no listener; sequences of
+    /// events end. Does nothing when the watcher is not running.
     public func stop() async {
         let (task, feeds) = self.state.withLock { state in
             let task = self.beginToEnd(&state) ?? state.task
@@ -145,7 +156,9 @@ public final class RemoteSystemWatcher: Sendable {
         for feed in feeds.values { feed.finish() }
     }
 
-    /// - Returns: the task of the run that is to end; `nil` when there is none, or it is ending already.
+    /// Marks the run as ending.
+    ///
+    /// - Returns: the task of the run; `nil` when none is running, or it is ending already.
     private func beginToEnd(_ state: inout State) -> Task<Void, Never>? {
         guard let task = state.task, !state.isEnding else { return nil }
         state.isEnding = true
@@ -156,12 +169,12 @@ public final class RemoteSystemWatcher: Sendable {
         return task
     }
 
-    /// Ends the run of a task and waits for it.
+    /// Cancels the task of a run and waits until it has ended.
     private func finish(_ task: Task<Void, Never>) async {
         task.cancel()
         await task.value
         self.state.withLock { state in
-            // Somebody else may have waited for the same run, and the watcher may run again already.
+            // Another caller may have waited for the same run, and the watcher may have been started again.
             guard state.task == task else { return }
             state.task = nil
             state.run = nil
@@ -169,7 +182,7 @@ public final class RemoteSystemWatcher: Sendable {
         }
     }
 
-    /// A run is over, and unless it was told to end this system has left its account.
+    /// Handles the end of a run. If the run was not ended by the watcher, this system has left its account.
     private func ended(_ run: WatcherRun) {
         let feeds = self.state.withLock { state -> [Int: CoalescingEvents<RemoteSystemEvent>.Feed] in
             guard state.run === run, self.beginToEnd(&state) != nil else { return [:] }
@@ -182,10 +195,10 @@ public final class RemoteSystemWatcher: Sendable {
         for feed in feeds.values { feed.finish() }
     }
 
-    /// A sequence of events has no reader any more.
+    /// Handles the end of a sequence of events: it has no reader any more.
     private func sequenceEnded(_ id: Int, wasRead: Bool) {
         let task = self.state.withLock { state -> Task<Void, Never>? in
-            // One that was ended by the watcher itself is none of its sequences any more.
+            // A sequence that the watcher itself ended is no longer in `feeds`.
             guard state.feeds.removeValue(forKey: id) != nil, state.task != nil else { return nil }
             if wasRead { state.hasLostReader = true }
             guard self.options.stopsWithLastSequence, state.hasLostReader, state.feeds.isEmpty,
@@ -194,26 +207,26 @@ public final class RemoteSystemWatcher: Sendable {
             return self.beginToEnd(&state)
         }
         guard let task else { return }
-        // In a task of its own: the reader is being cancelled, or let go of, at this moment.
+        // In a new task: the reader is being cancelled or released at this moment.
         Task(executorPreference: self.context.environment.taskExecutor) { await self.finish(task) }
     }
 
-    /// The systems that are listed now, in no particular order. Empty while the watcher is stopped.
+    /// The systems that are listed now. Unordered. Empty while the watcher is stopped.
     public var systems: [RemoteSystem] {
         self.state.withLock { Array($0.systems.values) }
     }
 
-    /// What the watcher has seen and does not list; nothing while it is stopped. Looked at when asked for, so it costs nothing else.
+    /// What the watcher sees but does not list. Empty while the watcher is stopped. Computed on each access.
     ///
-    /// ``RemoteSystemsDiagnosis/likelyReason(whyEmpty:)`` makes a sentence of it.
+    /// ``RemoteSystemsDiagnosis/likelyReason(whyEmpty:)`` explains it in a sentence.
     public var unlisted: Unlisted {
         get async { await self.state.withLock { $0.run }?.unlisted ?? Unlisted() }
     }
 
-    /// Whether it has been started and has not stopped yet.
+    /// Whether the watcher was started and has not stopped yet.
     var isRunning: Bool { self.state.withLock { $0.task != nil } }
 
-    /// What the watcher has counted since it was made.
+    /// The counts of the watcher since it was created.
     public var statistics: WatcherStatistics {
         var statistics = self.metrics.counts
         statistics.systems = self.state.withLock { $0.systems.count }
@@ -224,8 +237,8 @@ public final class RemoteSystemWatcher: Sendable {
 
     // MARK: Listening
 
-    /// The events from now on, after an `added` for each system that is listed already. Each call makes a sequence of
-    /// its own. See ``RemoteSystemEvents`` for what happens to slow readers.
+    /// The events from now on, after an `added` for each system that is already listed. Each access returns a new
+    /// sequence. ``RemoteSystemEvents`` describes its buffer policy.
     ///
     /// The sequence ends when the watcher stops, and the watcher stops when the sequence ends:
     ///
@@ -240,14 +253,13 @@ public final class RemoteSystemWatcher: Sendable {
     /// ```
     ///
     /// A sequence ends when its loop ends (by `break`, `return` or a thrown error), when its task is cancelled, or when
-    /// it is released unread. The watcher then stops unless something else uses it: another sequence that has not
-    /// ended, read or not yet, or a registered listener. It stops in the background; ``stop()`` waits until it has
-    /// stopped, and ``start()`` may be called at once. A watcher of which no sequence was ever read runs until
-    /// ``stop()``, and so does one with ``Options/stopsWithLastSequence`` set to `false`. Cancelling a listener never
-    /// stops the watcher.
+    /// it is released unread. The watcher then stops unless another sequence has not ended (read or not yet), or a
+    /// listener is registered. It stops in the background; ``stop()`` waits until it has stopped, and ``start()`` may
+    /// be called at once. A watcher runs until ``stop()`` if none of its sequences was ever read, or if
+    /// ``Options/stopsWithLastSequence`` is `false`. Cancelling a listener never stops the watcher.
     ///
-    /// In top-level code (`main.swift`) Swift keeps the iterator of a loop until the program ends, so leaving the loop is
-    /// not noticed. Put the loop into a function there, or call ``stop()``.
+    /// In top-level code (`main.swift`) Swift keeps the iterator of a loop until the program ends, so the sequence does
+    /// not end with the loop. Put the loop into a function, or call ``stop()``.
     public var events: RemoteSystemEvents {
         let (events, feed) = CoalescingEvents<RemoteSystemEvent>.make(limit: .max) { nil }
         let reading = RemoteSystemEvents.Reading { feed.end() }
@@ -262,31 +274,32 @@ public final class RemoteSystemWatcher: Sendable {
         return RemoteSystemEvents(events: events, reading: reading)
     }
 
-    /// Calls back for each system that is added.
+    /// Registers a listener for added systems.
     @discardableResult
     public func onAdded(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .added(let system) = $0 { listener(system) } }
     }
 
-    /// Calls back for each change of a listed system.
+    /// Registers a listener for changes of listed systems.
     @discardableResult
     public func onUpdated(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .updated(let system) = $0 { listener(system) } }
     }
 
-    /// Calls back for each system that is removed.
+    /// Registers a listener for removed systems.
     @discardableResult
     public func onRemoved(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .removed(let system) = $0 { listener(system) } }
     }
 
-    /// Calls back once after each start, when what was there has been told.
+    /// Registers a listener that is called once after each start, when the systems that were present have been
+    /// reported.
     @discardableResult
     public func onEnumerationCompleted(_ listener: @escaping @Sendable () -> Void) -> ListenerRegistration {
         self.add { if case .enumerationCompleted = $0 { listener() } }
     }
 
-    /// Calls back when something keeps the watcher from seeing all there is.
+    /// Registers a listener for errors that make the watcher miss systems.
     @discardableResult
     public func onError(_ listener: @escaping @Sendable (RemoteSystemWatcherError) -> Void) -> ListenerRegistration {
         self.add { if case .error(let error) = $0 { listener(error) } }
@@ -313,7 +326,8 @@ public final class RemoteSystemWatcher: Sendable {
             case .enumerationCompleted: state.hasEnumerated = true
             case .error: break
             }
-            // In the same lock as `events` takes its snapshot, so that no reader misses or hears twice.
+            // Inside the lock in which `events` takes its snapshot, so that no reader misses an event or receives it
+            // twice.
             for feed in state.feeds.values { feed.yield(event) }
             return (state.listeners, state.startTime)
         }

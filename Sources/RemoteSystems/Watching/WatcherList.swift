@@ -3,22 +3,22 @@
 
 internal import RemoteSystemsIdentity
 
-/// What one watcher lists of the systems that are there: those that its filters let through.
+/// The systems that one watcher lists: those that match its filters.
 ///
 /// A value without I/O or a clock; times are arguments.
 struct WatcherList {
     private let filters: [RemoteSystemFilter]
     private let ownSystem: SystemID
     private let origin: ApplicationContext
-    /// When what was there at the start counts as told; `nil` once it is.
+    /// The time at which the enumeration is complete at the latest; `nil` once it is complete.
     private(set) var enumerationEnds: ContinuousClock.Instant?
     private var listed: [SystemID: RemoteSystem] = [:]
-    /// What is there and not told of, because of the filters.
+    /// Available systems that the filters exclude.
     private(set) var excluded: [SystemID: RemoteSystem] = [:]
 
     /// - Parameters:
-    ///   - origin: what connections to the listed systems are made with.
-    ///   - enumerationEnds: when the enumeration is complete at the latest.
+    ///   - origin: the application context with which connections to the listed systems are made.
+    ///   - enumerationEnds: the time at which the enumeration is complete at the latest.
     init(
         filters: [RemoteSystemFilter],
         ownSystem: SystemID,
@@ -31,7 +31,7 @@ struct WatcherList {
         self.enumerationEnds = enumerationEnds
     }
 
-    /// Compares what is known of a system with what was told, and tells the difference.
+    /// Updates a system and returns the event that reports the change, if any.
     mutating func changed(_ system: ObservedSystem) -> RemoteSystemEvent? {
         let old = self.listed[system.id]
         let view = RemoteSystem(
@@ -51,7 +51,7 @@ struct WatcherList {
         }
     }
 
-    /// Every system that was found has described itself or has failed to answer.
+    /// Completes the enumeration: every system that was found has described itself or has failed to respond.
     mutating func settled() -> RemoteSystemEvent? {
         self.enumerationEnds.take().map { _ in .enumerationCompleted }
     }

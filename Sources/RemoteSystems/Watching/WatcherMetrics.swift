@@ -5,9 +5,9 @@ internal import Metrics
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// What a watcher counts, for ``WatcherStatistics`` and for the process's metrics backend (swift-metrics).
+/// The counters of a watcher, for ``WatcherStatistics`` and for the process's metrics backend (swift-metrics).
 ///
-/// Watchers of one application id share their metrics: counters add up, and so do the systems that they list.
+/// Watchers of one application id share their metrics: counters add up, and so does the number of listed systems.
 final class WatcherMetrics: Sendable {
     private let statistics = Mutex(WatcherStatistics())
     private let systems: Meter
@@ -19,8 +19,8 @@ final class WatcherMetrics: Sendable {
     private let connectDuration: Timer
     private let enumerationDuration: Timer
 
-    /// Why an attempt to connect failed, as the dimension `reason` names it. A fixed set, so that no peer can add to
-    /// it.
+    /// The reason why an attempt to connect failed, as in the dimension `reason`. A fixed set, so that no peer can add
+    /// values to it.
     enum FailureReason: String, CaseIterable {
         case unreachable, timeout, notTrusted = "not_trusted", refused, version, other
 
@@ -37,7 +37,7 @@ final class WatcherMetrics: Sendable {
         }
     }
 
-    /// - Parameter application: the application id of the process that watches.
+    /// - Parameter application: the watching application's id.
     init(application: String) {
         let dimensions = [("application", application)]
         func counter(_ name: String, _ more: [(String, String)] = []) -> Counter {
@@ -57,10 +57,10 @@ final class WatcherMetrics: Sendable {
         self.enumerationDuration = Timer(label: "remote_systems_watcher_enumeration_duration", dimensions: dimensions)
     }
 
-    /// The counts, without the number of systems that are listed.
+    /// The counts, without the number of listed systems.
     var counts: WatcherStatistics { self.statistics.withLock { $0 } }
 
-    /// - Parameter sinceStart: how long the watcher has been running.
+    /// - Parameter sinceStart: the time since the watcher was started.
     func reported(_ event: RemoteSystemEvent, sinceStart: Duration) {
         switch event {
         case .added:
@@ -81,7 +81,7 @@ final class WatcherMetrics: Sendable {
         }
     }
 
-    /// The watcher stopped while it listed so many systems.
+    /// Records that the watcher stopped while it listed `count` systems.
     func stopped(listing count: Int) {
         if count > 0 { self.systems.decrement(by: Double(count)) }
     }

@@ -3,7 +3,7 @@
 
 internal import RemoteSystemsTransport
 
-/// One run of a watcher, from start to stop: what it wants of the ``SystemBrowser`` that it shares with others.
+/// One run of a watcher, from start to stop: its requirements on the shared ``SystemBrowser``.
 final class WatcherRun: Sendable {
     let context: ApplicationContext
     let filters: [RemoteSystemFilter]
@@ -28,10 +28,10 @@ final class WatcherRun: Sendable {
         self.browser = try context.browser()
     }
 
-    /// Until cancelled, or until this system has left its account.
+    /// Runs until cancelled, or until this system has left its account.
     func run() async { await self.browser.serve(self) }
 
-    /// What is there and not listed.
+    /// What the watcher sees but does not list.
     var unlisted: RemoteSystemWatcher.Unlisted {
         get async { await self.browser.unlisted(for: self) }
     }

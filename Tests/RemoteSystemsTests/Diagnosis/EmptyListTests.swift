@@ -98,7 +98,7 @@ import Testing
                 try await watcher.start()
                 try await until { await !watcher.unlisted.refusals.isEmpty }
                 let unlisted = await watcher.unlisted
-                #expect(unlisted.refusals.values.first?.contains("as many as one system may have") == true)
+                #expect(unlisted.refusals.values.first?.contains("the maximum for one system") == true)
                 #expect(unlisted.unreachable.isEmpty)
                 let reason = await RemoteSystemsDiagnosis.likelyReason(whyUnlisted: watcher)
                 #expect(reason?.what.contains("answers and refuses") == true)

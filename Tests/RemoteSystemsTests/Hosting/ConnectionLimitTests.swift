@@ -29,7 +29,7 @@ import Testing
                 #expect(third.openError?.canRetry == true)
                 #expect(third.openError?.side == .remote)
             }
-            #expect(log.lines.withLock { $0 }.count { $0.contains("no room") } == 1)
+            #expect(log.lines.withLock { $0 }.count { $0.contains("maximum number of connections is reached") } == 1)
             #expect(try await second.send(["n": 1]).status == .success)
             await first.close()
             // The host hears of the end a moment later.
@@ -97,7 +97,7 @@ import Testing
                 #expect(refused.openError?.canRetry == true)
                 #expect(refused.openError?.side == .remote)
             }
-            #expect(log.lines.withLock { $0 }.count { $0.contains("as many connections as one may have") } == 1)
+            #expect(log.lines.withLock { $0 }.count { $0.contains("maximum number of connections per system") } == 1)
             for connection in open { #expect(try await connection.send(["n": 1]).status == .success) }
             await open[0].close()
             // The host hears of the end a moment later.

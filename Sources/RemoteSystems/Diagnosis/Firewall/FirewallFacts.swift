@@ -4,14 +4,14 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What is known of this machine's packet filter.
+/// What is known about this machine's packet filter.
 enum FirewallFacts: Sendable, Hashable {
     case rules(FirewallRules)
-    /// There is no tool here that could have made any.
+    /// No tool is installed that could have set any rules.
     case noTool
-    /// There may be rules, and this user may not read them.
+    /// There may be rules, but this user may not read them.
     case needsRoot
-    /// They could not be read for another reason.
+    /// The rules could not be read for another reason.
     case unreadable
 
     private static let directories = ["/usr/sbin/", "/sbin/", "/usr/bin/"]

@@ -6,9 +6,9 @@ internal import RemoteSystemsDiscovery
 /// Findings about this machine's packet filter.
 struct FirewallFindings: Sendable {
     var facts: FirewallFacts
-    /// The interfaces that may be used, loopback left out.
+    /// The interfaces that may be used, without loopback.
     var interfaces: [InterfaceFacts]
-    /// The port that a host listens on; 0 for any.
+    /// The port that a host listens on; 0 for any free port.
     var port: Int
 
     private static let why =
@@ -22,12 +22,12 @@ struct FirewallFindings: Sendable {
                 DiagnosisFinding(
                     .firewall,
                     .ok,
-                    "There is no nft and no iptables on this machine, so most likely no rules either.",
+                    "Neither nft nor iptables is installed on this machine, so it most likely has no rules.",
                     why: Self.why
                 )
             ]
         case .needsRoot:
-            return [self.unread("The packet filter's rules may be read by root alone.")]
+            return [self.unread("Only root may read the packet filter's rules.")]
         case .unreadable:
             return [self.unread("The packet filter's rules could not be read.")]
         }
@@ -39,7 +39,7 @@ struct FirewallFindings: Sendable {
             .unknown,
             what,
             why: Self.why,
-            advice: "Look yourself: 'sudo nft list ruleset'. Chains with 'hook input' must accept udp dport 5353"
+            advice: "Check the rules with 'sudo nft list ruleset'. Chains with 'hook input' must accept udp dport 5353"
                 + "\(self.port == 0 ? " and the ports that hosts listen on" : " and tcp dport \(self.port)")."
         )
     }
@@ -49,16 +49,17 @@ struct FirewallFindings: Sendable {
         var isUndecided = false
         let questions: [(what: String, effect: String, needed: String, packet: (String, Bool) -> FirewallPacket)] = [
             (
-                "incoming mDNS (UDP port 5353)", "This machine sees nobody.", "udp dport 5353",
+                "incoming mDNS (UDP port 5353)", "This machine sees no other system.", "udp dport 5353",
                 { .multicast(isIPv6: $1, interface: $0) }
             ),
             (
-                "outgoing mDNS (UDP port 5353)", "This machine sees nobody, and nobody sees it.", "udp dport 5353",
+                "outgoing mDNS (UDP port 5353)", "This machine sees no other system, and no other system sees it.",
+                "udp dport 5353",
                 { .multicast(isIPv6: $1, interface: $0, isOutgoing: true) }
             ),
             (
                 "incoming connections (TCP \(self.port == 0 ? "ports that hosts choose" : "port \(self.port)"))",
-                "Others find this machine and cannot connect to it, so they do not list it.",
+                "Other systems find this machine but cannot connect to it, so they do not list it.",
                 self.port == 0 ? "tcp dport 32768-60999" : "tcp dport \(self.port)",
                 { .connection(to: self.port, isIPv6: $1, interface: $0) }
             ),
@@ -74,7 +75,7 @@ struct FirewallFindings: Sendable {
                 guard let first = reasons.first else { continue }
                 dropped.append(interface.name)
                 rule = rule ?? first
-                // The other family may do.
+                // The other address family may work.
                 if reasons.count == 1 { isPartial = true }
             }
             guard let rule else { continue }
@@ -83,7 +84,7 @@ struct FirewallFindings: Sendable {
                     .firewall,
                     isPartial ? .warning : .problem,
                     "The packet filter drops \(question.what) on \(dropped.joined(separator: ", "))"
-                        + "\(isPartial ? ", for one of IPv4 and IPv6" : ""): \(rule).",
+                        + "\(isPartial ? ", for only one of IPv4 and IPv6" : ""): \(rule).",
                     why: question.effect,
                     advice: self.advice(rules.keeper, question.needed, isOutgoing: question.what.hasPrefix("outgoing"))
                 )
@@ -91,10 +92,10 @@ struct FirewallFindings: Sendable {
         }
         if !findings.isEmpty { return findings }
         if isUndecided {
-            return [self.unread("The packet filter has rules on mDNS or connections that cannot be judged from here.")]
+            return [self.unread("The packet filter has rules for mDNS or connections that cannot be evaluated here.")]
         }
         return [
-            DiagnosisFinding(.firewall, .ok, "The packet filter lets mDNS and connections in.", why: Self.why)
+            DiagnosisFinding(.firewall, .ok, "The packet filter accepts mDNS and connections.", why: Self.why)
         ]
     }
 
@@ -104,14 +105,15 @@ struct FirewallFindings: Sendable {
         switch keeper {
         case .firewalld:
             let what = isMulticast ? "--add-service=mdns" : "--add-port=\(ports)/tcp"
-            return "'firewall-cmd --permanent \(what)', then 'firewall-cmd --reload'."
+            return "Run 'firewall-cmd --permanent \(what)', then 'firewall-cmd --reload'."
         case .ufw:
             let direction = isOutgoing ? "allow out" : "allow"
             return isMulticast
-                ? "'ufw \(direction) 5353/udp'." : "'ufw allow \(ports.replacing("-", with: ":"))/tcp'."
+                ? "Run 'ufw \(direction) 5353/udp'." : "Run 'ufw allow \(ports.replacing("-", with: ":"))/tcp'."
         case .unknown:
             return
-                "Accept '\(needed)' in that chain, ahead of what drops it, for the networks that you trust; 'nft -a list ruleset' shows where."
+                "Accept '\(needed)' in that chain, before the rule that drops it, for the networks that you trust. "
+                + "'nft -a list ruleset' shows the rule."
         }
     }
 }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a rule asks of a packet. The answer may be that it cannot be known from here.
+/// A condition of a rule. Whether it applies to a packet may be impossible to determine here.
 indirect enum FirewallMatch: Sendable, Hashable {
     enum Answer: Int, Sendable, Comparable {
         case no, perhaps, yes
@@ -18,18 +18,18 @@ indirect enum FirewallMatch: Sendable, Hashable {
     }
 
     case isIPv6(Bool)
-    /// Names, or the numbers of IANA.
+    /// Names, or IANA's numbers.
     case transport([String])
     case sourcePorts([ClosedRange<Int>])
     case destinationPorts([ClosedRange<Int>])
-    /// Names; those that end in `*` stand for all that begin so.
+    /// Names; one that ends in `*` stands for all with that prefix.
     case incomingInterface([String])
     case outgoingInterface([String])
-    /// Of the connection that the packet belongs to.
+    /// The states of the connection that the packet belongs to.
     case state([String])
     /// Addresses, or networks as `address/length`.
     case destination([String])
-    /// Whether it is sent to a group, in the words of the kernel: `multicast`, `local`, `broadcast`, …
+    /// The types of the destination address, in the kernel's words: `multicast`, `local`, `broadcast`, …
     case destinationType([String])
     case unknown
     case not(FirewallMatch)
@@ -40,7 +40,7 @@ indirect enum FirewallMatch: Sendable, Hashable {
         case .transport(let names):
             Self.answer(names.contains { $0 == packet.transport.rawValue || $0 == packet.transport.number })
         case .sourcePorts(let ports):
-            // Callers choose theirs; mDNS has one.
+            // Callers have any source port; mDNS has one.
             packet.isMulticast ? Self.covers(ports, packet.destinationPorts) : .perhaps
         case .destinationPorts(let ports): Self.covers(ports, packet.destinationPorts)
         case .incomingInterface(let names): packet.isOutgoing ? .no : Self.answer(Self.name(packet.interface, names))
@@ -60,7 +60,8 @@ indirect enum FirewallMatch: Sendable, Hashable {
         patterns.contains { $0.hasSuffix("*") ? interface.hasPrefix($0.dropLast()) : interface == $0 }
     }
 
-    /// A rule for a few ports says nothing of a packet to any of thousands.
+    /// Compares the ports of a rule with those of a packet. A rule for less than a tenth of the packet's ports does not
+    /// apply; one for more of them may apply.
     private static func covers(_ ranges: [ClosedRange<Int>], _ ports: ClosedRange<Int>) -> Answer {
         let common = ranges.reduce(0) { $0 + ($1.overlaps(ports) ? $1.clamped(to: ports).count : 0) }
         if common >= ports.count { return .yes }
@@ -69,7 +70,7 @@ indirect enum FirewallMatch: Sendable, Hashable {
 
     private static func destination(_ networks: [String], _ packet: FirewallPacket) -> Answer {
         guard packet.isMulticast else {
-            // To one of this machine's addresses, whichever: not to a group.
+            // The packet is sent to any of this machine's addresses, not to a group.
             return networks.allSatisfy(Self.isGroup) ? .no : .perhaps
         }
         return networks.map { network -> Answer in
@@ -78,7 +79,7 @@ indirect enum FirewallMatch: Sendable, Hashable {
             if address.contains(":") {
                 guard packet.isIPv6 else { return .no }
                 if parts.count == 1 || parts[1] == "128" { return Self.answer(address == "ff02::fb") }
-                // Networks that are cut within the first 16 bits; finer ones are not told apart.
+                // Only the first 8 bits of the prefix are compared; a longer prefix may or may not match.
                 return address.hasPrefix("ff") ? (Int(parts[1]).map { $0 <= 8 } == true ? .yes : .perhaps) : .no
             }
             guard !packet.isIPv6 else { return .no }

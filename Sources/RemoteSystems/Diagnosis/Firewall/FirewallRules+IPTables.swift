@@ -1,10 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// What iptables-save and ip6tables-save print.
+// Reading of the output of iptables-save and ip6tables-save.
 
 extension FirewallRules {
-    /// Reads the rules of one family.
+    /// Reads the rules of one address family.
     init(iptablesSave text: String, isIPv6: Bool) {
         var table = ""
         for line in text.split(whereSeparator: \.isNewline) {
@@ -39,7 +39,7 @@ extension FirewallRules {
         return hooks[chain].map { Base(hook: $0, priority: priority, isIPv6: isIPv6, drops: drops) }
     }
 
-    /// The words of a line; quotation marks keep some together.
+    /// Splits a line into words. Words in quotation marks are kept together.
     private static func words(_ line: Substring) -> [String] {
         var words: [String] = []
         var word = ""
@@ -66,7 +66,7 @@ extension FirewallRules {
                 continue
             }
             if option == "-j" || option == "-g" {
-                // What follows is said to the target.
+                // The rest of the line belongs to the target.
                 let target = rest.popFirst() ?? ""
                 rule.verdict = Self.verdict(target, isGoto: option == "-g", chain: chain(target))
                 break
@@ -86,7 +86,7 @@ extension FirewallRules {
         return rule
     }
 
-    /// Name a module, or nothing that matters; what they ask is in the options after them.
+    /// Options that are no condition by themselves: a module's conditions are in the options after its name.
     private static let silent: Set<String> = ["-m", "--comment", "--limit-burst"]
 
     private static func match(_ option: String, _ value: String) -> FirewallMatch? {

@@ -3,12 +3,13 @@
 
 internal import FoundationEssentials
 
-// What 'nft -j list ruleset' prints (libnftables-json(5)).
+// Reading of the output of 'nft -j list ruleset' (libnftables-json(5)).
 
 extension FirewallRules {
-    /// Reads the rules; nil when the text is no such list.
+    /// Reads the rules; `nil` when the text is not such a list.
     ///
-    /// - Parameter leavesOutForeign: whether to leave out tables with rules that only iptables can tell, since it has told them.
+    /// - Parameter leavesOutForeign: whether to skip tables with rules that only iptables can print, because
+    ///   iptables-save has printed them.
     init?(nftables text: [UInt8], leavesOutForeign: Bool) {
         guard let list = try? JSONDecoder().decode(JSONNode.self, from: Data(text))["nftables"]?.array else {
             return nil
@@ -64,7 +65,7 @@ extension FirewallRules {
     }
 }
 
-/// Reads one rule, which may stand for several: a verdict map has one for each key.
+/// Reads one rule. A verdict map results in several rules, one for each key.
 private struct NFTablesRule {
     let text: String
     let chain: (String) -> String
@@ -80,7 +81,7 @@ private struct NFTablesRule {
             switch key {
             case "match": matches += self.matches(value)
             case "vmap": return self.rules(value, after: matches)
-            // What only counts or marks.
+            // Statements that only count, log or mark.
             case "counter", "log", "mangle", "notrack", "comment", "meter": break
             case "xt" where value["type"]?.string == "target" && value["name"]?.string != "REJECT": break
             default: matches.append(.unknown)
@@ -127,13 +128,13 @@ private struct NFTablesRule {
         else { return [.unknown] }
         switch operation {
         case "==", "in": return found
-        // The last asks for the value, those before for what must be there to have one.
+        // The last condition compares the value; those before it require the header that contains the value.
         case "!=": return found.dropLast() + found.suffix(1).map { .not($0) }
         default: return [.unknown]
         }
     }
 
-    /// What it is compared with, one by one; nil for a set that is not known.
+    /// The values of the comparison; `nil` for an unknown set.
     private func values(_ right: JSONNode) -> [JSONNode]? {
         if let name = right.string, name.hasPrefix("@") { return self.elements(String(name.dropFirst())) }
         return right["set"]?.array ?? right.array ?? [right]

@@ -1,16 +1,16 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules that decide on packets for this machine, whichever tool has listed them.
+/// The packet filter's rules, as read from any of its tools.
 struct FirewallRules: Sendable, Hashable {
-    /// A list of rules; one with a base is where packets begin.
+    /// A list of rules. Packets enter at chains with a base.
     struct Chain: Sendable, Hashable {
         var name: String
         var base: Base?
         var rules: [Rule] = []
     }
 
-    /// Which packets come to a chain, and what happens to those on which no rule decides.
+    /// The packets that enter a chain, and what happens to a packet that matches no rule.
     struct Base: Sendable, Hashable {
         enum Hook: String, Sendable, Hashable {
             case prerouting, input, output
@@ -18,16 +18,16 @@ struct FirewallRules: Sendable, Hashable {
 
         var hook: Hook
         var priority: Int
-        /// Both families where it is nil.
+        /// The address family; `nil` for both.
         var isIPv6: Bool?
         var drops: Bool
     }
 
     struct Rule: Sendable, Hashable {
-        /// All must apply.
+        /// The conditions. All must apply.
         var matches: [FirewallMatch]
         var verdict: Verdict
-        /// The rule as its tool shows it, for people.
+        /// The rule as its tool prints it, for messages.
         var text: String
     }
 
@@ -37,19 +37,19 @@ struct FirewallRules: Sendable, Hashable {
         case proceed
         case jump(String)
         case go(to: String)
-        /// Somebody decides whom these rules do not tell, such as a program.
+        /// The decision is made outside of these rules, for example by a program.
         case unknown
     }
 
     var chains: [String: Chain] = [:]
-    /// Who keeps the rules, where that can be told.
+    /// The tool that manages the rules, if known.
     var keeper = Keeper.unknown
 
     enum Keeper: Sendable, Hashable {
         case firewalld, ufw, unknown
     }
 
-    /// These rules and others together, as the kernel applies them.
+    /// Combines these rules with others, as the kernel applies them.
     func merged(with other: FirewallRules) -> FirewallRules {
         FirewallRules(
             chains: self.chains.merging(other.chains) { own, _ in own },
@@ -63,7 +63,7 @@ struct FirewallRules: Sendable, Hashable {
     }
 }
 
-/// A packet of which it is asked what would become of it.
+/// A packet whose fate the rules decide.
 struct FirewallPacket: Sendable, Hashable {
     enum Transport: String, Sendable, Hashable {
         case udp, tcp
@@ -71,13 +71,14 @@ struct FirewallPacket: Sendable, Hashable {
 
     var isIPv6: Bool
     var transport: Transport
-    /// The port that it is sent to; several where any one of them may be meant.
+    /// The destination port; a range where the packet may have any port of it.
     var destinationPorts: ClosedRange<Int>
-    /// Where it comes in, or goes out.
+    /// The interface through which the packet enters or leaves.
     var interface: String
     var isOutgoing = false
 
-    /// mDNS goes from its port to its port, to groups of its own (RFC 6762 §3); all else we ask of comes from anywhere to this machine.
+    /// Whether the packet is mDNS, which is sent from port 5353 to port 5353 of multicast groups (RFC 6762, section 3).
+    /// All other packets are sent from any port to an address of this machine.
     var isMulticast: Bool { self.transport == .udp && self.destinationPorts == Self.multicastPort...Self.multicastPort }
 
     static let multicastPort = 5353
@@ -92,9 +93,9 @@ struct FirewallPacket: Sendable, Hashable {
         )
     }
 
-    /// The first packet of a connection to a port of this machine; 0 for one that the kernel chooses.
+    /// The first packet of a connection to a port of this machine; 0 stands for a port that the kernel chooses.
     static func connection(to port: Int, isIPv6: Bool, interface: String) -> FirewallPacket {
-        // The kernel's usual choice (ip_local_port_range).
+        // The kernel's default range (ip_local_port_range).
         let ports = port == 0 ? 32_768...60_999 : port...port
         return FirewallPacket(isIPv6: isIPv6, transport: .tcp, destinationPorts: ports, interface: interface)
     }

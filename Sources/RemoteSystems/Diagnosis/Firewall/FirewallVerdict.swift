@@ -1,17 +1,17 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a packet.
+/// The fate of a packet.
 enum FirewallVerdict: Sendable, Hashable {
     case accepted
-    /// For certain, and by what.
+    /// Certainly dropped, with the rule or policy that drops it.
     case dropped(by: String)
-    /// Rules decide that cannot be judged from here.
+    /// Rules decide that cannot be evaluated here.
     case undecided
 }
 
 extension FirewallRules {
-    /// What becomes of a packet that comes in or, if it is outgoing, leaves. Careful: dropped is what is dropped for certain.
+    /// Returns the fate of an incoming or outgoing packet. `dropped` only when that is certain.
     func verdict(on packet: FirewallPacket) -> FirewallVerdict {
         let hooks: [Base.Hook] = packet.isOutgoing ? [.output] : [.prerouting, .input]
         var isUndecided = false
@@ -21,7 +21,7 @@ extension FirewallRules {
                 (hooks.firstIndex(of: $0.base.hook) ?? 0, $0.base.priority, $0.chain.name)
                     < (hooks.firstIndex(of: $1.base.hook) ?? 0, $1.base.priority, $1.chain.name)
             }
-        // Each base chain may drop what those before have accepted.
+        // A later base chain may drop what an earlier one has accepted.
         for (base, chain) in bases {
             switch self.outcome(of: chain, packet, depth: 0) {
             case .accepted: break
@@ -39,16 +39,17 @@ extension FirewallRules {
     private enum Outcome {
         case accepted, undecided
         case dropped(by: String)
-        /// No rule decided. Doubtful when one may have.
+        /// No rule decided. `isDoubtful` if a rule may have decided.
         case passed(isDoubtful: Bool)
     }
 
-    /// Chains may not go in circles; should a list say so, it ends here.
+    /// The maximum depth of jumps. The kernel rejects loops, but the list may contain one.
     private static var maxDepth: Int { 16 }
 
     private func outcome(of chain: Chain, _ packet: FirewallPacket, depth: Int) -> Outcome {
         guard depth < Self.maxDepth else { return .undecided }
-        // Whether a rule that cannot be judged may have let the packet through. One that may have dropped it is no reason to warn.
+        // Whether a rule that cannot be evaluated may have accepted the packet. One that may have dropped it is no
+        // reason for a warning.
         var isDoubtful = false
         for rule in chain.rules {
             let applies = rule.matches.lazy.map { $0.applies(to: packet) }.min() ?? .yes

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// JSON of which only parts are of interest.
+/// A JSON value.
 enum JSONNode: Sendable, Hashable, Decodable {
     case null
     case bool(Bool)
@@ -35,7 +35,7 @@ enum JSONNode: Sendable, Hashable, Decodable {
     var int: Int? { if case .integer(let int) = self { int } else { nil } }
     var array: [JSONNode]? { if case .array(let array) = self { array } else { nil } }
 
-    /// The one member of an object that has one.
+    /// The only member of an object; `nil` for other values and objects with several members.
     var only: (key: String, value: JSONNode)? {
         guard case .object(let object) = self, object.count == 1, let first = object.first else { return nil }
         return (first.key, first.value)

@@ -5,32 +5,36 @@ internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 
-/// Runs a program of the system to its end and reads what it prints. No shell, no search for it, bounded in time and size.
+/// The output of a program of the operating system, which runs without a shell, by its absolute path, and within limits
+/// of time and output size.
 enum ProgramOutput: Sendable, Hashable {
     case finished(status: Int32, [UInt8])
-    /// It is not there, or could not be started.
+    /// The program is not installed, or could not be started.
     case missing
-    /// It took too long or printed too much, and was stopped.
+    /// The program exceeded a limit and was killed.
     case unbounded
 
-    /// In English, and with nothing of ours.
+    /// English output, and none of this process's variables.
     private static let environment = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
     private static let maxBytes = 4 << 20
     private static let maxMilliseconds: Int32 = 3000
 
-    /// - Parameter paths: where it may be; the first that is there is run.
+    /// Runs a program.
+    ///
+    /// - Parameter paths: the possible paths of the program. The first that exists is run.
     static func of(_ paths: [String], _ arguments: [String]) async -> ProgramOutput {
         guard let path = paths.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
             return .missing
         }
         return await withCheckedContinuation { continuation in
-            // It blocks, which the threads of tasks must not.
+            // The call blocks, which the threads of the cooperative pool must not do.
             DispatchQueue.global().async { continuation.resume(returning: Self.run([path] + arguments)) }
         }
     }
 
     private static func run(_ arguments: [String]) -> ProgramOutput {
-        // Sockets rather than a pipe: marked from the start, so that no other child gets them.
+        // Sockets instead of a pipe: they are close-on-exec from the start, so that no other child process inherits
+        // them.
         var pipe: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard unsafe socketpair(AF_UNIX, type, 0, &pipe) == 0 else { return .missing }
@@ -42,7 +46,7 @@ enum ProgramOutput: Sendable, Hashable {
         if bytes == nil { kill(id, SIGKILL) }
         var status: Int32 = 0
         while unsafe waitpid(id, &status, 0) < 0 {
-            // Whoever embeds us may have its own way with children.
+            // Another part of the process may have reaped the child.
             guard errno == EINTR else { return .unbounded }
         }
         guard let bytes else { return .unbounded }
@@ -56,7 +60,7 @@ enum ProgramOutput: Sendable, Hashable {
         unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        // Our threads may block signals, and a child would inherit that.
+        // The child would inherit the blocked signals of this thread.
         var attributes = posix_spawnattr_t()
         guard unsafe posix_spawnattr_init(&attributes) == 0 else { return nil }
         defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -73,7 +77,7 @@ enum ProgramOutput: Sendable, Hashable {
         return unsafe posix_spawn(&id, arguments[0], &actions, &attributes, &argv, &envp) == 0 ? id : nil
     }
 
-    /// Everything until the end; nil when that is too late or too much.
+    /// Reads to the end of the output; `nil` when a limit is exceeded.
     private static func read(_ descriptor: Int32) -> [UInt8]? {
         let end = ContinuousClock.now + .milliseconds(Int(Self.maxMilliseconds))
         var bytes: [UInt8] = []

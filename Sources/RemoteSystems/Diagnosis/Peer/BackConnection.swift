@@ -6,17 +6,17 @@ internal import NIOCore
 internal import NIOPosix
 internal import RemoteSystemsTransport
 
-/// What came of connecting to the one who asked for it.
+/// The result of connecting back to the system that requested it.
 enum BackConnection: String, Sendable, Hashable {
-    /// It is there, and proved who it is.
+    /// The system was reached and authenticated.
     case reached
-    /// Nobody listens there, or a firewall says no.
+    /// No process listens on the port, or a firewall rejects the connection.
     case refused
-    /// No answer: a firewall drops what comes.
+    /// No response: a firewall drops the packets.
     case silent
-    /// There is no way there.
+    /// There is no route to the address.
     case unreachable
-    /// Somebody else answers, or nobody who speaks the protocol.
+    /// Another system responds, or a program that does not speak the protocol.
     case other
 
     init(_ error: any Error) {
@@ -25,7 +25,7 @@ enum BackConnection: String, Sendable, Hashable {
             return
         }
         switch error.code {
-        // Only the system that is meant could refuse us so.
+        // Only the expected system can send a refusal.
         case .refused: self = .reached
         case .unreachable: self = Self.reason(error.cause)
         case .outOfReach: self = .unreachable
@@ -46,10 +46,10 @@ enum BackConnection: String, Sendable, Hashable {
             default: return .other
             }
         case let error as ChannelError:
-            // TCP's, TLS's or the hello's: nothing came in time.
+            // The timeout of TCP, TLS or the hello.
             if case .connectTimeout = error { return .silent }
             return .other
-        // Something answered, and ended the connection or is no host.
+        // A peer responded, but closed the connection, or is not a host.
         default: return .other
         }
     }

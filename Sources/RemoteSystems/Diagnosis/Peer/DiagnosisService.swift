@@ -10,11 +10,11 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
-/// Helps another system of the account to find out why the two do not meet (`Docs/wire/diagnosis.md`): tells this
-/// system's clock and version, says whether it sees an announcement, and connects back.
+/// Helps another system of the account to diagnose the connection between the two (`Docs/wire/diagnosis.md`): returns
+/// this system's clock and version, reports whether it sees an advertisement, and connects back.
 ///
-/// It connects to the caller's own address alone, one connection at a time and one a second, and tells little of what it found
-/// there: it is no port scanner.
+/// To prevent use as a port scanner, it connects only to the caller's own address, one connection at a time, one per
+/// second, and returns few details about the result.
 final class DiagnosisService: BuiltInService {
     static let name = "remote-systems.diagnosis"
 
@@ -42,11 +42,11 @@ final class DiagnosisService: BuiltInService {
     var concurrentRequests: Int { 4 }
 
     func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
-        // Whoever else may be let in some day: this is for the account.
+        // The service is only for systems of the account, whichever other systems a host accepts.
         guard let identity = try? self.context.security().identity,
             connection.peer.standing == .sameAccount(identity.accountID)
         else {
-            return Self.failure("Only systems of the account may ask this.", .notAuthorized)
+            return Self.failure("Only systems of the account may use this service.", .notAuthorized)
         }
         switch request.message["Type"]?.string {
         case "state": return Response(message: self.state(connection))
@@ -79,7 +79,7 @@ final class DiagnosisService: BuiltInService {
         ]
     }
 
-    // MARK: Looking
+    // MARK: Looking for an advertisement
 
     private func look(for instance: String) async -> Response {
         let isFree = self.limits.withLock { limits in
@@ -88,7 +88,7 @@ final class DiagnosisService: BuiltInService {
             return true
         }
         guard isFree else {
-            return Self.failure("Others are being looked for. Try again in a moment.", .busy, canRetry: true)
+            return Self.failure("Too many lookups are running. Try again in a moment.", .busy, canRetry: true)
         }
         defer { self.limits.withLock { $0.looking -= 1 } }
         let isSeen = await InstanceLookup.sees([instance], by: self.context, within: Self.lookingTime)
@@ -108,7 +108,7 @@ final class DiagnosisService: BuiltInService {
             return true
         }
         guard isFree else {
-            return Self.failure("Another connection is tried. Try again in a second.", .busy, canRetry: true)
+            return Self.failure("Another connection is being tried. Try again in a second.", .busy, canRetry: true)
         }
         defer {
             self.limits.withLock { limits in
@@ -133,7 +133,7 @@ final class DiagnosisService: BuiltInService {
                     targetApplication: nil,
                     limits: connector.limits
                 ),
-                // What it tells of itself is not asked for here.
+                // The description of the system is not needed.
                 handler: { _, _ in Response() }
             )
             await back.abortAndWait(.completed)

@@ -4,9 +4,9 @@
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 
-/// Looks for announcements by their instance names.
+/// Looks for advertisements by their instance names.
 enum InstanceLookup {
-    /// Whether one of these is seen, through any of the system's sources, within a time.
+    /// Returns whether one of the instances is seen through any of the account's sources within a time limit.
     static func sees(_ instances: Set<String>, by context: ApplicationContext, within limit: Duration) async -> Bool {
         guard !instances.isEmpty else { return false }
         return await withTaskGroup(of: Bool?.self) { group in

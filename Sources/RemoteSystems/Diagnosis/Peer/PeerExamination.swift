@@ -9,21 +9,22 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// Asks another system to help: how it stands there, whether it sees us, and whether it reaches us.
+/// Examines the connection to another system with its help: its state, whether it sees this system, and whether it can
+/// connect to it.
 struct PeerExamination: Sendable {
     let context: ApplicationContext
     let request: RemoteSystemConnectionRequest
-    /// The port of ours to connect back to; 0 for any.
+    /// This system's port to connect back to; 0 for any free port.
     let port: Int
 
-    /// At most this long the two look for each other's announcements.
+    /// The maximum time for which the two systems look for each other's advertisements.
     private static let lookingTime = Duration.seconds(4)
     private static let responseTimeout = TimeAmount.seconds(8)
 
     private var time: TimeSource { self.context.environment.time }
 
     func facts() async -> PeerFacts {
-        // One that is not found has no address, which is what the finding says then.
+        // A system that is not found has no address; the finding states this.
         let target = ((try? await self.request.located()) ?? self.request).diagnosisTarget
         guard case .usable = IdentityFacts.read(self.context) else {
             return PeerFacts(name: target.name, way: .noAccount)
@@ -53,7 +54,7 @@ struct PeerExamination: Sendable {
         let error =
             error as? TransportError
             ?? TransportError(.unreachable, "\(target.name) was not reached: \(error)", side: .local)
-        // Older hosts have no such service.
+        // Older hosts do not have the service.
         let isOld = error.code == .refused && error.openStatus == .appServiceUnavailable
         var facts = PeerFacts(name: target.name, way: isOld ? .cannotHelp : .failed(error))
         facts.address = target.endpoints.first?.host
@@ -81,14 +82,14 @@ struct PeerExamination: Sendable {
         return facts
     }
 
-    /// With a host of our own to be seen and connected to.
+    /// Runs a host, for the other system to see and to connect to.
     private func exchange(_ facts: inout PeerFacts, names: Set<String>, over connection: Connection) async {
         let wanted = self.port
         let host: (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)
         if let own = await self.start(port: wanted) {
             host = own
         } else if wanted != 0, let own = await self.start(port: 0) {
-            // Another program of ours may have the port; then that one is to be reached.
+            // A program of this system may listen on the port. The other system then connects to that program.
             host = own
             facts.isPortTaken = self.context.account.running?.all().contains { $0.port == wanted } != true
         } else {
@@ -110,13 +111,13 @@ struct PeerExamination: Sendable {
 
     private func start(port: Int) async -> (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)? {
         var configuration = self.context.configuration
-        // One mDNS stack for all of this.
+        // All parts share one mDNS stack.
         configuration.discovery = self.context.account.sources
-        // Not taken for the application itself: callers of that would find nothing here. Watchers pass over it.
+        // Not the application's own id: its callers would find none of its services. Watchers ignore this id.
         configuration.applicationID = DiagnosisService.name
         var options = RemoteSystemHost.Options()
         options.port = port
-        // Several diagnoses may run at once.
+        // Several diagnoses may run at the same time.
         options.allowsSeveralProcesses = true
         let host = RemoteSystemHost(configuration, services: [], options: options)
         let task = Task { try await host.run() }
@@ -128,7 +129,7 @@ struct PeerExamination: Sendable {
     }
 
     private func look(for host: RemoteSystemHost, over connection: Connection) async -> Bool? {
-        // Named as soon as it is announced, which is a moment after it listens.
+        // The instance name is known a moment after the host listens.
         for _ in 0..<50 where host.advertised.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
         guard let instance = host.advertised.all.first else { return nil }
         let response = await self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
@@ -140,7 +141,7 @@ struct PeerExamination: Sendable {
         return response?["Outcome"]?.string.flatMap { BackConnection(rawValue: $0) }
     }
 
-    /// One answer; asked again a few times while the other side is busy. Nil when there is none.
+    /// Sends a request, up to four times while the other system is busy. Returns `nil` when it returns no result.
     private func ask(_ message: ValueSet, over connection: Connection) async -> ValueSet? {
         for _ in 0..<4 {
             guard let response = try? await connection.send(message, timeout: Self.responseTimeout) else { return nil }
@@ -159,7 +160,7 @@ extension RemoteSystemConnectionRequest {
         var systemID: SystemID?
     }
 
-    /// Where the system is to be had, whatever it offers.
+    /// The endpoints of the target's system, independent of its services.
     var diagnosisTarget: DiagnosisTarget {
         switch self.target {
         case .system(let system):

@@ -4,37 +4,37 @@
 internal import FoundationEssentials
 internal import RemoteSystemsTransport
 
-/// What was found out about another system, together with it.
+/// What an examination has found out about another system.
 struct PeerFacts: Sendable {
-    /// How the way there ended.
+    /// The result of connecting to the other system.
     enum Way: Sendable {
-        /// There is no account here, so nobody could be believed.
+        /// This system has no account, so it cannot trust a peer.
         case noAccount
         case failed(TransportError)
-        /// It answers and cannot help: it runs a version that does not know this.
+        /// The other system responds but does not know the diagnosis service.
         case cannotHelp
         case open
     }
 
-    /// What it is called here.
+    /// The name of the other system on this one.
     var name: String
     var way: Way
-    /// Its address, where known.
+    /// The other system's address, if known.
     var address: String?
-    /// Whether the address is on a network of this machine's, so that no router lies between.
+    /// Whether the address is on a local network of this machine, without a router in between.
     var isNeighbour: Bool?
     var isThisSystem = false
     var version: ProtocolVersion?
     var software: String?
-    /// How far its clock is ahead of ours, in seconds, give or take ``clockDoubt``.
+    /// How far the other clock is ahead of this one, in seconds, with an uncertainty of ``clockDoubt``.
     var clockAhead: Double?
     var clockDoubt = 0.0
-    /// The port of ours that it was to connect to, and what came of that.
+    /// The port of this system that the other one should connect to.
     var port = 0
-    /// Whether something that is not of this system has that port here.
+    /// Whether a program that does not belong to this system listens on that port.
     var isPortTaken = false
     var connectsBack: BackConnection?
-    /// Whether it announces itself at all.
+    /// Whether the other system advertises itself.
     var isAdvertised = true
     var weSeeIt: Bool?
     var itSeesUs: Bool?

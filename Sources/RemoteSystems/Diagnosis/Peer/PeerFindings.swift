@@ -3,7 +3,7 @@
 
 internal import RemoteSystemsTransport
 
-/// Findings about the way between this system and another.
+/// Findings about the connection between this system and another.
 struct PeerFindings: Sendable {
     var facts: PeerFacts
 
@@ -12,20 +12,21 @@ struct PeerFindings: Sendable {
     }
 
     private var peer: DiagnosisFinding {
-        let why = "What cannot be connected to is not listed and cannot be talked to."
+        let why = "A system that cannot be connected to is not listed."
         switch self.facts.way {
         case .open, .cannotHelp:
             let place = self.facts.address.map { " at \($0)" } ?? ""
-            let what = self.facts.isThisSystem ? ", which is this system itself" : ""
-            return DiagnosisFinding(.peer, .ok, "\(self.facts.name) answers\(place)\(what).", why: why)
+            let what = self.facts.isThisSystem ? ", and is this system itself" : ""
+            return DiagnosisFinding(.peer, .ok, "\(self.facts.name) responds\(place)\(what).", why: why)
         case .noAccount:
             return DiagnosisFinding(
                 .peer,
                 .problem,
-                "\(self.facts.name) was not asked: there is no account here yet.",
-                why: "Systems answer others of their account only.",
+                "\(self.facts.name) was not contacted: this system has no account yet.",
+                why: "Systems respond only to systems of their account.",
                 advice:
-                    "Join the other's account: 'remotesystems account invite' there, 'remotesystems account join' here."
+                    "Join the other system's account: run 'remotesystems account invite' there and "
+                    + "'remotesystems account join' here."
             )
         case .failed(let error):
             return DiagnosisFinding(.peer, .problem, error.message, why: why, advice: self.advice(error))
@@ -35,26 +36,27 @@ struct PeerFindings: Sendable {
     private func advice(_ error: TransportError) -> String {
         switch error.code {
         case .unreachable:
-            let listens = "See that a host runs there ('remotesystems serve') and that its firewall lets the port in"
+            let listens = "Check that a host runs there ('remotesystems serve') and that its firewall allows the port"
             switch BackConnection(error) {
-            case .refused: return "\(listens): that machine is there, and nobody listens or a firewall says no."
+            case .refused:
+                return "\(listens). The machine is reachable, but no program listens there, or a firewall rejects it."
             case _ where self.facts.isNeighbour == true:
                 return
-                    "\(listens). If it does, the network keeps its own machines apart: switch off client (access point) "
-                    + "isolation, or a guest network's."
+                    "\(listens). If so, the network isolates its clients from each other: disable client (access "
+                    + "point) isolation, also that of a guest network."
             default:
                 return "\(listens), and that there is a route to its network."
             }
         case .peerNotTrusted, .refused:
             return DiscoveryFindings.trustAdvice
-        case .incompatibleVersion: return "Bring both machines to the same version of RemoteSystems."
-        default: return "Try again, and see what the log there says."
+        case .incompatibleVersion: return "Install the same version of RemoteSystems on both machines."
+        default: return "Try again, and check the log of the other system."
         }
     }
 
     private var version: DiagnosisFinding? {
-        let why = "Versions that differ in the first number cannot talk; newer ones know more."
-        let advice = "Bring both machines to the same version of RemoteSystems."
+        let why = "Protocol versions with different major numbers are incompatible; newer versions have more features."
+        let advice = "Install the same version of RemoteSystems on both machines."
         if case .failed(let error) = self.facts.way, error.code == .incompatibleVersion {
             return DiagnosisFinding(.peerVersion, .problem, error.message, why: why, advice: advice)
         }
@@ -63,7 +65,7 @@ struct PeerFindings: Sendable {
                 .peerVersion,
                 .warning,
                 "\(self.facts.name) runs a version that cannot help with a diagnosis.",
-                why: "So the way back, its clock and what it sees stay unknown.",
+                why: "The connection back, the other clock and what the other system sees cannot be checked.",
                 advice: advice
             )
         }
@@ -74,20 +76,21 @@ struct PeerFindings: Sendable {
         return DiagnosisFinding(
             .peerVersion,
             isSame ? .ok : .warning,
-            "\(self.facts.name) runs \(software) with protocol \(version.text); this is \(SoftwareVersion.current) with "
-                + "protocol \(own.text).",
+            "\(self.facts.name) runs \(software) with protocol \(version.text). This system runs version "
+                + "\(SoftwareVersion.current) with protocol \(own.text).",
             why: why,
             advice: isSame ? nil : advice
         )
     }
 
-    /// Certificates are good for weeks; half a minute shows that a clock is not kept right.
+    /// The maximum accepted difference between the clocks, in seconds. Certificates are valid for weeks, but a larger
+    /// difference shows that a clock is not synchronized.
     private static let maxSeconds = 30.0
 
     private var clock: DiagnosisFinding? {
         guard let ahead = self.facts.clockAhead else { return nil }
         let why =
-            "Certificates have a beginning and an end, and so have invitations: with clocks apart, trust ends early."
+            "Certificates and invitations are valid for a limited time. If the clocks differ, they expire too early."
         let isWrong = abs(ahead) - self.facts.clockDoubt > Self.maxSeconds
         let direction = ahead < 0 ? "behind" : "ahead of"
         let amount = abs(ahead) < 120 ? Int(abs(ahead)).of("second") : Int(abs(ahead) / 60).of("minute")
@@ -97,13 +100,13 @@ struct PeerFindings: Sendable {
             isWrong ? "The clock of \(self.facts.name) is \(amount) \(direction) this one." : "The two clocks agree.",
             why: why,
             advice: isWrong
-                ? "Set the one that is wrong: 'timedatectl' shows it, 'timedatectl set-ntp true' keeps it right." : nil
+                ? "Set the wrong clock: 'timedatectl' shows it, 'timedatectl set-ntp true' synchronizes it." : nil
         )
     }
 
     private var connectsBack: DiagnosisFinding? {
         guard let outcome = self.facts.connectsBack else { return nil }
-        let why = "Each of the two must reach the other to list it."
+        let why = "A system lists another one only if it can connect to it."
         let port = "port \(self.facts.port)"
         let problem: (what: String, advice: String)
         switch outcome {
@@ -116,33 +119,37 @@ struct PeerFindings: Sendable {
             )
         case .refused:
             problem = (
-                "is refused at \(port) of this system",
-                "A firewall here, or between the two, rejects it: let TCP \(port) in. 'sudo nft list ruleset' shows the rules."
+                "cannot connect to \(port) of this system: the connection is refused",
+                "A firewall on this machine, or between the two, rejects it: allow incoming TCP \(port). "
+                    + "'sudo nft list ruleset' shows the rules."
             )
         case .silent:
             problem = (
                 "gets no answer from \(port) of this system",
-                "A firewall here, or between the two, drops it: let TCP \(port) in. 'sudo nft list ruleset' shows the rules."
+                "A firewall on this machine, or between the two, drops it: allow incoming TCP \(port). "
+                    + "'sudo nft list ruleset' shows the rules."
             )
         case .unreachable:
             problem = (
-                "has no way back to this system",
-                "See whether there is a route back, and no address translation between."
+                "has no route to this system",
+                "Check that there is a route back, and no address translation (NAT) in between."
             )
         case .other where self.facts.isPortTaken:
             return DiagnosisFinding(
                 .peerConnectsBack,
                 .warning,
-                "\(self.facts.name) reaches \(port) of this machine, which another program has that is not of this system.",
+                "\(self.facts.name) reaches \(port) of this machine, but another program, which does not belong to "
+                    + "this system, listens on it.",
                 why: why,
                 advice:
-                    "It may be another user's host. Give this system's host a port of its own, and name that: '--port'. 'ss -ltnp' "
-                    + "shows who listens."
+                    "The program may be another user's host. Use a different port for this system's host, and name it "
+                    + "with '--port'. 'ss -ltnp' shows which program listens."
             )
         case .other:
             problem = (
-                "finds somebody else at \(port) of the address that it sees this system at",
-                "The two are joined by address translation (NAT), a proxy or a VPN: use addresses that lead to the machine itself."
+                "reaches a different system or program at \(port) of this system's address",
+                "Address translation (NAT), a proxy or a VPN is between the two: use addresses that lead to the "
+                    + "machine itself."
             )
         }
         return DiagnosisFinding(
@@ -156,7 +163,7 @@ struct PeerFindings: Sendable {
 
     private var multicast: DiagnosisFinding? {
         guard let itSeesUs = self.facts.itSeesUs else { return nil }
-        let why = "Systems find each other by multicast DNS; without it they must be named by address."
+        let why = "Systems find each other by multicast DNS. Without it they must be named by address."
         let name = self.facts.name
         func finding(_ what: String, _ advice: String) -> DiagnosisFinding {
             DiagnosisFinding(.peerMulticast, .problem, what, why: why, advice: advice)
@@ -168,33 +175,33 @@ struct PeerFindings: Sendable {
             return DiagnosisFinding(
                 .peerMulticast,
                 .warning,
-                "\(name) sees this system's announcement and makes none of its own.",
-                why: "So it is not found here.",
-                advice: "It was started without discovery; reach it by its address."
+                "\(name) sees this system's announcement but does not announce itself.",
+                why: "This system cannot find it.",
+                advice: "It was started without discovery. Reach it by its address."
             )
         case (true?, false):
             return finding(
                 "Multicast passes one way only: \(name) does not see this system's announcement.",
-                "Let incoming UDP port 5353 through the firewall of \(name), and outgoing through this machine's. Run "
-                    + "'remotesystems doctor' there, too."
+                "Allow incoming UDP port 5353 in the firewall of \(name), and outgoing UDP port 5353 in this "
+                    + "machine's. Run 'remotesystems doctor' there, too."
             )
         case (false?, true):
             return finding(
                 "Multicast passes one way only: this system does not see the announcement of \(name).",
-                "Let incoming UDP port 5353 through this machine's firewall."
+                "Allow incoming UDP port 5353 in this machine's firewall."
             )
         case (_, false):
             if self.facts.isNeighbour == false {
                 return finding(
-                    "Neither system sees the other's announcement, since a router lies between them.",
-                    "Multicast DNS stays on its own network: name systems by address, or have the router repeat it (an mDNS "
-                        + "reflector)."
+                    "Neither system sees the other's announcement, because a router is between them.",
+                    "Multicast DNS does not leave its own network: name systems by address, or let the router forward "
+                        + "it (an mDNS reflector)."
                 )
             }
             return finding(
-                "Neither system sees the other's announcement, though each is reached by its address.",
-                "Something between filters multicast: switch off client (access point) isolation and \"multicast "
-                    + "filtering\" there, see to IGMP snooping on switches, and to UDP port 5353 in both firewalls."
+                "Neither system sees the other's announcement, although each is reachable by its address.",
+                "A device between the two filters multicast: disable client (access point) isolation and \"multicast "
+                    + "filtering\" there, and check IGMP snooping on switches, and UDP port 5353 in both firewalls."
             )
         }
     }
