@@ -89,7 +89,7 @@ import ValueSets
         ),
         Statement(
             security,
-            "| what a process says of itself",
+            "| what a process publishes about itself",
             "\(SystemDescription.maxServices) services",
             bytes(SystemDescription.maxTextBytes)
         ),
@@ -193,14 +193,14 @@ import ValueSets
         ),
         Statement(
             security,
-            "| it uses up the host |",
+            "| exhausts the host |",
             "\(AnonymousConnections.maxConnections) connections",
             bytes(anonymous.messageBytes),
             "\(anonymous.window) requests"
         ),
         Statement(
             security,
-            "| it sends a watcher around",
+            "| makes a watcher connect often",
             "\(Watching.maxAnonymous) processes",
             Watching.maxAnonymousAttempts == 3 ? "three attempts" : "?"
         ),
