@@ -168,11 +168,11 @@ import ValueSets
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
             "host-daemon.md",
-            "It is started once, for however many callers",
+            "starts the application once for all its callers",
             "\(ApplicationStarter.maxStarts) starts",
             "\(ApplicationStarter.maxWaiting) callers"
         ),
-        Statement("host-daemon.md", "the SDK it does for", seconds(configuration.startTimeout)),
+        Statement("host-daemon.md", "| a connection of the SDK |", seconds(configuration.startTimeout)),
         Statement("host-daemon.md", "| `port` |", "\(RemoteSystemHost.defaultPort)"),
         Statement(
             "host-daemon.md",
