@@ -180,7 +180,7 @@ import ValueSets
             "| \(hosting.startTimeout.components.seconds) |",
             "from 0.1 to 300"
         ),
-        Statement("command-line.md", "where `serve` listens", "\(RemoteSystemHost.defaultPort)"),
+        Statement("command-line.md", "the port of `serve`", "\(RemoteSystemHost.defaultPort)"),
     ]
 
     static let trust: [Statement] = [
