@@ -89,7 +89,7 @@ import ValueSets
         ),
         Statement(
             security,
-            "| what a process says of itself",
+            "| what a process publishes about itself",
             "\(SystemDescription.maxServices) services",
             bytes(SystemDescription.maxTextBytes)
         ),
@@ -168,11 +168,11 @@ import ValueSets
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
             "host-daemon.md",
-            "It is started once, for however many callers",
+            "starts the application once for all its callers",
             "\(ApplicationStarter.maxStarts) starts",
             "\(ApplicationStarter.maxWaiting) callers"
         ),
-        Statement("host-daemon.md", "the SDK it does for", seconds(configuration.startTimeout)),
+        Statement("host-daemon.md", "| a connection of the SDK |", seconds(configuration.startTimeout)),
         Statement("host-daemon.md", "| `port` |", "\(RemoteSystemHost.defaultPort)"),
         Statement(
             "host-daemon.md",
@@ -180,7 +180,7 @@ import ValueSets
             "| \(hosting.startTimeout.components.seconds) |",
             "from 0.1 to 300"
         ),
-        Statement("command-line.md", "where `serve` listens", "\(RemoteSystemHost.defaultPort)"),
+        Statement("command-line.md", "the port of `serve`", "\(RemoteSystemHost.defaultPort)"),
     ]
 
     static let trust: [Statement] = [
@@ -193,14 +193,14 @@ import ValueSets
         ),
         Statement(
             security,
-            "| it uses up the host |",
+            "| exhausts the host |",
             "\(AnonymousConnections.maxConnections) connections",
             bytes(anonymous.messageBytes),
             "\(anonymous.window) requests"
         ),
         Statement(
             security,
-            "| it sends a watcher around",
+            "| makes a watcher connect often",
             "\(Watching.maxAnonymous) processes",
             Watching.maxAnonymousAttempts == 3 ? "three attempts" : "?"
         ),
