@@ -6,7 +6,7 @@ import RemoteSystemsTransport
 
 @testable import RemoteSystems
 
-/// The rules of the browser, and what one watcher lists by them.
+/// The rules of the browser, and the list of one watcher.
 @dynamicMemberLookup
 struct WatchingRules {
     enum Action {
