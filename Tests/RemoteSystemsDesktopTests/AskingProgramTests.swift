@@ -15,11 +15,13 @@ import Testing
         ("a b", "An application"), ("a\nb", "An application"), ("<b>", "An application"),
         (String(repeating: "a", count: 129), "An application"),
     ])
-    func `the question begins with fixed words, and repeats only a valid application id (X-20)`(id: String, who: String)
-    {
+    func `the question begins with fixed words, and repeats only a valid application id (X-20)`(
+        id: String,
+        subject: String
+    ) {
         #expect(
             AskingProgram.question("tel:1", application: id, system: "ABCD")
-                == "\(who) on the system ABCD of your account wants to open this here: tel:1"
+                == "\(subject) on the system ABCD of your account wants to open this here: tel:1"
         )
     }
 

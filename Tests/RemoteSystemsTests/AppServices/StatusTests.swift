@@ -19,7 +19,8 @@ import ValueSets
 
     /// Where a service may be, from the caller's point of view.
     enum Place: String, CaseIterable, CustomTestStringConvertible {
-        case there, otherApplication, shuttingDown, otherService, newerRefusal, nobody, localOnly, strangers, unknown
+        case there, otherApplication, shuttingDown, otherService, newerRefusal, noListener, localOnly, strangers,
+            unknown
 
         var testDescription: String { self.rawValue }
 
@@ -30,7 +31,7 @@ import ValueSets
             case .shuttingDown: .appUnavailable
             case .otherService: .appServiceUnavailable
             case .unknown: .unknown
-            case .nobody: .remoteSystemUnavailable
+            case .noListener: .remoteSystemUnavailable
             case .localOnly: .remoteSystemNotSupportedByApp
             case .strangers: .notAuthorized
             case .newerRefusal: AppServiceConnectionStatus(rawValue: 4711)
@@ -44,7 +45,7 @@ import ValueSets
             case .otherApplication: .appNotInstalled
             case .shuttingDown: .appUnavailable
             case .otherService: .appServiceUnavailable
-            case .nobody: .remoteSystemUnavailable
+            case .noListener: .remoteSystemUnavailable
             case .localOnly: .remoteSystemNotSupportedByApp
             case .strangers: .notAuthorized
             case .newerRefusal, .unknown: .unknown
@@ -62,7 +63,7 @@ import ValueSets
             case .otherService: try await Self.host { try await body(AppServiceDescription(name: "test.other"), $1) }
             case .localOnly: try await Self.fromElsewhere(body)
             case .shuttingDown: try await Self.duringShutdown(body)
-            case .nobody:
+            case .noListener:
                 try await LoopbackSystem.with { loopbackSystem in
                     let configuration = loopbackSystem.configuration("test.caller")
                     try await body(

@@ -53,16 +53,16 @@ import Testing
                 let second = loopbackSystem.watcher()
                 let events = second.events
                 try await second.start()
-                var told: [String] = []
+                var reported: [String] = []
                 for await event in events {
                     switch event {
-                    case .added(let system): told.append(system.applications.map(\.id).joined(separator: " "))
-                    case .enumerationCompleted: told.append("complete")
+                    case .added(let system): reported.append(system.applications.map(\.id).joined(separator: " "))
+                    case .enumerationCompleted: reported.append("complete")
                     default: break
                     }
-                    if told.count == 2 { break }
+                    if reported.count == 2 { break }
                 }
-                #expect(told == ["test.host", "complete"])
+                #expect(reported == ["test.host", "complete"])
                 #expect(second.statistics.connectionsOpened == 0)
                 #expect(first.statistics.connectionsOpened == opened)
                 await second.stop()

@@ -75,7 +75,7 @@ import Testing
         _ = machine.connected(">y@a", to: try #require(Rules.speaker))
         _ = machine.described(">y@a", Rules.description(application: "y"))
         let reported = machine.described("a", Self.daemon(running: [])).texts
-        #expect(Set(reported) == ["disconnect >x@a", "doubt >y@a"])
+        #expect(Set(reported) == ["disconnect >x@a", "probe >y@a"])
         #expect(!machine.knows(">x@a"))
     }
 

@@ -67,10 +67,10 @@ import Testing
         _ = machine.connected("a", to: try #require(Self.speaker))
         _ = machine.described("a", Self.description())
         #expect(machine.seen("a", endpoints: [Self.endpoint, Self.other], by: .proximal).texts == [])
-        let moved = ["doubt a", "updated Living room [com.example.player]"]
+        let moved = ["probe a", "updated Living room [com.example.player]"]
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == moved)
         #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == moved)
-        #expect(machine.unseen("a").texts == ["doubt a"])
+        #expect(machine.unseen("a").texts == ["probe a"])
         #expect(machine.lost("a", orderly: false, now: Self.start).texts == ["connect a to 10.0.0.2:4000"])
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
     }
@@ -85,7 +85,7 @@ import Testing
         texts += machine.described("a", Self.description()).texts
         #expect(
             texts == [
-                "doubt a", "doubt a", "updated Living room [com.example.player]", "connect a to 10.0.0.3:4001",
+                "probe a", "probe a", "updated Living room [com.example.player]", "connect a to 10.0.0.3:4001",
             ]
         )
     }
@@ -204,7 +204,7 @@ import Testing
 
     @Test func `the connection decides: a hint that vanishes removes nothing`() throws {
         var machine = try Self.connected()
-        #expect(machine.unseen("a").texts == ["doubt a"])
+        #expect(machine.unseen("a").texts == ["probe a"])
         #expect(
             machine.failedAfterLoss("a", now: Self.start) == [
                 "connect a to 10.0.0.2:4000", "removed Living room [com.example.player]",
@@ -466,7 +466,7 @@ extension [WatchingRules.Action] {
             case .disconnect(let instance):
                 "disconnect \(instance)"
             case .probe(let instance):
-                "doubt \(instance)"
+                "probe \(instance)"
             case .emit(.added(let system)):
                 "added \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")
             case .emit(.updated(let system)):

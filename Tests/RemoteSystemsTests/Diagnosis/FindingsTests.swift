@@ -56,7 +56,8 @@ import Testing
 
     @Test func `sockets at port 5353 are read from the kernel's table`() {
         let table = """
-              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  \
+              timeout inode ref pointer drops
              1036: 00000000:14E9 00000000:0000 07 00000000:00000000 00:00000000 00000000   107        0 14526 2 0000 0
              2000: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 14527 2 0000 0
              garbage
