@@ -143,9 +143,10 @@ struct StrangersTests {
             let b = try await network.addHost("b")
             let capture = try b.start(Python.capture(interface: "eth0"))
             try await capture.capturing()
-            let script =
-                "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) "
-                + "advertise instance=i port=4000"
+            let script = """
+                hostname very-secret-host && \
+                exec \(try builtProgram("discovery-probe")) advertise instance=i port=4000
+                """
             let probe = try a.start([
                 "unshare", "-u", "env", "USER=secret-user", "LOGNAME=secret-user", "HOME=/home/secret-user", "sh", "-c",
                 script,

@@ -91,30 +91,43 @@ import Testing
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not valid JSON: at line"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not valid JSON: at line"),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, "
-                + "\"services\": [{\"name\": \"a\",\n\"responseSchema\": {\"fields\": {\"x\":\n"
-                + "{\"type\": \"strnig\"}}}}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "responseSchema": {"fields": {"x":
+            {"type": "strnig"}}}}]}
+            """,
             3, "'type' is one of any, array"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, "
-                + "\"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": {\"x\": {\"required\": 1}}}}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "requestSchema": {"fields": {"x": {"required": 1}}}}]}
+            """,
             2, "'requestSchema' is no schema: 'fields.x.required' is an integer and must be a bool."
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, "
-                + "\"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": [1]}}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "requestSchema": {"fields": [1]}}]}
+            """,
             2, "'fields' is an array and must be a dictionary."
         ),
         ("", 1, "not valid JSON: at line"),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n"
-                + "\"services\": [\n{\"name\": \"a\"},\n{\"name\": \"b\", \"callers\": 7}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]},
+            "services": [
+            {"name": "a"},
+            {"name": "b", "callers": 7}]}
+            """,
             4, "\"account\""
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n"
-                + "\"services\": [\n{\"name\": \"a\", \"supportsRemote\": \"yes\"}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]},
+            "services": [
+            {"name": "a", "supportsRemote": "yes"}]}
+            """,
             3, "must be true or false"
         ),
         (
@@ -122,8 +135,13 @@ import Testing
             "URI schemes"
         ),
         (
-            "{\n\"id\": \"com.example.player\",\n"
-                + "\"displayName\": \"a\\u001B[31m\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
+            """
+            {
+            "id": "com.example.player",
+            "displayName": "a\\u001B[31m",
+            "start": {"exec": ["/a"]}
+            }
+            """,
             3, "'displayName' takes no control characters"
         ),
         (
@@ -131,18 +149,24 @@ import Testing
             3, "'displayName' takes no control characters"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, "
-                + "\"services\": [\n{\"name\": \"a\\u001B\"}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [
+            {"name": "a\\u001B"}]}
+            """,
             2, "'name' takes no control characters"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, "
-                + "\"services\": [{\"name\": \"a\",\n\"summary\": \"b\\nc\"}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "summary": "b\\nc"}]}
+            """,
             2, "'summary' takes no control characters"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, "
-                + "\"services\": [{\"name\": \"a\",\n\"callers\": [\"b\\n\"]}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "callers": ["b\\n"]}]}
+            """,
             2, "application ids"
         ),
     ])
