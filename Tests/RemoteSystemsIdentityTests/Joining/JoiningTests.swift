@@ -54,7 +54,7 @@ import Testing
 
     private struct Refused: Error { var action: String }
 
-    /// The same invitation with another secret, like that of an attacker who saw everything else.
+    /// The same invitation with another secret, like that of an attacker that saw everything else.
     private func withAnotherSecret() throws -> Invitation {
         try Invitation(accountID: self.authority.accountID, addresses: self.invitation.addresses, now: noon)
     }

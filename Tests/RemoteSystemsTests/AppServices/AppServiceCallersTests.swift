@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Who may call a service (issue 3; status 6).
+/// Which callers may use a service (issue 3; status 6).
 @Suite struct AppServiceCallersTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var callers = AppServiceCallers.account
