@@ -8,7 +8,7 @@ import Testing
 
 extension CommandTests {
     @Suite struct Account {
-        /// Starts to invite, runs `body` with the invitation, and returns how inviting ended.
+        /// Starts an invitation, runs `body` with the invitation's URI, and returns how the inviting command ended.
         static func whileInviting(
             _ sandbox: Sandbox,
             _ body: (RunningCommand, String) async throws -> Void
@@ -24,7 +24,7 @@ extension CommandTests {
             return try await inviting.finish(within: .seconds(30))
         }
 
-        @Test func `an account is made on first use, for this user alone, and stays`() async throws {
+        @Test func `an account is created on first use, is readable by its user only, and persists`() async throws {
             try await Sandbox.with { sandbox in
                 let account = try await sandbox.account()
                 #expect((account["accountID"] as? String)?.count == 52)
@@ -40,7 +40,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a damaged file is reported, with what to do, and left alone`() async throws {
+        @Test func `a damaged file is reported with advice and left unchanged`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 let key = sandbox.state() + "/account/system-key.pem"
@@ -57,7 +57,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `whoever joins speaks of an old account only if there was one`() async throws {
+        @Test func `joining reports an old account only if there was one`() async throws {
             try await Sandbox.with { sandbox in
                 var lines: [String] = []
                 _ = try await Self.whileInviting(sandbox) { _, uri in
@@ -73,7 +73,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a state directory in the environment is an absolute path`() async throws {
+        @Test func `a state directory in the environment must be an absolute path`() async throws {
             try await Sandbox.with { sandbox in
                 let shown = try await sandbox.run(
                     "account",
@@ -85,7 +85,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a damaged root key is reported by show and doctor, a missing one too`() async throws {
+        @Test func `a damaged or missing root key is reported by show and doctor`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 let key = sandbox.state() + "/account/root-key.pem"
@@ -110,7 +110,7 @@ extension CommandTests {
 
         @Test func `a directory without permission is reported`() async throws {
             try await Sandbox.with { sandbox in
-                // Nobody, root included, may make a directory there.
+                // Under this path even root cannot create a directory.
                 let finished = try await sandbox.run(
                     "account",
                     "show",
@@ -123,7 +123,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a machine joins with an invitation, and both say so (X-37)`() async throws {
+        @Test func `a system joins with an invitation, and both sides report it (X-37)`() async throws {
             try await Sandbox.with { sandbox in
                 var joined: JSONLine = [:]
                 let inviting = try await Self.whileInviting(sandbox) { _, uri in
@@ -142,7 +142,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an invitation comes from standard input, too, and works once`() async throws {
+        @Test func `an invitation can also be read from standard input, and works once`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account("other")
                 var text = ""
@@ -165,7 +165,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a wrong secret is reported, and the third one ends the invitation`() async throws {
+        @Test func `a wrong secret is reported, and the third wrong secret ends the invitation`() async throws {
             try await Sandbox.with { sandbox in
                 let inviting = try await Self.whileInviting(sandbox) { _, uri in
                     let start = try #require(uri.range(of: "secret="))
@@ -197,7 +197,7 @@ extension CommandTests {
                     + "&expires=1700000000&secret=\(String(repeating: "a", count: 26))", "invitationExpired"
             ),
         ])
-        func `what is no invitation, or no more, is reported`(text: String, reason: String) async throws {
+        func `an invalid or expired invitation is reported`(text: String, reason: String) async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run("account", "join", "--json", input: Array(text.utf8))
                 #expect(finished.status == 2)
@@ -205,7 +205,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an account comes back from its recovery file (X-37)`() async throws {
+        @Test func `an account is restored from its recovery file (X-37)`() async throws {
             try await Sandbox.with { sandbox in
                 let own = try await sandbox.account()
                 let (file, passphrase) = (sandbox.directory + "/recovery", sandbox.directory + "/passphrase")
@@ -250,7 +250,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a passphrase that is too short, and a missing file, is reported`() async throws {
+        @Test func `a passphrase that is too short and a missing file are reported`() async throws {
             try await Sandbox.with { sandbox in
                 let file = sandbox.directory + "/recovery"
                 let short = try await sandbox.run(
@@ -277,7 +277,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `without a terminal it says where else a passphrase may come from`() async throws {
+        @Test func `without a terminal the error names the other sources of a passphrase`() async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run(
                     "account",
@@ -290,7 +290,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a machine is revoked by the beginning of its id, and account show says so`() async throws {
+        @Test func `a system is revoked by the prefix of its id, and account show lists it`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await Self.whileInviting(sandbox) { _, uri in
                     _ = try await sandbox.run("account", "join", uri, "--json", as: "other")
@@ -309,7 +309,7 @@ extension CommandTests {
                     #expect(revoked.status == 0)
                     #expect(revoked.event("revoked")?["systemID"] as? String == id)
                     #expect(try await sandbox.account()["revoked"] as? [String] == [id])
-                    // The service that runs has taken it into use meanwhile, or does so now.
+                    // The running service reloads the account in the background, or on the next ping.
                     _ = try await eventually("a refusal", within: .seconds(30)) {
                         let ping = try await sandbox.run(
                             "ping",
@@ -322,7 +322,7 @@ extension CommandTests {
                         let message = ping.event("failed")?["message"] as? String
                         return message?.contains("revoked") == true ? true : nil
                     }
-                    // What looks it up by name, and what looks for causes, say so too; and no one says it twice.
+                    // Commands that find the system by name report the revocation, too, and report it once.
                     let name = try #require(try await sandbox.list("--json").event("system")?["name"])
                     for command in [["ping"], ["info", "\(name)"], ["ping", "\(name)"]] {
                         let failed = try await sandbox.start(
@@ -333,7 +333,8 @@ extension CommandTests {
                         let message = failed.event("failed")?["message"] as? String
                         #expect(message?.contains("was revoked") == true, "\(command) \(failed)")
                     }
-                    // Both look around for no longer than it usually takes to be refused.
+                    // Both commands browse only as long as a refusal usually takes, so that a busy machine needs
+                    // retries.
                     let finding = try await eventually("the finding", within: .seconds(30)) { () -> JSONLine? in
                         let doctor = try await sandbox.run("doctor", "--loopback", "--json", as: "other")
                         let finding = doctor.json.first { $0["code"] as? String == "systems" }
@@ -350,10 +351,10 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system that nobody knows, and one's own, are not revoked`() async throws {
+        @Test func `an unknown system and the own system are not revoked`() async throws {
             try await Sandbox.with { sandbox in
                 let own = try #require(try await sandbox.account()["systemID"] as? String)
-                for (system, reason) in [("nobody", nil), (own, "accountInUse")] {
+                for (system, reason) in [("missing", nil), (own, "accountInUse")] {
                     let finished = try await sandbox.run(
                         "account",
                         "revoke",

@@ -7,7 +7,7 @@ import Testing
 
 extension CommandTests.Account {
     @Suite struct Leave {
-        /// The system "other" joins the account of "own".
+        /// Makes the system "other" join the account of "own".
         private static func join(_ sandbox: Sandbox) async throws {
             _ = try await CommandTests.Account.whileInviting(sandbox) { _, uri in
                 let joined = try await sandbox.run("account", "join", uri, "--json", as: "other")
@@ -15,7 +15,7 @@ extension CommandTests.Account {
             }
         }
 
-        @Test func `a machine leaves its account, and what runs there ends and says why (X-37)`() async throws {
+        @Test func `a system leaves its account, and its services end and report why (X-37)`() async throws {
             try await Sandbox.with { sandbox in
                 try await Self.join(sandbox)
                 let before = try await sandbox.account("other")
@@ -41,7 +41,7 @@ extension CommandTests.Account {
             }
         }
 
-        @Test func `the machine with the root key leaves only by force, and is reported what that costs (X-37)`()
+        @Test func `the system with the root key leaves only with --force, after a report of the consequences (X-37)`()
             async throws
         {
             try await Sandbox.with { sandbox in
@@ -63,7 +63,7 @@ extension CommandTests.Account {
             }
         }
 
-        @Test func `without an account there is nothing to leave, and none is made (X-37)`() async throws {
+        @Test func `without an account there is nothing to leave, and no account is created (X-37)`() async throws {
             try await Sandbox.with { sandbox in
                 let left = try await sandbox.run("account", "leave", "--json")
                 #expect(left.status == 2)

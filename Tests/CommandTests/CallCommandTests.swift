@@ -7,7 +7,7 @@ import RemoteSystems
 import Testing
 
 extension CommandTests {
-    /// `call`, `apps` and `info`, with a host in this process that they reach by its address on the loopback interface.
+    /// `call`, `apps` and `info` against a host in this process, reached by its address on the loopback interface.
     @Suite struct Calling {
         static let schema = AllowedValueSchema(
             fields: [
@@ -36,7 +36,7 @@ extension CommandTests {
             AppService("test.friends", options: .init(callers: .applications(["test.friend"]))) { $0.message },
         ]
 
-        /// Runs `body` with the host's address; other commands of the sandbox are on the same machine.
+        /// Runs `body` with the host's address. Other commands of the sandbox run on the same simulated machine.
         static func with(
             _ services: [AppService] = Self.services,
             named name: String = "atlas",
@@ -77,9 +77,9 @@ extension CommandTests {
             try await sandbox.start(["call", address, "--loopback"] + arguments).finish()
         }
 
-        // MARK: Answers
+        // MARK: Responses
 
-        @Test func `fields are read by their declared types, and the response is printed as JSON`() async throws {
+        @Test func `fields are parsed by their declared types, and the response is printed as JSON`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await Self.call(
                     sandbox,
@@ -106,7 +106,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a field of which nothing is declared is text, or JSON`() async throws {
+        @Test func `a field without a declared type is sent as text or JSON`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await Self.call(
                     sandbox,
@@ -125,7 +125,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a field that is nearly called as one that is missing is pointed out`() async throws {
+        @Test func `a field whose name resembles a missing one is pointed out`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await sandbox.start(
                     ["call", address, "test.volume", "--loopback", "Levle=0.5", "Muted=true"]
@@ -154,7 +154,7 @@ extension CommandTests {
             Wrong(fields: ["Level=1", "Colour=red"], says: ["Colour", "declared", "Muted"]),
             Wrong(fields: [], says: ["Level", "missing"]),
         ])
-        func `what the service would not take is not sent: the error names field, found and allowed`(wrong: Wrong)
+        func `a message that violates the schema is not sent: the error names field, found and allowed`(wrong: Wrong)
             async throws
         {
             try await Self.with { sandbox, address in
@@ -169,7 +169,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a service that fails is no success, and its reason is reported`() async throws {
+        @Test func `a failing service is a failure, and its reason is reported`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await Self.call(sandbox, address, "test.volume", "Level=11")
                 #expect(finished.status == 1)
@@ -182,7 +182,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a service that is not offered to this caller, or not at all, is reported as such`() async throws {
+        @Test func `a service that does not exist or is not offered to this caller is reported`() async throws {
             try await Self.with { sandbox, address in
                 let friends = try await Self.call(sandbox, address, "test.friends", "--json")
                 #expect(friends.status == 2)
@@ -202,7 +202,7 @@ extension CommandTests {
 
         // MARK: Describing
 
-        @Test func `a service describes itself within 80 columns`() async throws {
+        @Test func `a service's description fits into 80 columns`() async throws {
             try await Self.with { sandbox, address in
                 let finished = try await Self.call(sandbox, address, "test.volume", "--describe")
                 #expect(finished.status == 0)
@@ -240,7 +240,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system is reported about in full (X-25)`() async throws {
+        @Test func `info reports every property of a system (X-25)`() async throws {
             try await Self.with { sandbox, address in
                 let info = try await sandbox.run("info", address, "--loopback")
                 #expect(info.status == 0, "\(info.errors)")
@@ -286,7 +286,7 @@ extension CommandTests {
                     #expect(message?["CreationDate"] as? String == "now")
                 }
                 let words = ["remotesystems", "call", "--loopback", ""]
-                // They look around for two seconds, in which a busy machine may not answer.
+                // Completions browse for two seconds. A busy machine may not respond within that time, so this repeats.
                 _ = try await eventually("the system's completion", within: .seconds(30)) { () -> Bool? in
                     let completion = try await sandbox.start(
                         ["---completion", "call", "--", "positional@0", "3", "0"] + words
@@ -304,9 +304,9 @@ extension CommandTests {
         }
 
         @Test(arguments: ["info", "apps"])
-        func `where nobody is, it could not be done`(command: String) async throws {
+        func `an unreachable target ends with status 2`(command: String) async throws {
             try await Sandbox.with { sandbox in
-                for target in ["nobody", "127.0.0.1:1"] {
+                for target in ["missing", "127.0.0.1:1"] {
                     let finished = try await sandbox.run(command, target, "--loopback", "--wait", "0.5", "--json")
                     #expect(finished.status == 2)
                     #expect(finished.event("failed")?["error"] as? String == "unreachable")

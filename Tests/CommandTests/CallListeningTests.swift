@@ -7,9 +7,9 @@ import RemoteSystems
 import Testing
 
 extension CommandTests {
-    /// `call --listen`, with a service in this process that pushes.
+    /// `call --listen` against a service in this process that sends requests.
     @Suite struct Listening {
-        /// Pushes three requests to each caller, and notes in the last one how the first was acknowledged.
+        /// Sends three requests to each caller. The last one contains how the first was acknowledged.
         private struct StateChange: AppServiceProvider {
             func respond(to request: AppServiceRequest) async throws -> ValueSet { ["Subscribed": 1.0] }
 
@@ -24,16 +24,16 @@ extension CommandTests {
         }
 
         private static let change = AppService(
-            "test.news",
+            "test.topics",
             requestSchema: .full,
             responseSchema: .full,
             provider: StateChange()
         )
 
-        @Test func `requests that a service pushes are printed and acknowledged, until enough came`() async throws {
+        @Test func `requests from a service are printed and acknowledged until the count is reached`() async throws {
             try await Calling.with([Self.change]) { sandbox, address in
                 let finished = try await sandbox.start([
-                    "call", address, "test.news", "--loopback", "--listen", "--count", "3", "--json",
+                    "call", address, "test.topics", "--loopback", "--listen", "--count", "3", "--json",
                 ]).finish()
                 #expect(finished.status == 0, "\(finished.errors)")
                 let messages = finished.json.filter { $0["event"] as? String == "request" }
@@ -43,12 +43,12 @@ extension CommandTests {
             }
         }
 
-        @Test func `a message is sent first if there are fields, and people see numbers as they are written`()
+        @Test func `given fields are sent as a first message, and numbers are printed as they are written`()
             async throws
         {
             try await Calling.with([Self.change]) { sandbox, address in
                 let finished = try await sandbox.start([
-                    "call", address, "test.news", "Topic=weather", "--loopback", "--follow", "--count", "1",
+                    "call", address, "test.topics", "Topic=weather", "--loopback", "--follow", "--count", "1",
                 ]).finish()
                 #expect(finished.status == 0, "\(finished.errors)")
                 let text = finished.lines.joined(separator: "\n")
@@ -70,7 +70,7 @@ extension CommandTests {
             (["call", "atlas", "test.volume", "Level"], "A field is key=value or key:=JSON"),
             (["serve", "--port", "80000"], "--port takes 0 to 65535, not 80000."),
         ])
-        func `a slip of the pen is reported with what was probably meant`(arguments: [String], says: String)
+        func `a misspelled option is reported with the probable one`(arguments: [String], says: String)
             async throws
         {
             try await Sandbox.with { sandbox in
@@ -81,14 +81,14 @@ extension CommandTests {
         }
     }
 
-    /// What an installed command, which has no documents beside it, says of itself.
+    /// The topics that an installed command prints, since it has no documents beside it.
     @Suite struct Topics {
         private static var root: URL {
             URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
                 .deletingLastPathComponent()
         }
 
-        @Test func `every topic is there, within 80 columns`() async throws {
+        @Test func `every topic exists and fits into 80 columns`() async throws {
             try await Sandbox.with { sandbox in
                 let list = try await sandbox.run("topic", "--json")
                 let topics = list.json.compactMap { $0["topic"] as? String }
@@ -102,7 +102,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `no help names a file that an installed command has not`() async throws {
+        @Test func `no help text names a file that an installed command does not have`() async throws {
             try await Sandbox.with { sandbox in
                 for command in Usage.commands {
                     let help = try await sandbox.start(command + ["--help"]).finish()
@@ -111,7 +111,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `the topic about JSON names every event that the documentation has`() async throws {
+        @Test func `the topic about JSON names every event in the documentation`() async throws {
             let page = try String(contentsOf: Self.root.appending(path: "Docs/command-line.md"), encoding: .utf8)
             let table = try #require(page.split(separator: "## What `--json` prints").last)
             let events = table.split(separator: "\n").filter { $0.hasPrefix("| `") }

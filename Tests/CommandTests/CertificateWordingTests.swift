@@ -8,7 +8,7 @@ import RemoteSystemsIdentity
 import Testing
 
 extension CommandTests.Account {
-    /// How `account show` tells of the certificate of a system that cannot make itself a new one.
+    /// How `account show` describes the certificate of a system that cannot renew it by itself.
     @Test(
         arguments: [
             (-100.0, ["certificate  ended ", "'remotesystems doctor' says what to do"]),
@@ -17,7 +17,7 @@ extension CommandTests.Account {
             (10, ["certificate  begins ", "'remotesystems doctor' says what to do"]),
         ] as [(Double, [String])]
     )
-    func `a certificate is reported by when it was made`(days: Double, words: [String]) async throws {
+    func `the description of a certificate depends on its age`(days: Double, words: [String]) async throws {
         try await Sandbox.with { sandbox in
             let made = Date.now.addingTimeInterval(days * 86_400)
             let authority = try AccountAuthority(creatingAt: made)

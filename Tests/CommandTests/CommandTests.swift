@@ -5,8 +5,8 @@ import Foundation
 import IntegrationSupport
 import Testing
 
-/// The command as its users have it: a process with arguments, standard streams and an exit status. One after the other:
-/// each starts processes of its own.
+/// The command as a process with arguments, standard streams and an exit status. Serialized, since each test starts
+/// processes.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct CommandTests {}
 
 extension CommandTests {
@@ -19,7 +19,7 @@ extension CommandTests {
             ["topic"], ["host"], ["host", "run"], ["host", "check"], ["host", "install"], ["host", "uninstall"],
         ]
 
-        @Test func `every subcommand explains itself within 80 columns`() async throws {
+        @Test func `the help of every subcommand fits into 80 columns`() async throws {
             try await Sandbox.with { sandbox in
                 for command in Self.commands {
                     let help = try await sandbox.start(command + ["--help"]).finish()
@@ -51,7 +51,7 @@ extension CommandTests {
             ["ping", "127.0.0.1:99999"], ["ping", "127.0.0.1:0"], ["info", "1.2.3.999"], ["apps", "1.2.3.999:80"],
             ["call", "[::1", "x"], ["doctor", "[kitchen]:80"], ["launch", "[::1]47474", "https://example.com"],
         ])
-        func `arguments that make no sense end with 64 and a hint`(arguments: [String]) async throws {
+        func `invalid arguments end with status 64 and a hint`(arguments: [String]) async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.start(arguments).finish()
                 #expect(finished.status == 64)
@@ -65,7 +65,7 @@ extension CommandTests {
             ["doctor", "--port"], ["account", "invite", "--port"], ["host", "run", "--port"],
             ["call", "somewhere", "x", "--timeout"], ["ping", "--timeout"],
         ])
-        func `a number below what is allowed is reported with its range, in lines that fit`(arguments: [String])
+        func `a number below the minimum is reported with its range, wrapped at 80 columns`(arguments: [String])
             async throws
         {
             try await Sandbox.with { sandbox in
@@ -76,7 +76,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an error is one line in a log, and wrapped on a terminal`() async throws {
+        @Test func `an error is one line in a log and wrapped on a terminal`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 try Data("damaged".utf8).write(to: URL(fileURLWithPath: sandbox.state() + "/account/system-key.pem"))
@@ -97,7 +97,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `completions are there for the usual shells`() async throws {
+        @Test func `completion scripts exist for the usual shells`() async throws {
             try await Sandbox.with { sandbox in
                 for shell in ["bash", "zsh", "fish"] {
                     let script = try await sandbox.run("--generate-completion-script", shell)
@@ -108,7 +108,8 @@ extension CommandTests {
         }
 
         @Test(arguments: ["call", "info", "apps", "ping"])
-        func `completing a name where nothing is known is quiet, and makes no account`(command: String) async throws {
+        func `completing a name with nothing known prints nothing and creates no account`(command: String) async throws
+        {
             try await Sandbox.with { sandbox in
                 let completion = try await sandbox.start(
                     ["---completion", command, "--", "positional@0", "2", "0", "remotesystems", command, ""]
@@ -120,7 +121,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `output that nobody reads any more ends the command quietly`() async throws {
+        @Test func `output whose reader has closed ends the command quietly`() async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run(
                     "values",

@@ -7,11 +7,11 @@ import IntegrationSupport
 import Testing
 
 extension CommandTests {
-    /// `remotesystems serve --conformance`, against clients in Python that were written from the wire page alone.
+    /// `remotesystems serve --conformance` against Python clients that were written from the wire protocol document
+    /// alone.
     @Suite struct Conformance {
         @Test(.enabled(if: IndependentJoining.obstacle == nil, "needs python3 with cbor2 and cryptography"))
-        func `a client that keeps the rules has broken none, and each that breaks one is reported which`() async throws
-        {
+        func `a conforming client breaks no rule, and each broken rule is reported`() async throws {
             try await Sandbox.with { sandbox in
                 let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
                 let process = try ChildProcess(
@@ -28,7 +28,7 @@ extension CommandTests {
                     let lines = try await process.allLines()
                     for line in lines where line.hasPrefix("FAIL ") { Issue.record("\(line)") }
                     #expect(status == 0, "\(lines.suffix(3))")
-                    // Not one that found nothing to do.
+                    // Guards against a run that tested nothing.
                     #expect(lines.count(where: { $0.hasPrefix("ok broken: ") }) >= 60)
                     let rules = lines.last?.prefix { $0.isNumber }.description ?? ""
                     #expect((Int(rules) ?? 0) >= 24, "\(lines.last ?? "")")
@@ -39,7 +39,7 @@ extension CommandTests {
             }
         }
 
-        /// The rules in the table of the page for implementers, in its order.
+        /// The rules in the table of the implementers' document, in its order.
         private static func documentedRules() throws -> [String] {
             let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
                 .appendingPathComponent("../../Docs/implementing-the-protocol.md")
@@ -49,7 +49,7 @@ extension CommandTests {
                 .map { String($0.dropFirst(3).prefix { $0 != "`" }) }
         }
 
-        @Test func `--conformance needs a directory, and excludes what would reach others`() async throws {
+        @Test func `--conformance requires a directory and excludes options that reach other systems`() async throws {
             try await Sandbox.with { sandbox in
                 for arguments in [
                     ["--conformance"], ["--identity-directory", "x"],
@@ -63,7 +63,8 @@ extension CommandTests {
             }
         }
 
-        @Test func `it writes the client's identity for its owner alone, and says what was not exercised`() async throws
+        @Test func `the client's identity is readable by its owner only, and unexercised rules are listed`()
+            async throws
         {
             try await Sandbox.with { sandbox in
                 let directory = sandbox.directory + "/identity"

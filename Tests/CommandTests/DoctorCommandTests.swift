@@ -6,7 +6,7 @@ import Testing
 
 extension CommandTests {
     @Suite struct Doctor {
-        @Test func `each finding has a code, a status, what was found and why it matters`() async throws {
+        @Test func `each finding has a code, a status, an observation and a reason`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 let finished = try await sandbox.run("doctor", "--loopback", "--port", "0", "--json")
@@ -21,7 +21,7 @@ extension CommandTests {
                 #expect(codes == expected)
                 for finding in findings {
                     let code = finding["code"] as? String
-                    // Other tests may serve on the same interface meanwhile, or nobody.
+                    // Parallel tests may or may not serve on the same interface.
                     if code != "systems", code != "other-accounts" { #expect(finding["status"] as? String == "ok") }
                     #expect(finding["what"] is String)
                     #expect(finding["why"] is String)
@@ -30,7 +30,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `it makes no account`() async throws {
+        @Test func `doctor creates no account`() async throws {
             try await Sandbox.with { sandbox in
                 let outcome = try await sandbox.run("doctor", "--loopback", "--port", "0")
                 #expect(outcome.status == 0)
@@ -38,7 +38,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `the port is that of this system's host, wherever it listens`() async throws {
+        @Test func `the checked port is the one on which this system's host listens`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let finished = try await sandbox.run("doctor", "--loopback", "--json")
@@ -49,7 +49,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a damaged account is a problem, a port that this system's own host has is none`() async throws {
+        @Test func `a damaged account is a problem, a port held by this system's own host is not`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     try Data("damaged".utf8).write(
@@ -69,7 +69,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system that is named is asked, by its address and by its id`() async throws {
+        @Test func `a named system is checked by its address and by its id`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { serving, port in
                     let id = try #require(try await serving.event("ready")["systemID"] as? String)
@@ -87,13 +87,13 @@ extension CommandTests {
             }
         }
 
-        @Test func `a system that is not found, or not there, is a problem and no failure`() async throws {
+        @Test func `a system that is not found or not reachable is a problem and no failure`() async throws {
             try await Sandbox.with { sandbox in
-                let none = try await sandbox.run("doctor", "nobody", "--loopback", "--port", "0", "--json")
+                let none = try await sandbox.run("doctor", "missing", "--loopback", "--port", "0", "--json")
                 #expect(none.status == 1)
                 #expect(!FileManager.default.fileExists(atPath: sandbox.state()))
                 _ = try await sandbox.account()
-                for name in ["nobody", "127.0.0.1:9"] {
+                for name in ["missing", "127.0.0.1:9"] {
                     let finished = try await sandbox.run(
                         "doctor",
                         name,
@@ -112,7 +112,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `what it prints fits into 80 columns`() async throws {
+        @Test func `the output fits into 80 columns`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let finished = try await sandbox.run(
@@ -130,7 +130,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an interface that is not there is a problem`() async throws {
+        @Test func `a missing interface is a problem`() async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run("doctor", "--interface", "none0", "--port", "0", "--json")
                 #expect(finished.status == 1)

@@ -7,14 +7,14 @@ import IntegrationSupport
 import Testing
 
 extension CommandTests {
-    /// Processes that may open hardly any files.
+    /// Processes with a very low limit of open files.
     @Suite struct FewFiles {
         private static func limited(to files: Int) -> [String] {
             ["/bin/sh", "-c", "ulimit -n \(files) && exec \"$@\"", "sh"]
         }
 
         @Test(arguments: [10, 12, 14, 16, 18, 20, 22, 24, 28])
-        func `no command dies of too few files, and each says what it lacks`(files: Int) async throws {
+        func `every command survives a low file limit and names the limit it ran into`(files: Int) async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
                 let list = try await sandbox.run(
@@ -33,6 +33,8 @@ extension CommandTests {
                 _ = try await eventually("an end, or a second of life", within: .seconds(30)) { () -> Bool? in
                     if serving.process.exitCode != nil { return true }
                     guard serving.process.lines.contains(where: { $0.contains("ready") }) else { return nil }
+                    // A crash would follow within a second of real time in another process, which reports nothing when
+                    // it survives.
                     try await Task.sleep(for: .seconds(1))
                     return true
                 }
@@ -45,7 +47,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a host that can take no further connection waits, says so once, and goes on when it can`()
+        @Test func `a host out of file descriptors waits, reports it once, and continues when it can`()
             async throws
         {
             try await Sandbox.with { sandbox in
@@ -54,16 +56,18 @@ extension CommandTests {
                     around: Self.limited(to: 45)
                 )
                 let port = try await serving.event("ready")["port"] as? Int ?? 0
-                // They say nothing, and are let go after a second; the next ones wait in the queue meanwhile.
+                // The callers send nothing and are disconnected after a second. The next ones wait in the listen queue
+                // meanwhile.
                 let callers = (0..<120).compactMap { _ in Self.connect(to: port) }
                 #expect(callers.count == 120)
                 _ = try await eventually("a word of it") {
                     serving.errors.contains("No further connection can be taken") ? true : nil
                 }
                 let before = try Self.processorTime(of: serving.process.id)
+                // Measures the processor time that the host uses in two seconds of real time.
                 try await Task.sleep(for: .seconds(2))
                 let used = try Self.processorTime(of: serving.process.id) - before
-                // Who asks for the next one without a pause takes all of a processor.
+                // A host that retries accept(2) without a pause would use all of a processor.
                 #expect(used < 1, "\(used) s of processor time in 2 s")
                 for caller in callers { close(caller) }
                 #expect(serving.errors.components(separatedBy: "No further connection can be taken").count == 2)

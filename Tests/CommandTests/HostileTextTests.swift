@@ -4,7 +4,7 @@
 import Testing
 
 extension CommandTests.Calling {
-    @Test func `what a system says of itself steers no terminal, and is whole in JSON`() async throws {
+    @Test func `text from a system cannot control the terminal and is unaltered in JSON`() async throws {
         let hostile = "\u{1B}[2J\u{9B}31m\u{202E}x\u{7}\ny\u{2028}z\u{7F}"
         try await Self.with(named: "at" + hostile + "las", attributes: ["room": hostile]) { sandbox, address in
             for arguments in [
@@ -25,7 +25,7 @@ extension CommandTests.Calling {
 }
 
 extension String {
-    /// Whether anything but a line's end in it could steer a terminal.
+    /// Whether the text contains control characters other than line feeds.
     fileprivate var steers: Bool {
         self.unicodeScalars.contains { scalar in
             switch scalar.properties.generalCategory {

@@ -7,11 +7,12 @@ import IntegrationSupport
 import Testing
 
 extension CommandTests {
-    /// A joiner that shares no line with ours: Python's `ssl`, cbor2 and cryptography, written from the wire page alone.
+    /// A joiner that shares no code with ours: Python's `ssl`, cbor2 and cryptography, written from the wire protocol
+    /// document alone.
     @Suite struct IndependentJoining {
         private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
 
-        /// What keeps the tests from running; nothing where `CI` is set: there missing packages are a failure.
+        /// Why the tests cannot run; nil where `CI` is set, so that missing packages are a failure there.
         static let obstacle: String? = {
             guard ProcessInfo.processInfo.environment["CI"] == nil else { return nil }
             let process = Process()
@@ -27,7 +28,7 @@ extension CommandTests {
             return text
         }()
 
-        /// - Returns: What the script printed.
+        /// - Returns: The lines that the script printed.
         private static func join(_ uri: String, _ sandbox: Sandbox) async throws -> [String] {
             let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
                 .appendingPathComponent("../Independent/join_account.py").path
@@ -43,7 +44,7 @@ extension CommandTests {
         }
 
         @Test(.enabled(if: obstacle == nil, "needs python3 with cbor2 and cryptography"))
-        func `a client written from the wire page alone joins`() async throws {
+        func `a client written from the wire protocol document alone joins`() async throws {
             try await Sandbox.with { sandbox in
                 var printed: [String] = []
                 let inviting = try await Account.whileInviting(sandbox) { _, uri in
@@ -55,7 +56,7 @@ extension CommandTests {
         }
 
         @Test(.enabled(if: obstacle == nil, "needs python3 with cbor2 and cryptography"))
-        func `a client with a wrong secret is reported so`() async throws {
+        func `a client with a wrong secret gets that error`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await Account.whileInviting(sandbox) { inviting, uri in
                     let start = try #require(uri.range(of: "secret="))

@@ -34,7 +34,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a ping says what it is, when it was made and whom it is for, under the guide's keys (R-38)`()
+        @Test func `a ping carries its type, date and target under the guide's keys (R-38)`()
             async throws
         {
             let requests = Mutex<[ValueSet]>([])
@@ -56,13 +56,13 @@ extension CommandTests {
                     #expect(message["TargetId"] == "test.player")
                     #expect(message["Payload"]?.data?.count == 3)
                     let created = try #require(message["CreationDate"]?.date)
-                    // On the wire a date has fractions of a second as a double has them.
+                    // On the wire a date is a double in seconds, so its fraction of a second is kept.
                     #expect(began - 1 < created && created < Date.now + 1)
                 }
             }
         }
 
-        @Test func `a caller whose process ends is a connection that has ended, and the service learns it (R-44)`()
+        @Test func `a caller whose process ends is reported to the service as a closed connection (R-44)`()
             async throws
         {
             struct Provider: AppServiceProvider {
@@ -94,8 +94,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an interface that is not there is named by whatever looks a system up, and by serve`() async throws
-        {
+        @Test func `a missing interface is named by every command that looks a system up, and by serve`() async throws {
             try await Sandbox.with { sandbox in
                 for command in [["ping"], ["ping", "kitchen"], ["info", "kitchen"], ["call", "kitchen", "x"]] {
                     let failed = try await sandbox.start(command + ["--interface", "nosuch0", "--wait", "0.3"]).finish()
@@ -111,7 +110,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a second serve names the first and ends with 2, and starts at once when the first was killed`()
+        @Test func `a second serve names the first and ends with 2, and starts once the first was killed`()
             async throws
         {
             try await Sandbox.with { sandbox in
@@ -126,7 +125,7 @@ extension CommandTests {
                 let reported = try await sandbox.start(["serve", "--loopback", "--port", "0"]).finish()
                 #expect(reported.status == 2)
                 #expect(reported.errors.contains("--application-id"))
-                // Under another id, or of another account, it runs beside.
+                // A service with another application id, or of another account, runs beside the first.
                 for (arguments, machine) in [(["--application-id", "test.second"], "own"), ([], "other")] {
                     let beside = try sandbox.start(serve + arguments, as: machine)
                     _ = try await beside.event("ready")
@@ -140,7 +139,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `with --json each message and the summary is a line`() async throws {
+        @Test func `with --json each response and the summary is a line`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let ping = try await sandbox.run(
@@ -171,7 +170,7 @@ extension CommandTests {
         }
 
         @Test(arguments: [(2, 0, 1), (100, 49, 98), (101, 50, 99)])
-        func `median and 99th percentile are the nearest rank`(count: Int, median: Int, p99: Int) async throws {
+        func `median and 99th percentile use the nearest rank`(count: Int, median: Int, p99: Int) async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let ping = try await sandbox.start(
@@ -192,7 +191,7 @@ extension CommandTests {
         @Test func `Ctrl-C ends a ping with the summary`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
-                    // While the next message is waited with: one that is under way counts as lost.
+                    // Interrupted between two messages: a message under way would count as lost.
                     let ping = try sandbox.start(
                         ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "1000", "-i", "60"]
                     )
@@ -205,7 +204,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a message that is too large ends it, and a service that dies is a loss`() async throws {
+        @Test func `a message that is too large ends the ping, and a service that dies is a loss`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { serving, port in
                     let large = try await sandbox.run(
@@ -233,7 +232,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a service that nobody offers is reported with those that are`() async throws {
+        @Test func `a service that is not offered is reported with those that are`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
                     let named = try await sandbox.run(
@@ -263,8 +262,8 @@ extension CommandTests {
             }
         }
 
-        @Test(arguments: [["nobody"], ["127.0.0.1:1"], []])
-        func `where nobody is, the ping could not be done`(target: [String]) async throws {
+        @Test(arguments: [["missing"], ["127.0.0.1:1"], []])
+        func `an unreachable target ends the ping with status 2`(target: [String]) async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.start(["ping", "--loopback", "--wait", "0.5", "--json"] + target)
                     .finish()
@@ -306,7 +305,7 @@ extension CommandTests {
         }
 
         @Test(arguments: [SIGTERM, SIGINT])
-        func `serve says when it is ready, and stops gracefully`(signal: Int32) async throws {
+        func `serve reports when it is ready, and stops gracefully`(signal: Int32) async throws {
             try await Sandbox.with { sandbox in
                 let serving = try sandbox.start(["serve", "--loopback", "--port", "0", "--json"])
                 let ready = try await serving.event("ready")
@@ -320,7 +319,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an empty list says the most likely reason`() async throws {
+        @Test func `an empty list names the most likely reason`() async throws {
             try await Sandbox.with { sandbox in
                 let plain = try await sandbox.run("list", "--loopback", "--wait", "1", "--filter", "kind=phone")
                 #expect(plain.status == 1)
@@ -354,7 +353,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `watch reports what comes and goes, a line each (R-03, R-10)`() async throws {
+        @Test func `watch prints additions and removals, a line each (R-03, R-10)`() async throws {
             try await Sandbox.with { sandbox in
                 let watching = try sandbox.start(["watch", "--loopback", "--json"])
                 _ = try await watching.event("enumeration-completed")

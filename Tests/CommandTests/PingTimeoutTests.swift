@@ -5,13 +5,14 @@ import RemoteSystems
 import Testing
 
 extension CommandTests.Calling {
-    /// A service that takes longer for an answer than anybody waits.
+    /// A service whose response takes longer than any timeout of the tests.
     static let slow = AppService("test.slow", requestSchema: .full, responseSchema: .full) { request in
+        // Outlasts the ping's timeout; cancelled with the test.
         try await Task.sleep(for: .seconds(60))
         return request.message
     }
 
-    @Test func `ping waits for each response as long as it is reported, and counts what did not come as lost`()
+    @Test func `ping waits for each response as long as its timeout and counts the missing ones as lost`()
         async throws
     {
         try await Self.with([Self.slow]) { sandbox, address in
@@ -30,7 +31,7 @@ extension CommandTests.Calling {
                 "0",
                 "--json"
             )
-            // Five seconds each unless told.
+            // The default timeout of five seconds each would take 15.
             #expect(ContinuousClock.now - began < .seconds(14))
             #expect(finished.status == 1, "\(finished.errors)")
             #expect(finished.json.count { $0["event"] as? String == "lost" } == 3)

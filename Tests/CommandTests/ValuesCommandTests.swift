@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension CommandTests {
-    /// Golden values: what is printed here is what travels.
+    /// Golden values: the bytes printed here are the bytes on the wire.
     @Suite struct Values {
         static let golden: [(json: String, hex: String)] = [
             ("{}", "a0"),
@@ -23,7 +23,7 @@ extension CommandTests {
         ]
 
         @Test(arguments: golden)
-        func `JSON and CBOR turn into each other`(json: String, hex: String) async throws {
+        func `JSON and CBOR convert into each other`(json: String, hex: String) async throws {
             try await Sandbox.with { sandbox in
                 let encoded = try await sandbox.run("values", "encode", json)
                 #expect(encoded.status == 0)
@@ -34,7 +34,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `standard input, base64 and raw bytes are taken, too`() async throws {
+        @Test func `standard input, base64 and raw bytes are accepted, too`() async throws {
             try await Sandbox.with { sandbox in
                 let base64 = try await sandbox.run(
                     "values",
@@ -85,7 +85,7 @@ extension CommandTests {
         ]
 
         @Test(arguments: refused)
-        func `what breaks a rule is refused with its place`(
+        func `invalid CBOR is refused with its place`(
             hex: String,
             reason: String,
             offset: Int?,
@@ -116,7 +116,7 @@ extension CommandTests {
         }
 
         @Test(arguments: ["{", "", "[1,]", "[1,,2]", #"{"$date":"x"}"#, #"{"$uuid":1}"#, #"{"a":{"$nothing":1}}"#])
-        func `text that is no value is refused`(json: String) async throws {
+        func `text that is not a value is refused`(json: String) async throws {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run("values", "encode", "--json", input: Array(json.utf8))
                 #expect(finished.status == 1)
@@ -124,7 +124,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `a schema says where a value is not allowed`() async throws {
+        @Test func `a schema reports where a value is not allowed`() async throws {
             try await Sandbox.with { sandbox in
                 let json = #"{"a":{"b":{"$data":"AQID"}}}"#
                 let refused = try await sandbox.run("values", "encode", json, "--schema", "appService", "--json")

@@ -7,8 +7,8 @@ import RemoteSystems
 import Testing
 
 extension DesktopTests {
-    /// dictionaries go over a real bus, to and from programs that are not ours: gdbus (GLib) and busctl
-    /// (systemd), through dbus-daemon, which checks every message.
+    /// dictionaries cross a real bus to and from independent programs: gdbus (GLib) and busctl (systemd), through
+    /// dbus-daemon, which validates every message.
     @Suite struct Values {
         private struct Caller {
             let bus: [String: String]
@@ -57,7 +57,8 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what GLib's gdbus sends is a value set, and comes back to it as it was (R-36)`() async throws {
+        @Test func `a dictionary from GLib's gdbus is a value set, and returns to gdbus unchanged (R-36)`() async throws
+        {
             try await Self.with { caller in
                 let sent =
                     "{'b': <true>, 'x': <int64 -9223372036854775808>, 't': <uint64 18446744073709551615>, "
@@ -86,7 +87,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `systemd's busctl sends and gets the same (R-36)`() async throws {
+        @Test func `a dictionary from systemd's busctl is a value set, and returns unchanged (R-36)`() async throws {
             try await Self.with { caller in
                 #expect(
                     try await caller.busctl("Echo", "a{sv}", "2", "one", "i", "1", "all", "as", "2", "a", "b")
@@ -104,7 +105,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what has no counterpart is refused with its place, and the bus is left in order (R-36)`()
+        @Test func `values without a counterpart are refused with their place, and the bus stays usable (R-36)`()
             async throws
         {
             try await Self.with { caller in
@@ -123,7 +124,7 @@ extension DesktopTests {
         }
 
         @Test
-        func `collections as deep as allowed pass the bus, and deeper ones are refused before they are sent (R-36)`()
+        func `collections of the maximum depth pass the bus, and deeper ones are refused before sending (R-36)`()
             async throws
         {
             try await Self.with { caller in

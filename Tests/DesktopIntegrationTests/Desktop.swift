@@ -5,7 +5,7 @@ import Foundation
 import IntegrationSupport
 import RemoteSystems
 
-/// A user's desktop that is nobody's: directories of its own, and a process that opens URIs in it.
+/// A user's desktop for tests, with directories of its own and a process that opens URIs in it.
 ///
 /// GLib reads the environment once for each process, so every desktop has a process of its own.
 struct Desktop {
@@ -37,7 +37,7 @@ struct Desktop {
 
     /// Installs a desktop entry.
     ///
-    /// - Parameter exec: what it runs; the recorder with the URI unless given.
+    /// - Parameter exec: The entry's `Exec` line. By default the recorder with the URI.
     func install(_ id: String, exec: String? = nil, _ lines: String...) throws {
         let exec = exec ?? "\(self.recorder(id)) %u"
         try self.write(
@@ -53,10 +53,10 @@ struct Desktop {
         )
     }
 
-    /// A program that writes its arguments down, in an `Exec` line.
+    /// An `Exec` line for a program that records its arguments.
     func recorder(_ id: String) -> String { "\"\(self.probe)\" record \"\(self.directory)/\(id).record\"" }
 
-    /// Says which entries open URIs of a scheme, the default one first.
+    /// Sets the entries that open URIs of a scheme, the default one first.
     func associate(_ scheme: String, _ ids: String...) throws {
         let list = ids.map { "\($0).desktop" }
         try self.write(
@@ -71,12 +71,12 @@ struct Desktop {
         )
     }
 
-    /// What the recorder was given; waits until there is something.
+    /// Waits for the recorder's arguments.
     func recorded(_ id: String) async throws -> [String] {
         try await eventually("a record of \(id)", within: .seconds(20)) { self.record(id) }
     }
 
-    /// What the recorder was given, if it was started.
+    /// The recorder's arguments, or nil if it was not started.
     func record(_ id: String) -> [String]? {
         guard let data = FileManager.default.contents(atPath: "\(self.directory)/\(id).record") else { return nil }
         return data.split(separator: 0, omittingEmptySubsequences: false).dropLast()
@@ -112,7 +112,7 @@ struct Desktop {
         await process.stop()
     }
 
-    /// Runs `body` beside a message bus that is this desktop's own; it gets what tells programs of it.
+    /// Runs `body` with a message bus of this desktop. `body` gets the environment variables that name the bus.
     func withBus(_ body: ([String: String]) async throws -> Void) async throws {
         let address = "unix:path=\(self.directory)/run/bus"
         let bus = try await startMessageBus(["--session", "--address=\(address)"], environment: self.environment)
@@ -125,7 +125,7 @@ struct Desktop {
         await bus.stop()
     }
 
-    /// Has the bus start a program for a name.
+    /// Makes the bus start a program for a name.
     func installService(_ name: String, exec: String) throws {
         try self.write(
             "[D-BUS Service]\nName=\(name)\nExec=\(exec)\n",
@@ -134,7 +134,7 @@ struct Desktop {
     }
 }
 
-/// A process that opens URIs for others.
+/// A process that opens URIs for remote launchers.
 struct OpeningProcess {
     let process: ChildProcess
     let port: Int
@@ -169,7 +169,7 @@ struct OpeningProcess {
         )
     }
 
-    /// Sends a URI that no launcher would let through.
+    /// Sends a URI that a launcher would refuse.
     func sendUnchecked(_ uri: String) async throws -> AppServiceResponse {
         let connection = AppServiceConnection(to: AppServiceDescription(name: "remote-systems.launch"))
         guard try await connection.open(self.request) == .success else {

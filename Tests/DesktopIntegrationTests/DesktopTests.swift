@@ -7,13 +7,13 @@ import IntegrationSupport
 import RemoteSystems
 import Testing
 
-/// URIs opened with real desktop entries, GIO's look-up, programs that are started and a message bus, over a real connection.
+/// URIs opened through desktop entries, GIO's look-up, started programs and a message bus, over a real connection.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct DesktopTests {}
 
 extension DesktopTests {
     @Suite struct Handlers {
         @Test
-        func `the default handler opens it, and a preferred one that takes the scheme does instead (R-18, R-25, X-33)`()
+        func `a URI opens in the default handler, or in a preferred application for it (R-18, R-25, X-33)`()
             async throws
         {
             try await Desktop.with { desktop in
@@ -42,7 +42,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `nothing that opens the scheme is status 3, and the fallback is opened (R-25, X-20)`() async throws {
+        @Test func `a scheme without a handler is status 3, and the fallback is opened (R-25, X-20)`() async throws {
             try await Desktop.with { desktop in
                 try desktop.install("browser")
                 try desktop.associate("https", "browser")
@@ -61,8 +61,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `without a display an entry is not started, unless it says that it needs none (X-20)`() async throws
-        {
+        @Test func `without a display only an entry that needs none is started (X-20)`() async throws {
             try await Desktop.with { desktop in
                 try desktop.install("graphical")
                 try desktop.install("headless", "X-RemoteSystems-NeedsDisplay=false")
@@ -80,11 +79,13 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a terminal program without a terminal is status 2 and says so (X-20)`() async throws {
+        @Test func `a terminal program without a terminal is status 2, and the error names the terminal (X-20)`()
+            async throws
+        {
             try await Desktop.with { desktop in
                 try desktop.install("terminal", "Terminal=true")
                 try desktop.associate("https", "terminal")
-                // Nothing but what is named is on this path.
+                // This path holds no terminal emulator.
                 let path = "\(desktop.directory)/none"
                 try await desktop.duringHandshake(["DISPLAY": ":99", "PATH": path]) { opening in
                     let result = try await opening.launch("https://example.com/")
@@ -95,7 +96,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a program that cannot be executed is status 2, and no shell tries it (X-20)`() async throws {
+        @Test func `a program that cannot be executed is status 2, and no shell runs it (X-20)`() async throws {
             try await Desktop.with { desktop in
                 let program = "\(desktop.directory)/program", marker = "\(desktop.directory)/marker"
                 try desktop.write("touch '\(marker)'\n", to: "program")
@@ -111,7 +112,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a desktop application is not given input data, and the fallback goes without`() async throws {
+        @Test func `a desktop application cannot take input data, and a fallback opens without it`() async throws {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("https", "one")
@@ -131,13 +132,14 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what it starts gets the stated environment, and leaves no zombie`() async throws {
+        @Test func `a started program gets the stated environment and leaves no zombie`() async throws {
             try await Desktop.with { desktop in
                 let output = "\(desktop.directory)/one.record"
                 try desktop.install(
                     "one",
                     exec:
-                        #"sh -c "{ env; ls -l /proc/$$/fd; } > '\#(output).new'; mv '\#(output).new' '\#(output)'" sh %u"#
+                        #"sh -c "{ env; ls -l /proc/$$/fd; } > '\#(output).new'; "#
+                        + #"mv '\#(output).new' '\#(output)'" sh %u"#
                 )
                 try desktop.associate("https", "one")
                 let variables = ["DISPLAY": ":99", "NOTIFY_SOCKET": "/secret", "LISTEN_FDS": "1", "SECRET": "yes"]
@@ -151,7 +153,7 @@ extension DesktopTests {
                     #expect(text.contains("REMOTE_SYSTEMS_STATE=\(desktop.directory)/state\n"))
                     #expect(!text.contains("socket:"))
                     _ = try await eventually("the end of its children") { () -> Bool? in
-                        // Each thread has children of its own.
+                        // Each thread has its own list of children.
                         let threads = "/proc/\(opening.process.id)/task"
                         let children = try FileManager.default.contentsOfDirectory(atPath: threads).map {
                             (try? String(contentsOfFile: "\(threads)/\($0)/children", encoding: .utf8)) ?? ""
@@ -167,7 +169,7 @@ extension DesktopTests {
         @Test(arguments: [
             "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "about:blank", "ssh:x",
         ])
-        func `a scheme that is not allowed is status 7, though something opens it, and no fallback is (X-20)`(
+        func `a scheme that is not allowed is status 7 despite a handler, and no fallback opens (X-20)`(
             uri: String
         )
             async throws
@@ -185,7 +187,7 @@ extension DesktopTests {
         }
 
         @Test(arguments: [("yes", 1), ("no", 7), ("", 7)])
-        func `somebody is asked where the policy says so, and denies it when nobody can be`(
+        func `the user is asked where the policy says so, and the launch is denied when asking fails`(
             response: String,
             status: Int
         )
@@ -207,16 +209,16 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a yes that comes when nobody waits any more opens nothing`() async throws {
+        @Test func `a consent that arrives after the launch timed out opens nothing`() async throws {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("player", "one")
                 let variables = ["DISPLAY": ":99", "PROBE_ASK": "player", "PROBE_ANSWER": "never"]
                 try await desktop.duringHandshake(variables) { opening in
-                    // The one who is asked says yes at the moment of being interrupted.
+                    // The asking program consents at the moment of its interruption.
                     let result = try await opening.launch("player:x", timeout: .seconds(2))
                     #expect(result.status == .unknown)
-                    // An answer that comes afterwards shows that the host is through with it.
+                    // A later response shows that the host has finished the first launch.
                     _ = try await eventually("the question") { opening.process.lines.contains("answered") ? true : nil }
                     let after = try await opening.launch("tel:1")
                     #expect(after.status == .protocolUnavailable)
@@ -225,7 +227,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a host that dies while somebody is asked leaves the launch unknown, not failed (X-20)`()
+        @Test func `a host that dies while the user is asked leaves the launch unknown, not failed (X-20)`()
             async throws
         {
             try await Desktop.with { desktop in
@@ -247,7 +249,7 @@ extension DesktopTests {
 
     @Suite struct Bus {
         @Test(arguments: [("open", 1), ("refuse", 2), ("vanish", 0)])
-        func `an application that the bus starts has opened it only when it has answered (X-20)`(
+        func `an application that the bus starts counts as opened only after its reply (X-20)`(
             behaviour: String,
             status: Int
         ) async throws {
@@ -263,7 +265,7 @@ extension DesktopTests {
                         let result = try await opening.launch("player:;$(x)%25")
                         #expect(result.status.rawValue == status)
                         #expect(result.error?.outcome == (status == 1 ? nil : status == 2 ? .notExecuted : .unknown))
-                        // The answer comes after the opening, so that it is there already.
+                        // The application replies after it has opened the URI, so the record exists already.
                         #expect(desktop.record(name) == (status == 1 ? ["player:;$(x)%25"] : nil))
                     }
                 }
@@ -287,7 +289,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `without a bus the program itself is started, if there is one`() async throws {
+        @Test func `without a bus the program of the entry is started, if there is one`() async throws {
             try await Desktop.with { desktop in
                 try desktop.install("org.example.both", "DBusActivatable=true")
                 try desktop.associate("player", "org.example.both")

@@ -6,7 +6,7 @@ import RemoteSystems
 import Testing
 
 extension DesktopTests {
-    /// What arrives as the arguments of a program, sent by a system of the account that has gone bad (CVE-2017-18266).
+    /// URIs that a compromised system of the account sends, as the arguments of a program (CVE-2017-18266).
     @Suite struct Hostile {
         static let arriving = [
             "player:--help", "player:-rf", "player:;touch%20x", "player:$(touch$IFS/x)", "player:&&reboot",
@@ -42,7 +42,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what is no URI is refused by the host, and starts nothing (R-17)`() async throws {
+        @Test func `text that is not a URI is refused by the host and starts nothing (R-17)`() async throws {
             try await Desktop.with { desktop in
                 try desktop.install("one")
                 try desktop.associate("player", "one")
@@ -51,7 +51,7 @@ extension DesktopTests {
                         let response = try await opening.sendUnchecked(uri)
                         #expect(response.status == .failure, "\(uri.debugDescription)")
                     }
-                    // One that is opened afterwards shows that none before was on its way.
+                    // A URI that is opened afterwards shows that none of the refused ones was still being processed.
                     let last = try await opening.launch("player:last")
                     #expect(last.status == .success)
                     let recorded = try await desktop.recorded("one")
@@ -60,7 +60,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `an entry that makes a URI part of a command is not used`() async throws {
+        @Test func `an entry that puts a URI inside a command is not used`() async throws {
             try await Desktop.with { desktop in
                 let marker = "\(desktop.directory)/marker"
                 for (id, exec) in [

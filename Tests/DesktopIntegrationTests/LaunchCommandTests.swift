@@ -6,7 +6,7 @@ import IntegrationSupport
 import Testing
 
 extension DesktopTests {
-    /// `remotesystems launch`, as its users run it.
+    /// `remotesystems launch` as a process.
     @Suite struct Command {
         static func run(_ opening: OpeningProcess, _ arguments: [String]) async throws -> (Int32, [String]) {
             let process = try ChildProcess(
@@ -18,7 +18,8 @@ extension DesktopTests {
             return (status, try await process.allLines())
         }
 
-        @Test func `a URI is opened with what was asked for, and what opened it is reported (R-17, R-18, R-25)`()
+        @Test
+        func `a URI opens as requested, and the opening application is reported (R-17, R-18, R-25)`()
             async throws
         {
             try await Desktop.with { desktop in
@@ -41,12 +42,12 @@ extension DesktopTests {
             }
         }
 
-        @Test func `the default handler counts among those that a required application is looked for in`()
+        @Test func `the default handler counts as a candidate for a required application`()
             async throws
         {
             try await Desktop.with { desktop in
                 try desktop.install("one")
-                // The default one alone, which no list of what is installed names.
+                // Only the default handler: no list of installed entries names it.
                 try desktop.write(
                     "[Default Applications]\nx-scheme-handler/https=one.desktop\n",
                     to: "config/mimeapps.list"
@@ -65,7 +66,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a refusal ends with 1, an unreachable system with 2, and each says why`() async throws {
+        @Test func `a refusal ends with 1, an unreachable system with 2, each with the reason`() async throws {
             try await Desktop.with { desktop in
                 try await desktop.duringHandshake { opening in
                     let system = "127.0.0.1:\(opening.port)"
@@ -86,7 +87,7 @@ extension DesktopTests {
         @Test(arguments: [
             ["--", "--help"], ["player:a b"], ["player:x", "--input", "a"], ["player:x", "--input", "a:=}"],
         ])
-        func `what makes no sense ends with 64 and opens nothing`(arguments: [String]) async throws {
+        func `invalid arguments end with 64 and open nothing`(arguments: [String]) async throws {
             try await Desktop.with { desktop in
                 let process = try ChildProcess(
                     [try builtProgram("remotesystems"), "launch", "--loopback", "127.0.0.1:1"] + arguments,

@@ -4,16 +4,16 @@
 import CRemoteSystemsGIO
 import Glibc
 
-/// An application that a bus starts: takes `org.freedesktop.Application.Open`, and notes the URIs.
+/// An application that a bus starts. Takes `org.freedesktop.Application.Open` and records the URIs.
 enum ProbeApplication {
     private static let interface = """
         <node><interface name="org.freedesktop.Application"><method name="Open">
         <arg type="as" direction="in"/><arg type="a{sv}" direction="in"/></method></interface></node>
         """
 
-    /// Read by the C callback below, which can capture nothing. Set once, before it can be called.
+    /// Read by the C callback below, which can capture nothing. Set once, before the callback can run.
     nonisolated(unsafe) private static var file = ""
-    // As above.
+    // Same as `file`: read by the C callback, set once.
     nonisolated(unsafe) private static var behaviour = ""
 
     static func run(busName: String, file: String, behaviour: String) {

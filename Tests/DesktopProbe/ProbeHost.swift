@@ -5,7 +5,8 @@ import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// A host on the loopback interface that opens URIs with the desktop's handlers. Prints its port, then the schemes it offers.
+/// A host on the loopback interface that opens URIs with the desktop's handlers. Prints its port, then the schemes it
+/// offers.
 enum ProbeHost {
     static func run() async throws {
         let environment = ProcessInfo.processInfo.environment
@@ -24,6 +25,7 @@ enum ProbeHost {
         case "never":
             policy.ask = { _ in
                 Record.say("asked")
+                // The test ends this process; the sleep only keeps it alive.
                 try? await Task.sleep(for: .seconds(60))
                 Record.say("answered")
                 return true

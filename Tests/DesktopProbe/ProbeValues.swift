@@ -7,7 +7,7 @@ import Glibc
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// A program on a bus that turns dictionaries into value sets and back, for others to call.
+/// A program on a bus that converts dictionaries to value sets and back for its callers.
 enum ProbeValues {
     private static let interface = """
         <node><interface name="org.example.Values">
@@ -59,7 +59,7 @@ enum ProbeValues {
             let text = unsafe String(cString: g_variant_get_string(argument, nil))
             return unsafe try ValueSet(json: Data(text.utf8)).makeGVariant()
         default:
-            // Dictionaries in dictionaries, as many as asked for.
+            // Nested dictionaries, as deep as requested.
             var set: ValueSet = ["end": true]
             for _ in unsafe 1..<max(g_variant_get_uint32(argument), 2) { set = ["in": .dictionary(set)] }
             return unsafe try set.makeGVariant()

@@ -3,8 +3,8 @@
 
 import Glibc
 
-// Plays the parts of a desktop in tests: `host` opens URIs for others, `record` is what they are opened with, `application` is
-// started by a bus, `values` takes and gives dictionaries over a bus.
+// Plays the parts of a desktop in tests. `host` opens URIs for remote launchers, `record` is the program that opens
+// them, `application` is started by a bus, and `values` exchanges dictionaries over a bus.
 let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "host": try await ProbeHost.run()

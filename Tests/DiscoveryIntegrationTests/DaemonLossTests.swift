@@ -13,7 +13,7 @@ import Testing
 )
 struct DaemonLossTests {
     @Test(arguments: [SIGTERM, SIGKILL])
-    func `hints survive a restart of the daemon, and advertisements are made again`(_ signal: Int32) async throws {
+    func `hints survive a restart of the daemon, and advertisements are published again`(_ signal: Int32) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -31,17 +31,18 @@ struct DaemonLossTests {
             try await onB.event("trouble") { $0.code == "daemonUnavailable" }
             try await b.startDaemon()
             try await onB.event("recovered") { $0.code == "daemonUnavailable" }
-            // Longer than the time those have to come back that were known before.
+            // Longer than the grace period in which known instances may reappear. Avahi runs in real time.
             try await Task.sleep(for: .seconds(4))
             #expect(!onB.printed("vanished", from: reportedB))
-            // Whether the others saw it go depends on whether there was a goodbye; it is back in any case.
+            // Whether the other hosts saw a removal depends on whether there was a goodbye. The instance is back in
+            // both cases.
             let afterwards = try await a.browse()
             try await afterwards.appeared("from-b", at: b.address)
             if signal == SIGKILL { #expect(!onA.printed("vanished", from: reportedA)) }
         }
     }
 
-    @Test func `what went while the daemon was away is reported after the grace period`() async throws {
+    @Test func `an instance that vanished while the daemon was away is reported after the grace period`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -57,7 +58,7 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `a daemon that is absent at the start is waited for`() async throws {
+    @Test func `a daemon that is absent at the start is awaited`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -73,7 +74,7 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `an advertisement is in effect while the daemon has it, and says so (X-38)`() async throws {
+    @Test func `an advertisement is in effect only while the daemon has it, and reports so (X-38)`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let advertised = try await a.advertise("from-a", port: 4000, "mode=daemon")
@@ -91,18 +92,18 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `a daemon that publishes for nobody has the advertisement not in effect (X-38)`() async throws {
+    @Test func `with a daemon that refuses to publish the advertisement is not in effect (X-38)`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             try await a.startDaemon(options: ["[publish]", "disable-user-service-publishing=yes"])
             let advertised = try await a.advertise("from-a")
-            // Three times as long as an announcement needs that is published.
+            // Three times as long as Avahi needs to publish an advertisement, in real time.
             try await Task.sleep(for: .seconds(3))
             #expect(!advertised.printed("in-effect"))
         }
     }
 
-    @Test func `a bus that is killed and comes back with its daemon is followed`() async throws {
+    @Test func `a bus that is killed and returns with its daemon is used again`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")

@@ -5,7 +5,7 @@ import Glibc
 import IntegrationSupport
 import Testing
 
-/// Issue 2 §8: simulated hosts, one process each, real Avahi.
+/// Issue 2 §8: simulated hosts, one process each, with a real Avahi.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
@@ -13,7 +13,9 @@ import Testing
 )
 struct DiscoveryTests {
     @Test(arguments: Way.allCases, Way.allCases)
-    func `hosts find each other, whichever way each goes`(_ left: Way, _ right: Way) async throws {
+    func `hosts find each other through every combination of daemon and embedded stack`(_ left: Way, _ right: Way)
+        async throws
+    {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -26,13 +28,13 @@ struct DiscoveryTests {
             let seen = try await onB.appeared("from-a", at: "\(a.address):4001")
             #expect(seen.properties == "v=1")
             try await onA.appeared("from-b", at: "\(b.address):4002")
-            // Each also sees its own.
+            // Each host also sees its own advertisement.
             try await onA.event("appeared") { $0.id == "from-a" }
             try await onA.event("settled")
 
             advertisedByA.send(SIGTERM)
             _ = try await advertisedByA.exit()
-            // That it has ended may be known before its last line is read.
+            // The process may have ended before its last line is read.
             _ = try await advertisedByA.allLines()
             #expect(advertisedByA.events.last?.event == "withdrawn")
             _ = try await onB.vanished("from-a")
@@ -44,7 +46,7 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `what is there already is reported at once, and to later listeners`(_ way: Way) async throws {
+    func `existing instances are reported at once, also to later browses`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -55,7 +57,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `two processes of one host are two instances, and one's end is not the other's`() async throws {
+    @Test func `two processes of one host are two instances that end separately`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -72,7 +74,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `an embedded stack and a daemon live on one host`() async throws {
+    @Test func `an embedded stack and a daemon work on one host`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -82,15 +84,17 @@ struct DiscoveryTests {
             _ = try await a.advertise("by-itself", port: 4002, "mode=embedded")
             try await onB.appeared("by-daemon", at: "\(a.address):4001")
             try await onB.appeared("by-itself", at: "\(a.address):4002")
+            // Neither stack reports that it has kept its name, so this waits longer than a conflict of names takes on
+            // the wire.
             try await Task.sleep(for: .seconds(3))
-            // Neither took the other's name away.
+            // Neither took the other's host name away.
             let names = try await a.output(of: ["avahi-resolve", "-n", "daemon-of-a.local"])
             #expect(names.contains("daemon-of-a.local"))
             #expect(!onB.printed("vanished"))
         }
     }
 
-    @Test func `a process that is killed is withdrawn by its daemon`() async throws {
+    @Test func `the daemon withdraws the advertisement of a killed process`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -104,13 +108,13 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `a service that comes back on another port is reported as changed`(_ way: Way) async throws {
+    func `a service that returns on another port is reported as changed`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(b)
             let onB = try await b.browse()
-            // Embedded, its end by SIGKILL is not noticed by anybody, so its old records are still remembered.
+            // Nothing announces the end of an embedded stack after SIGKILL, so its old records are still cached.
             let before = try await a.advertise("moving", port: 4001, "mode=embedded")
             try await onB.appeared("moving", at: "\(a.address):4001")
             before.send(SIGKILL)
@@ -122,7 +126,7 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `a link that goes down and comes back is followed`(_ way: Way) async throws {
+    func `a link that goes down and returns is followed`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -158,7 +162,8 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `no interface is a trouble, and an advertisement is made when one comes`() async throws {
+    @Test func `a missing interface is reported as trouble, and the advertisement follows once it exists`() async throws
+    {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -174,7 +179,7 @@ struct DiscoveryTests {
     }
 
     // A daemon has the tighter limits: 1024 objects a client, 4096 records an interface.
-    @Test func `a thousand instances are all reported, and that the cache is nearly full`() async throws {
+    @Test func `a thousand instances are all reported, and so is the nearly full cache`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -183,13 +188,13 @@ struct DiscoveryTests {
             _ = try await a.advertise("many", port: 4000, "count=1000", "interfaces=eth0")
             let seen = { Set(onB.events.filter { $0.event == "appeared" }.compactMap(\.id)).count }
             do {
-                // Ten seconds on an idle machine. The daemon compares each of the thousand with all others before it
-                // tells of any; beside much other work, it took 95 s until it told of the first.
+                // Takes ten seconds on an idle machine. The daemon compares each of the thousand records with all
+                // others before it reports the first one, which took up to 95 s on a busy machine.
                 _ = try await eventually("all", within: .seconds(400), every: .milliseconds(250)) {
                     seen() == 1000 ? true : nil
                 }
             } catch {
-                Issue.record("\(seen()) of 1000 were told")
+                Issue.record("\(seen()) of 1000 were reported")
             }
             try await onB.event("trouble", within: .seconds(60)) { $0.code == "cacheLimit" }
         }

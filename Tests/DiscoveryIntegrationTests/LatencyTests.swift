@@ -4,7 +4,7 @@
 import IntegrationSupport
 import Testing
 
-/// Design §6: how fast it is. Prints medians; fails only when something waits that should not.
+/// Design §6: how fast discovery is. Prints medians; fails only when something waits without need.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
@@ -14,7 +14,9 @@ struct LatencyTests {
     static let rounds = 5
 
     @Test(arguments: Way.allCases)
-    func `from an advertisement to its being seen elsewhere, and from its end`(_ way: Way) async throws {
+    func `time from an advertisement until it is seen elsewhere, and from its withdrawal until it vanishes`(_ way: Way)
+        async throws
+    {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -28,6 +30,7 @@ struct LatencyTests {
                 let advertised = try await a.advertise("round-\(round)")
                 let start = try await advertised.event("announcing").time
                 seen.append(try await onB.event("appeared") { $0.id == "round-\(round)" }.time - start)
+                // Announcements are repeated after one second (RFC 6762 §8.3). The withdrawal is measured after them.
                 try await Task.sleep(for: .milliseconds(1200))
                 await advertised.stop()
                 let end = try await advertised.event("withdrawing").time
@@ -41,14 +44,15 @@ struct LatencyTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `from the start of a browse to what is there already, and until it is settled`(_ way: Way) async throws {
+    func `time from the start of a browse to the first instance, and until it settles`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             try await way.prepare(a)
             try await way.prepare(b)
             _ = try await a.advertise("present")
-            // A daemon remembers for all programs of its machine; beside an embedded stack, each host is asked.
+            // Fills the cache of the daemon, which all programs of its machine share. An embedded stack asks every host
+            // instead.
             try await b.browse().event("settled")
             var seen: [Double] = []
             var settled: [Double] = []
@@ -61,13 +65,13 @@ struct LatencyTests {
             }
             report("\(way): browse to present in a new process", seen)
             report("\(way): browse to settled in a new process", settled)
-            // Avahi's own question is only put after 0.1 s.
+            // Avahi sends its own query only after 0.1 s.
             #expect(best(seen) < 0.1)
             #expect(best(settled) < 2.5)
         }
     }
 
-    /// What takes longer now and then does so because the machine does other work; the others are reported.
+    /// The fastest round. Slower ones are caused by other work on the machine, and are only reported.
     private func best(_ values: [Double]) -> Double { values.min() ?? .infinity }
 
     private func report(_ what: String, _ values: [Double]) {

@@ -12,7 +12,7 @@ extension SimulatedHost {
         return probe
     }
 
-    /// Starts to announce on the host.
+    /// Starts to advertise on the host.
     func advertise(_ instance: String, port: Int = 4000, _ arguments: String...) async throws -> ChildProcess {
         let probe = try start(
             [try builtProgram("discovery-probe"), "advertise", "instance=\(instance)", "port=\(port)"] + arguments
@@ -23,7 +23,8 @@ extension SimulatedHost {
 }
 
 extension ChildProcess {
-    /// Waits until an instance is told with an endpoint that contains this text. The first news may know other endpoints only.
+    /// Waits until an instance is reported with an endpoint that contains this text. The first event may hold other
+    /// endpoints only.
     @discardableResult
     func appeared(_ id: String, at endpoint: String, from start: Int = 0) async throws -> ProbeLine {
         do {
@@ -54,6 +55,6 @@ enum Way: String, CaseIterable, Sendable, CustomTestStringConvertible {
         if self == .daemon { try await host.startDaemon() }
     }
 
-    /// What the probe must have chosen by itself.
+    /// The backend that the probe must have selected by itself.
     var backend: String { "avahi-\(rawValue)" }
 }

@@ -5,7 +5,8 @@ import Foundation
 import IntegrationSupport
 import Testing
 
-/// Issue 2 §8: independent eyes see what we announce, strangers' garbage changes nothing, and nothing announced tells who we are.
+/// Issue 2 §8: independent programs see our advertisements, invalid data from strangers changes nothing, and
+/// advertisements do not identify host or user.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
@@ -21,7 +22,7 @@ struct StrangersTests {
             try await b.startDaemon()
             _ = try await a.advertise("ours", port: 4711, "v:1", "t:abc")
             try await b.browse().appeared("ours", at: a.address)
-            // Each listing has what was answered within a second.
+            // Each listing contains the responses of one second.
             let resolved = try await eventually("a listing") { () -> [Substring]? in
                 let listing = try await b.output(of: ["avahi-browse", "-rptk", "_remote-systems._tcp"])
                 let resolved = listing.split(separator: "\n").filter { $0.hasPrefix("=;eth0;IPv4;ours;") }
@@ -58,7 +59,7 @@ struct StrangersTests {
     }
 
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-    func `a service that python-zeroconf advertises is seen and its end noticed`(_ way: Way) async throws {
+    func `a service that python-zeroconf advertises is seen, and so is its end`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -73,7 +74,7 @@ struct StrangersTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `garbage in the TXT records of strangers crashes nothing and hides nobody`(_ way: Way) async throws {
+    func `malformed TXT records of strangers crash nothing and hide no instance`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -84,7 +85,8 @@ struct StrangersTests {
                 _ = try a.start(
                     ["avahi-publish", "-s", "garbage \(number) \u{1F984}.\\", "_remote-systems._tcp", "\(number + 1)"]
                         + strings,
-                    // What it says when its daemon is stopped would look like a failure in the log.
+                    // Reads stderr, so that the message about the stopped daemon does not look like a failure in the
+                    // log.
                     readsErrors: true
                 )
             }
@@ -118,7 +120,7 @@ struct StrangersTests {
         }
     }
 
-    @Test func `a name taken by somebody else is advertised under another one`() async throws {
+    @Test func `an instance name that is already taken is replaced by another one`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -135,14 +137,16 @@ struct StrangersTests {
 
     // MARK: What is on the wire
 
-    @Test func `nothing on the wire reports the name of the host or of the user`() async throws {
+    @Test func `the names of host and user do not appear on the wire`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
             let capture = try b.start(Python.capture(interface: "eth0"))
             try await capture.capturing()
-            let script =
-                "hostname very-secret-host && exec \(try builtProgram("discovery-probe")) advertise instance=i port=4000"
+            let script = """
+                hostname very-secret-host && \
+                exec \(try builtProgram("discovery-probe")) advertise instance=i port=4000
+                """
             let probe = try a.start([
                 "unshare", "-u", "env", "USER=secret-user", "LOGNAME=secret-user", "HOME=/home/secret-user", "sh", "-c",
                 script,
@@ -151,6 +155,7 @@ struct StrangersTests {
             let onA = try await a.browse()
             try await onA.event("settled")
             await probe.stop()
+            // The capture runs in another process and reports no end, so this waits for the last packets on the wire.
             try await Task.sleep(for: .milliseconds(300))
             await capture.stop()
             let packets = capture.lines.filter { $0.hasPrefix("frame ") }.joined()
@@ -161,7 +166,7 @@ struct StrangersTests {
         }
     }
 
-    @Test func `restricted to the loopback interface, nothing at all is sent on another`() async throws {
+    @Test func `restricted to the loopback interface, nothing is sent on another interface`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")
@@ -175,7 +180,8 @@ struct StrangersTests {
             _ = try await onA.vanished("local")
             await onA.stop()
             await capture.stop()
-            // The kernel itself looks for routers and reports its groups; what has our or any mDNS port or group is ours.
+            // The kernel itself sends router solicitations and reports its groups. Frames with our port or group, or
+            // those of mDNS, are ours.
             let frames = capture.lines.filter { $0.hasPrefix("frame ") }
             let ours = frames.filter {
                 Self.isMulticastDNS($0) || $0.contains("e00000fb") || $0.contains(Python.hex("local"))
@@ -184,14 +190,13 @@ struct StrangersTests {
         }
     }
 
-    /// Whether a frame is of UDP from or to the port of multicast DNS. Elsewhere, in an address or a checksum, the same
-    /// digits are chance.
+    /// Whether a frame is UDP from or to the mDNS port. The same digits in an address or a checksum do not count.
     private static func isMulticastDNS(_ line: String) -> Bool {
         let digits = Array(line.dropFirst("frame ".count))
         func hex(_ byte: Int, count: Int) -> String {
             String(digits.dropFirst(byte * 2).prefix(count * 2))
         }
-        // By the kind of frame, where its protocol is and where its ports are.
+        // By EtherType: the offsets of the protocol field and of the ports.
         let places = ["0800": (23, 34), "86dd": (20, 54)]
         guard let (kind, ports) = places[hex(12, count: 2)], hex(kind, count: 1) == "11" else { return false }
         return hex(ports, count: 2) == "14e9" || hex(ports + 2, count: 2) == "14e9"

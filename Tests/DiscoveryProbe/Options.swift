@@ -3,7 +3,7 @@
 
 import RemoteSystemsDiscovery
 
-/// What the probe is asked to do.
+/// The options of the probe.
 struct Options {
     enum Command: String { case browse, advertise, select, cycle }
 

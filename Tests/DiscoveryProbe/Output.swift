@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// Lines of JSON on stdout, each with the time in seconds.
+/// Prints lines of JSON to stdout, each with the time in seconds.
 enum Output {
     static func line(_ fields: KeyValuePairs<String, String>) {
         var time = timespec()

@@ -6,7 +6,7 @@ import Glibc
 import Logging
 import RemoteSystemsDiscovery
 
-/// Does what the options say with the public API only.
+/// Performs what the options say, with the public API only.
 struct Probe {
     let options: Options
 
@@ -78,7 +78,7 @@ struct Probe {
         Output.line(["event": "withdrawn"])
     }
 
-    /// Makes and frees everything many times, and counts open files.
+    /// Creates and frees browses and advertisements many times, and counts open files.
     private func cycle(_ discovery: AvahiDiscovery) async {
         for round in 0..<options.count {
             await withTaskGroup { group in
@@ -94,6 +94,7 @@ struct Probe {
                 _ = await advertising.result
             }
             if round % 20 == 0 || round == options.count - 1 {
+                // The Avahi connection is freed on its dispatch queue, after the tasks have ended.
                 try? await Task.sleep(for: .milliseconds(50))
                 Output.line(["event": "round", "number": "\(round)", "files": "\(Self.openFiles())"])
             }
@@ -107,7 +108,8 @@ struct Probe {
     /// Runs the body until the parent closes stdin or sends SIGTERM.
     private func untilReported(_ body: @escaping @Sendable () async -> Void) async {
         signal(SIGTERM, SIG_IGN)
-        // The body prints, and the answer to that may be a signal at once: it begins when that is heeded.
+        // The body prints, and the test may respond with a signal at once. So the body starts only after the signal
+        // handler is installed.
         let (unheeded, heeded) = AsyncStream.makeStream(of: Void.self)
         let task = Task {
             for await _ in unheeded {}

@@ -6,11 +6,13 @@ import Glibc
 import Logging
 import RemoteSystemsDiscovery
 
-// Browses or announces on one simulated host and says what happens in lines of JSON, until stdin ends or SIGTERM comes.
+// Browses or advertises on one simulated host and prints what happens as lines of JSON, until stdin closes or SIGTERM
+// arrives.
 guard let options = Options(CommandLine.arguments.dropFirst()) else {
     Output.line([
         "error":
-            "usage: discovery-probe (browse|advertise|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] [count=…] [key:value]…"
+            "usage: discovery-probe (browse|advertise|select) [mode=…] [interfaces=a,b] [instance=…] [port=…] "
+            + "[count=…] [key:value]…"
     ])
     exit(64)
 }

@@ -7,14 +7,14 @@ import RemoteSystemsDesktop
 import Testing
 
 extension HostDaemonTests {
-    /// Configuration and unit files, by the command.
+    /// Configuration and unit files, through the command.
     @Suite struct Configuring {
         private func message(_ lines: [String]) -> String {
             lines.compactMap { (try? JSONSerialization.jsonObject(with: Data($0.utf8))) as? [String: Any] }
                 .first { $0["event"] as? String == "failed" }?["message"] as? String ?? "\(lines)"
         }
 
-        @Test func `check reports of an asking program and of a manifest that are not there`()
+        @Test func `check reports an asking program and a manifest that do not exist`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -33,7 +33,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `the topic about manifests has an example that is taken without a word, and names every key`()
+        @Test func `the example in the topic about manifests is valid, and the topic names every key`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -49,7 +49,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `an option that makes no sense, and a place that cannot be, are reported by their names`()
+        @Test func `an invalid option and an impossible path are reported by their names`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -87,7 +87,7 @@ extension HostDaemonTests {
             ("{\n\n\"port\": 47474.5\n}", 3, "'port' must be a whole number"),
             ("{\n\n\"port\": 99999999999999999999\n}", 3, "'port' must be a whole number"),
         ])
-        func `what is wrong in the file is reported with its line`(text: String, line: Int, message: String)
+        func `an error in the file is reported with its line`(text: String, line: Int, message: String)
             async throws
         {
             try await Daemon.with { daemon in
@@ -100,10 +100,10 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `flags come before the environment, and that before the file`() async throws {
+        @Test func `flags take precedence over the environment, and the environment over the file`() async throws {
             try await Daemon.with { daemon in
                 try daemon.configure(#"{"port": 70000}"#)
-                // Each is judged only where it is in force.
+                // A setting is validated only where it takes effect.
                 let variable = ["REMOTE_SYSTEMS_HOST_PORT": "0"]
                 let found2 = try await daemon.finish(["host", "check"], environment: variable).0
                 #expect(found2 == 0)
@@ -124,7 +124,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `the URI policy comes from a flag or a variable as well`() async throws {
+        @Test func `the URI policy can also come from a flag or a variable`() async throws {
             try await Daemon.with { daemon in
                 let flag = ["host", "check", "--uri-policy", "https=deny", "--uri-policy", "player=allow"]
                 let taken = try await daemon.finish(flag).0
@@ -146,7 +146,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a relative state directory is taken as by the other commands`() async throws {
+        @Test func `a relative state directory is handled as in the other commands`() async throws {
             try await Daemon.with { daemon in
                 let process = try daemon.command(
                     ["host", "run", "--loopback", "--json", "--port", "0", "--state-directory", "here"],
@@ -156,7 +156,7 @@ extension HostDaemonTests {
                 await process.stop()
                 #expect(ready != nil, "\(process.lines)")
                 #expect(FileManager.default.fileExists(atPath: "\(daemon.directory)/here"))
-                // In a file it would be nowhere in particular.
+                // In a file, a relative path has no directory that it refers to.
                 try daemon.configure("{\n\"stateDirectory\": \"here\"\n}")
                 let refused = try await daemon.finish(["host", "check", "--json"])
                 #expect(refused.0 == 78)
@@ -164,7 +164,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `check reports everything that is wrong in the file`() async throws {
+        @Test func `check reports every error in the file`() async throws {
             try await Daemon.with { daemon in
                 try daemon.configure(
                     "{\n\"prot\": 1,\n\"port\": 99999,\n\"advertise\": \"yes\",\n\"logLevel\": \"loud\"\n}"
@@ -180,7 +180,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a file that was named must be there`() async throws {
+        @Test func `a configuration file that was named must exist`() async throws {
             try await Daemon.with { daemon in
                 let found5 = try await daemon.finish(["host", "check", "--config", "/no/such/file"]).0
                 #expect(found5 == 78)
@@ -189,7 +189,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `check lists what is installed and what is wrong with the rest`() async throws {
+        @Test func `check lists the installed applications and the problems of the others`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.good", start: #"{"exec": ["/bin/true"]}"#)
                 let (fine, _) = try await daemon.finish(["host", "check"])
@@ -204,7 +204,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `check warns of keys that are not known, and all is well all the same`() async throws {
+        @Test func `check warns of unknown keys and still succeeds`() async throws {
             try await Daemon.with { daemon in
                 let path = "\(daemon.directory)/data/remote-systems/applications/test.later.json"
                 try "{\"id\": \"test.later\",\n\"sevices\": [],\n\"start\": {\"exec\": [\"/bin/true\"]}}"
@@ -263,7 +263,7 @@ extension HostDaemonTests {
         }
 
         @Test(arguments: [[], ["--system"]])
-        func `systemd understands the units, and finds them hardened`(flags: [String]) async throws {
+        func `systemd accepts the units and rates them as hardened`(flags: [String]) async throws {
             try await Daemon.with { daemon in
                 let place = "\(daemon.directory)/units"
                 let (status, lines) = try await daemon.finish(["host", "install", "--directory", place] + flags)
@@ -280,7 +280,8 @@ extension HostDaemonTests {
                 let complaints = said.filter { $0.contains("remotesystems-host") }
                 #expect(verified == 0, "\(said)")
                 #expect(complaints.isEmpty, "\(complaints)")
-                // 0 is tight and 10 is open. A user's service starts applications that inherit what it may not.
+                // The rating goes from 0 (tight) to 10 (open). A user's service starts applications, which inherit its
+                // restrictions.
                 let security = try ChildProcess(
                     [
                         "systemd-analyze", "security", "--offline=true", "--no-pager",

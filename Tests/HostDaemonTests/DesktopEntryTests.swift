@@ -9,11 +9,11 @@ import Testing
 extension HostDaemonTests {
     /// Installed applications whose manifests name a desktop entry.
     @Suite struct Entries {
-        @Test func `an entry's program is started by the daemon itself, and what called it gets through (R-20, R-26)`()
+        @Test func `the daemon starts an entry's program itself, and the caller is connected (R-20, R-26)`()
             async throws
         {
             try await Daemon.with { daemon in
-                // A field code without a URI, quotes, and an argument that a shell would make something else of.
+                // Tests a field code without a URI, quotes, and an argument that a shell would expand.
                 try daemon.installEntry(
                     "test.player",
                     "Exec=\"\(try builtProgram("installed-application"))\" %U test.player \"\(daemon.record)\"",
@@ -63,7 +63,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `one that is activatable over the bus is started by the bus (R-26)`() async throws {
+        @Test func `a D-Bus activatable entry is started by the bus (R-26)`() async throws {
             try await Daemon.with { daemon in
                 try daemon.installEntry("test.player", "DBusActivatable=true")
                 try daemon.install("test.player", start: #"{"desktop": "test.player.desktop"}"#)

@@ -3,5 +3,5 @@
 
 import Testing
 
-/// The host daemon. One after the other where it starts processes.
+/// The host daemon. Tests that start processes are serialized.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct HostDaemonTests {}

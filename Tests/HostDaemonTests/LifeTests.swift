@@ -11,7 +11,7 @@ import Testing
 extension HostDaemonTests {
     /// The daemon under a service manager.
     @Suite struct Life {
-        @Test func `a second daemon of one state directory ends with who the first is, until that has ended (X-34)`()
+        @Test func `a second daemon with the same state directory ends and names the first, until that ends (X-34)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -21,7 +21,7 @@ extension HostDaemonTests {
                     #expect(second.0 == 2)
                     let message = second.1.joined(separator: " ")
                     #expect(message.contains("process \(process.id), port \(port)"), "\(message)")
-                    // Also when it ends without a word.
+                    // The same holds after the first was killed.
                     process.send(SIGKILL)
                     _ = try await process.exit()
                     try await daemon.whileRunning { _, _ in }
@@ -29,11 +29,14 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `the service manager hears that it is ready, lives, reloads and stops`() async throws {
+        @Test func `the service manager is notified that the daemon is ready, alive, reloading and stopping`()
+            async throws
+        {
             try await Daemon.with { daemon in
                 try daemon.install("test.one", start: #"{"exec": ["/bin/false"]}"#)
                 let manager = try NotifySocket(path: "\(daemon.directory)/notify")
-                // Every two seconds: a socket keeps ten notes that nobody reads, and who sends the next one waits.
+                // A watchdog message every two seconds. The socket queues ten unread messages, and the next send
+                // blocks.
                 try await daemon.whileRunning(environment: [
                     "NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "4000000",
                 ]) { process, port in
@@ -41,7 +44,7 @@ extension HostDaemonTests {
                     _ = try await manager.line("STATUS") { $0 == "STATUS=Port \(port), 1 installed application" }
                     _ = try await manager.line("WATCHDOG") { $0 == "WATCHDOG=1" }
 
-                    // A connection that is open stays open over a reload.
+                    // An open connection stays open during a reload.
                     let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
                     let opened = try await connection.open(
                         RemoteSystemConnectionRequest(
@@ -83,14 +86,14 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a SIGHUP while it starts is answered once it is ready, and ends nothing`() async throws {
+        @Test func `a SIGHUP during the start is handled once the daemon is ready, and does not end it`() async throws {
             try await Daemon.with { daemon in
                 let manager = try NotifySocket(path: "\(daemon.directory)/notify")
                 let process = try daemon.command(
                     ["host", "run", "--json", "--loopback", "--port", "0"],
                     environment: ["NOTIFY_SOCKET": manager.path]
                 )
-                // One of the first things that it does; before the program's own code runs, nothing can be done about the signal.
+                // The daemon creates this directory early. Before its own code runs, it cannot handle the signal.
                 _ = try await eventually("the state directory", every: .milliseconds(1)) {
                     FileManager.default.fileExists(atPath: "\(daemon.directory)/state") ? true : nil
                 }
@@ -104,7 +107,9 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `completions of a call go on to the service's fields, and to who offers it`() async throws {
+        @Test func `completions of a call include the service's fields and the applications that offer it`()
+            async throws
+        {
             try await Daemon.with { daemon in
                 for (id, field) in [("test.one", "Level"), ("test.two", "Rooms")] {
                     try """
@@ -124,7 +129,8 @@ extension HostDaemonTests {
                     func complete(_ what: String, _ more: String...) async throws -> [String] {
                         let words = ["remotesystems", "call", "--loopback", "attic"] + more
                         let place = ["\(words.count - 1)", "\(more.last?.count ?? 0)"]
-                        // It looks around for two seconds, in which a busy machine may not answer.
+                        // Completions browse for two seconds. A busy machine may not respond within that time, so this
+                        // repeats.
                         return try await eventually("completions", within: .seconds(30)) { () -> [String]? in
                             let lines = try await daemon.finish(["---completion", "call", "--", what] + place + words).1
                             return lines.allSatisfy(\.isEmpty) ? nil : lines.filter { !$0.isEmpty }
@@ -172,7 +178,8 @@ extension HostDaemonTests {
                             ? true : nil
                     }
 
-                    // Nobody finds it any more, until it is announced again.
+                    // The daemon is not discoverable until it advertises again. The watcher finds nothing in two
+                    // seconds of real time.
                     let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
                     try await watcher.start()
                     try await Task.sleep(for: .seconds(2))
@@ -180,7 +187,7 @@ extension HostDaemonTests {
                     waiting = try await reload(
                         #"{"uriPolicy": ["test=allow"], "stateDirectory": "/a", "network": "all", "port": 7}"#
                     )
-                    // The network is as the command line says.
+                    // The network is that of the command line.
                     #expect(waiting == ["stateDirectory"])
                     let found = try? await eventually("the system", within: .seconds(20)) { watcher.systems.first }
                     await watcher.stop()
@@ -194,7 +201,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `another port applies on reload, calls under way go on, and watchers see it move (X-34)`()
+        @Test func `another port applies on reload, open calls continue, and watchers report an update (X-34)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -208,7 +215,7 @@ extension HostDaemonTests {
                     let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
                     let recorder = EventRecorder(watcher)
                     try await watcher.start()
-                    /// Whether the system can be called where the watcher says that it is.
+                    /// Whether the system can be called at the endpoint that the watcher reports.
                     func canBeCalled() async throws -> Bool? {
                         guard let found = watcher.systems.first?.application("remote-systems.host") else { return nil }
                         let call = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
@@ -217,12 +224,13 @@ extension HostDaemonTests {
                         return true
                     }
                     _ = try await eventually("the system", within: .seconds(20)) { try await canBeCalled() }
-                    // An application beside it, which knows only the machine's own name.
+                    // An application beside the daemon. It knows only the machine's own name.
                     _ = try await daemon.call("test.player", port: port)
                     _ = try await eventually("the player", within: .seconds(20)) {
                         watcher.systems.first?.application("test.player")?.isRunning == true ? true : nil
                     }
-                    // The daemon says within a second that it runs, and it says so itself; what comes second may change more.
+                    // The daemon and the application both report within a second that the application runs, and the
+                    // second report may change more. So this waits until no event has arrived for three seconds.
                     var before = 0
                     repeat {
                         before = recorder.story.count
@@ -243,15 +251,15 @@ extension HostDaemonTests {
                     await connection.close()
                     try await daemon.openPing(port: ports[1]).close()
                     await #expect(throws: IntegrationError.self) { try await daemon.openPing(port: ports[0]) }
-                    // Nobody listens at the old one any more.
+                    // The old port has no listener now, so the connection uses the new one.
                     _ = try await eventually("the new address", within: .seconds(20)) { try await canBeCalled() }
-                    // Until the daemon has sent watchers on that were connected to the old one.
+                    // Outlasts the time in which the daemon redirects watchers that were connected to the old port.
                     try await Task.sleep(for: .seconds(12))
                     let story = recorder.story.dropFirst(before).filter { $0 != "enumeration completed" }
                     #expect(story == ["updated Attic"])
                     await watcher.stop()
 
-                    // One that is taken is told, and the old one stays.
+                    // A port that is in use is reported, and the old one stays.
                     let taken = try HeldPort()
                     taken.block()
                     let stays = try await reload(port: taken.number)
@@ -267,7 +275,7 @@ extension HostDaemonTests {
         }
 
         @Test(arguments: [#""network": "lo""#, #""stateDirectory": "/a""#])
-        func `what waits for the next start is named at each reload, and the rest applies (X-34)`(setting: String)
+        func `settings that need a restart are named at each reload, and the rest applies (X-34)`(setting: String)
             async throws
         {
             try await Daemon.with { daemon in
@@ -294,19 +302,19 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `it takes its port from a service manager, and drops no caller that came before it`() async throws {
+        @Test func `the daemon takes its port from a service manager and drops no earlier caller`() async throws {
             try await Daemon.with { daemon in
                 let held = try HeldPort()
                 let port = held.number
                 try await daemon.whileRunning(
                     [],
-                    // It passes on next to nothing of the environment by itself.
+                    // systemd-socket-activate passes on almost none of its environment by itself.
                     around: [
                         "systemd-socket-activate", "--listen=127.0.0.1:\(port)",
                         "--setenv=REMOTE_SYSTEMS_STATE=\(daemon.directory)/state",
                     ],
                     afterStarting: {
-                        // Nothing runs until somebody calls.
+                        // The daemon starts only on the first connection.
                         let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
                         let status = try await eventually("an answer", within: .seconds(20)) {
                             let status = try await connection.open(

@@ -11,7 +11,7 @@ import Testing
         try ApplicationManifest(ConfigurationFile(path: "/applications/\(name)", bytes: Array(text.utf8)))
     }
 
-    @Test func `a manifest says what is offered, to whom, and how it is started (R-20, R-28, X-34)`() throws {
+    @Test func `a manifest declares the services, their callers and the start method (R-20, R-28, X-34)`() throws {
         let manifest = try self.manifest(
             """
             {
@@ -36,11 +36,12 @@ import Testing
         #expect(services.first?.summary == "Plays and stops.")
     }
 
-    @Test func `a schema is taken as it is published`() throws {
+    @Test func `a schema is read as it is published`() throws {
         let schema = AllowedValueSchema.appService.valueSet
         let json = try schema.json()
         let manifest = try self.manifest(
-            #"{"id":"com.example.player","services":[{"name":"a.b","requestSchema":\#(json)}],"start":{"dbus":"com.example.P"}}"#
+            #"{"id":"com.example.player","services":[{"name":"a.b","requestSchema":\#(json)}],"#
+                + #""start":{"dbus":"com.example.P"}}"#
         )
         #expect(manifest.application.services.first?.requestSchema == .appService)
     }
@@ -51,7 +52,7 @@ import Testing
         (#"{"desktop": "com.example.Player.desktop"}"#, .desktop(id: "com.example.Player.desktop")),
         (#"{"exec": ["/bin/true"]}"#, .exec(["/bin/true"])),
     ])
-    func `every way to start is read`(start: String, expected: ApplicationStart) throws {
+    func `every start method is read`(start: String, expected: ApplicationStart) throws {
         #expect(try self.manifest(#"{"id":"com.example.player","start":\#(start)}"#).start == expected)
     }
 
@@ -90,24 +91,43 @@ import Testing
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\x\"}", 3, "not valid JSON: at line"),
         ("{\n\"id\": \"com.example.player\",\n\"start\": \"\\u12\"}", 3, "not valid JSON: at line"),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"responseSchema\": {\"fields\": {\"x\":\n{\"type\": \"strnig\"}}}}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "responseSchema": {"fields": {"x":
+            {"type": "strnig"}}}}]}
+            """,
             3, "'type' is one of any, array"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": {\"x\": {\"required\": 1}}}}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "requestSchema": {"fields": {"x": {"required": 1}}}}]}
+            """,
             2, "'requestSchema' is no schema: 'fields.x.required' is an integer and must be a bool."
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"requestSchema\": {\"fields\": [1]}}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "requestSchema": {"fields": [1]}}]}
+            """,
             2, "'fields' is an array and must be a dictionary."
         ),
         ("", 1, "not valid JSON: at line"),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"services\": [\n{\"name\": \"a\"},\n{\"name\": \"b\", \"callers\": 7}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]},
+            "services": [
+            {"name": "a"},
+            {"name": "b", "callers": 7}]}
+            """,
             4, "\"account\""
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"services\": [\n{\"name\": \"a\", \"supportsRemote\": \"yes\"}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]},
+            "services": [
+            {"name": "a", "supportsRemote": "yes"}]}
+            """,
             3, "must be true or false"
         ),
         (
@@ -115,7 +135,13 @@ import Testing
             "URI schemes"
         ),
         (
-            "{\n\"id\": \"com.example.player\",\n\"displayName\": \"a\\u001B[31m\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
+            """
+            {
+            "id": "com.example.player",
+            "displayName": "a\\u001B[31m",
+            "start": {"exec": ["/a"]}
+            }
+            """,
             3, "'displayName' takes no control characters"
         ),
         (
@@ -123,19 +149,28 @@ import Testing
             3, "'displayName' takes no control characters"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [\n{\"name\": \"a\\u001B\"}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [
+            {"name": "a\\u001B"}]}
+            """,
             2, "'name' takes no control characters"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"summary\": \"b\\nc\"}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "summary": "b\\nc"}]}
+            """,
             2, "'summary' takes no control characters"
         ),
         (
-            "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]}, \"services\": [{\"name\": \"a\",\n\"callers\": [\"b\\n\"]}]}",
+            """
+            {"id": "com.example.player", "start": {"exec": ["/a"]}, "services": [{"name": "a",
+            "callers": ["b\\n"]}]}
+            """,
             2, "application ids"
         ),
     ])
-    func `what is wrong is reported with its line`(text: String, line: Int, message: String) {
+    func `an error is reported with its line`(text: String, line: Int, message: String) {
         #expect(throws: ConfigurationFileError.self) { try self.manifest(text) }
         var problems: [ConfigurationFileError] = []
         let file = ConfigurationFile(path: "/applications/com.example.player.json", bytes: Array(text.utf8))
@@ -145,10 +180,10 @@ import Testing
         #expect(error.map { "\($0)" }?.hasPrefix("/applications/com.example.player.json:\(line): ") == true)
     }
 
-    // MARK: Keys that are not known
+    // MARK: Unknown keys
 
     @Test
-    func `a key that is not known is reported with its line and the name that was meant, and does no harm (X-34)`()
+    func `an unknown key is reported with its line and the probable name, and is ignored (X-34)`()
         throws
     {
         let manifest = try self.manifest(
@@ -183,7 +218,7 @@ import Testing
         #expect(manifest.start == .exec(["/usr/bin/player"]))
     }
 
-    @Test func `what a manifest requires must be known, or the manifest is refused with its name`() throws {
+    @Test func `a manifest that requires an unknown key is refused with the key's name`() throws {
         func manifest(requiring names: String) throws -> ApplicationManifest {
             try self.manifest(
                 "{\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]},\n\"requires\": [\n\(names)]}"
@@ -201,7 +236,7 @@ import Testing
             #expect(error?.line == line, "\(error.debugDescription)")
             #expect(error?.message.contains(message) == true, "\(error.debugDescription)")
         }
-        // It explains what else is not understood.
+        // The missing requirement explains the other unknown keys.
         let error = #expect(throws: ConfigurationFileError.self) {
             try self.manifest(
                 #"{"id":"com.example.player","requires":["start.flatpak"],"start":{"flatpak":"com.example.Player"}}"#
@@ -210,7 +245,7 @@ import Testing
         #expect(error?.message.hasPrefix("The manifest requires 'start.flatpak'") == true)
     }
 
-    @Test func `everything that is wrong is reported at once, by line`() {
+    @Test func `all errors are reported at once, by line`() {
         let text = """
             {
               "id": "com.example.player",
@@ -231,7 +266,7 @@ import Testing
         #expect(problems.first?.message.contains("Did you mean 'displayName'?") == true)
     }
 
-    @Test func `a program is looked at before it is started`() throws {
+    @Test func `a program is checked before it is started`() throws {
         #expect(ProgramFile.problem(with: "/bin/sh") == nil)
         #expect(ProgramFile.problem(with: "/nonexistent/player")?.contains("there is no file") == true)
         #expect(ProgramFile.problem(with: "/usr")?.contains("is a directory") == true)
@@ -241,7 +276,7 @@ import Testing
         #expect(ProgramFile.problem(with: path)?.contains("not executable") == true)
     }
 
-    @Test func `directories are those of the XDG specification, in its order`() {
+    @Test func `the directories are those of the XDG specification, in its order`() {
         #expect(
             ApplicationRegistry.directories(["XDG_DATA_HOME": "/h", "XDG_DATA_DIRS": "/a:relative:/b"])
                 == ["/h", "/a", "/b"].map { $0 + "/remote-systems/applications" }
@@ -254,7 +289,7 @@ import Testing
         )
     }
 
-    @Test func `a started application gets nothing of the host's own environment`() {
+    @Test func `a started application gets none of the host's own environment`() {
         let passed = ApplicationEnvironment.passedOn(
             from: [
                 "HOME": "/h", "LC_ALL": "C", "XDG_RUNTIME_DIR": "/r", "NOTIFY_SOCKET": "/n", "LISTEN_FDS": "1",

@@ -7,15 +7,15 @@ import RemoteSystems
 import Testing
 
 extension HostDaemonTests {
-    /// A session bus that takes connections and then says nothing: a bus that is stopped, or hangs.
+    /// A session bus that accepts connections and never responds, like one that is stopped or hangs.
     @Suite struct MuteBus {
-        /// When the bus falls silent.
+        /// When the bus stops responding.
         enum Silence: String, CaseIterable {
             case fromTheBeginning, afterLettingIn
         }
 
         @Test(arguments: Silence.allCases)
-        func `a bus that says nothing holds up only what needs it, and no longer than it may take (R-18, R-26, X-34)`(
+        func `a silent bus delays only what needs the bus, and only until the timeout (R-18, R-26, X-34)`(
             silence: Silence
         ) async throws {
             try await Daemon.with { daemon in
@@ -29,7 +29,7 @@ extension HostDaemonTests {
                 let handlers = "x-scheme-handler/test=handler.desktop\nx-scheme-handler/tel=\(ids[0]).desktop"
                 try "[Default Applications]\n\(handlers)\n"
                     .write(toFile: "\(daemon.directory)/config/mimeapps.list", atomically: true, encoding: .utf8)
-                // Enough for the one that needs no bus, on a busy machine too.
+                // Long enough for the application that needs no bus, on a busy machine too.
                 try daemon.configure(#"{"startTimeout": 4, "uriPolicy": ["test=allow"]}"#)
                 let bus = try ChildProcess(["python3", "-c", Self.bus, "\(daemon.directory)/bus", silence.rawValue])
                 _ = try await eventually("the bus") { bus.lines.first }
@@ -49,7 +49,7 @@ extension HostDaemonTests {
             }
         }
 
-        /// As many as there may be at once, twice.
+        /// Performs the maximum number of concurrent launches, twice.
         private static func launches(_ daemon: Daemon, port: Int) async throws {
             for _ in 0..<2 {
                 let began = ContinuousClock.now
@@ -78,26 +78,27 @@ extension HostDaemonTests {
             #expect(other.status == .success)
         }
 
-        /// As many as there may be at once, and then one that needs no bus.
+        /// Performs the maximum number of concurrent starts, and then one that needs no bus.
         private static func starts(_ daemon: Daemon, _ ids: [String], port: Int) async throws {
             let began = ContinuousClock.now
             try await withThrowingTaskGroup(of: AppServiceConnectionStatus.self) { group in
                 for (number, id) in ids.enumerated() {
                     group.addTask {
-                        // All are under way at once, but not all handshakes, for which a host waits a second.
+                        // The starts overlap, but the handshakes are spread out, since the host allows a second for
+                        // each.
                         try await Task.sleep(for: .milliseconds(150 * number))
                         return try await daemon.call(id, port: port).0
                     }
                 }
                 for try await status in group { #expect(status == .appUnavailable) }
             }
-            // A call over the bus, left to itself, takes minutes.
+            // The default timeout of a D-Bus call would take minutes.
             #expect(ContinuousClock.now - began < .seconds(15))
             let player = try await daemon.call("test.player", port: port)
             #expect(player.0 == .success, "\(player.1.debugDescription)")
         }
 
-        /// D-Bus Specification, "Authentication Protocol".
+        /// A bus with the handshake of the D-Bus Specification, "Authentication Protocol".
         private static let bus = """
             import socket, sys, threading
             server = socket.socket(socket.AF_UNIX)
@@ -114,7 +115,7 @@ extension HostDaemonTests {
                                   b"AGREE_UNIX_FD" if words[:1] == [b"NEGOTIATE_UNIX_FD"] else b"REJECTED EXTERNAL")
                         stream.sendall(answer + b"\\r\\n")
                 except OSError:
-                    pass  # Whoever has called off the call is gone.
+                    pass  # The caller has cancelled and closed the connection.
             while True:
                 stream = server.accept()[0]
                 kept.append(stream)

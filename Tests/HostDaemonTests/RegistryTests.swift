@@ -8,7 +8,7 @@ import RemoteSystemsDesktop
 import Testing
 
 @Suite struct RegistryTests {
-    @Test func `the user's manifest puts the machine's in the shade, also when it is not understood`() async throws {
+    @Test func `the user's manifest hides the machine's, even if it is invalid`() async throws {
         try await Daemon.with { daemon in
             try daemon.install("test.one", start: #"{"exec": ["/shared"]}"#, shared: true)
             try daemon.install("test.two", start: #"{"exec": ["/shared"]}"#, shared: true)
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `whoever listens is reported of what changes, and of nothing else`() async throws {
+    @Test func `observers are notified of changes, and of nothing else`() async throws {
         try await Daemon.with { daemon in
             try daemon.install("test.one", start: #"{"exec": ["/a"]}"#)
             let registry = ApplicationRegistry(environment: daemon.environment)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a manifest that is too long, or no file, is left out`() async throws {
+    @Test func `a manifest that is too long or not a regular file is skipped`() async throws {
         try await Daemon.with { daemon in
             let place = "\(daemon.directory)/data/remote-systems/applications"
             try String(repeating: " ", count: 70_000).write(
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a program that is on its way out when it is needed is waited for, and started anew`() async throws {
+    @Test func `a start during the end of the previous program waits, and then starts a new one`() async throws {
         try await Daemon.with { daemon in
             let (starts, leave) = ("\(daemon.directory)/starts", "\(daemon.directory)/leave")
             let script = "echo started >> \(starts); while [ ! -e \(leave) ]; do sleep 0.05; done"
@@ -66,7 +66,7 @@ import Testing
             async let first: Void = registry.start("test.leaving")
             _ = try await eventually("the first start") { count() == 1 ? true : nil }
             async let second: Void = registry.start("test.leaving")
-            // Long enough for a second program to be started beside the first, were it not waited for.
+            // Long enough for a second program to start beside the first, if the registry did not wait.
             try await Task.sleep(for: .milliseconds(200))
             #expect(count() == 1)
             #expect(FileManager.default.createFile(atPath: leave, contents: nil))
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a program that fails is reported at once, and how`() async throws {
+    @Test func `a failing program is reported at once, with the reason`() async throws {
         try await Daemon.with { daemon in
             try daemon.install("test.false", start: #"{"exec": ["/bin/false"]}"#)
             try daemon.install("test.missing", start: #"{"exec": ["/no/such/program"]}"#)

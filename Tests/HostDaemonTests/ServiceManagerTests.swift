@@ -12,11 +12,11 @@ import Testing
         (.reloading(monotonic: 17), "RELOADING=1\nMONOTONIC_USEC=17"),
         (.status("one\nREADY=1"), "STATUS=one READY=1"),
     ])
-    func `messages are what sd_notify says`(message: ServiceMessage, lines: String) {
+    func `messages have the format of sd_notify(3)`(message: ServiceMessage, lines: String) {
         #expect(message.lines == lines)
     }
 
-    @Test func `the watchdog is another process's unless it is ours`() {
+    @Test func `the watchdog applies only if WATCHDOG_PID is this process or missing`() {
         func timeout(_ environment: [String: String]) -> Duration? {
             ServiceNotifier(environment: environment, pid: 7).watchdogTimeout
         }
@@ -28,12 +28,12 @@ import Testing
     }
 
     @Test(arguments: ["@remote-systems-test-\(UUID())", "/nowhere/at/all", String(repeating: "/x", count: 100), "x"])
-    func `a manager that does not listen disturbs nobody`(name: String) {
+    func `a service manager that does not listen causes no error`(name: String) {
         ServiceNotifier(environment: ["NOTIFY_SOCKET": name], pid: 7).send(.ready)
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a manager that reads nothing more does not hold the watchdog's notes up for ever`() throws {
+    func `a service manager that stops reading does not block watchdog messages for ever`() throws {
         let path = "\(FileManager.default.temporaryDirectory.path)/notify-\(UUID())"
         let manager = try NotifySocket(path: path)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -44,7 +44,7 @@ import Testing
             )
         )
         let notifier = ServiceNotifier(environment: ["NOTIFY_SOCKET": path], pid: 7)
-        // What is one too many waits a second, and is given up.
+        // A message beyond the queue waits for a second and is dropped.
         for _ in 0..<queue + 2 { notifier.send(.watchdog) }
         let reported = manager.lines
         #expect(!reported.isEmpty && reported.count < queue + 2)
@@ -52,7 +52,7 @@ import Testing
         #expect(manager.lines.last == "READY=1")
     }
 
-    @Test func `sockets that were handed to another process are not ours`() throws {
+    @Test func `sockets that were passed to another process are not used`() throws {
         #expect(try ActivationSockets(environment: [:], pid: 7).listeningSocket() == nil)
         #expect(
             try ActivationSockets(environment: ["LISTEN_PID": "8", "LISTEN_FDS": "1"], pid: 7).listeningSocket() == nil
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `units that are written say who wrote them, quote the program, and do not restart it for ever (X-34)`() {
+    @Test func `written units name their author, quote the program, and limit restarts (X-34)`() {
         for isSystem in [true, false] {
             for file in HostUnits(program: "/opt/a b/100%", isSystem: isSystem, port: 4711).files {
                 #expect(file.text.hasPrefix(HostUnits.mark))

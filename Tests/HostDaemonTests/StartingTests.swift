@@ -33,13 +33,13 @@ extension HostDaemonTests {
                     }
                     #expect(running.applications.map(\.id) == ["remote-systems.host", "test.player"])
 
-                    // What it found when it started: a session of its own, no descriptors of the host's, not its environment.
+                    // The environment at its start: a session of its own, no descriptors and no variables of the host.
                     let start = try #require(daemon.starts.first)
                     #expect(start.hasSuffix("descriptors=4 session=true"), "\(start)")
                     #expect(!start.contains("SECRET_OF_THE_HOST"))
                     #expect(start.contains("REMOTE_SYSTEMS_STATE"))
 
-                    // One that was killed is started again.
+                    // A killed application is started again.
                     kill(pid_t(try #require(first.2)), SIGKILL)
                     let again = try await daemon.call("test.player", port: port)
                     #expect(again.0 == .success || again.1?.canRetry == true, "\(again.1.debugDescription)")
@@ -51,9 +51,9 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a program that fails, and one that never comes up, end in a clear status`() async throws {
+        @Test func `a program that fails and one that never registers end in a clear status`() async throws {
             try await Daemon.with { daemon in
-                // Longer than it takes to hear of the end of a program, on a busy machine too.
+                // Longer than the daemon needs to notice the end of a program, on a busy machine too.
                 try daemon.configure(#"{"startTimeout": 3}"#)
                 try daemon.install("test.broken", start: #"{"exec": ["/bin/false"]}"#)
                 try daemon.install("test.idle", start: #"{"exec": ["/bin/sleep", "5"]}"#)
@@ -68,12 +68,12 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a program that hangs is ended with all that it has started, and then started again (R-26)`()
+        @Test func `a program that hangs is ended with its process group, and then started again (R-26)`()
             async throws
         {
             try await Daemon.with { daemon in
                 try daemon.configure(#"{"startTimeout": 3}"#)
-                // It and its child do not listen to SIGTERM. Once there is a file it is another program.
+                // The program and its child ignore SIGTERM. Once this file exists, the program works.
                 let well = "\(daemon.directory)/well"
                 let program = try daemon.script(
                     "hung",
@@ -93,16 +93,16 @@ extension HostDaemonTests {
                     let text = try String(contentsOfFile: "\(daemon.directory)/processes", encoding: .utf8)
                     let hung = text.split(whereSeparator: \.isWhitespace).compactMap { pid_t($0) }
                     #expect(hung.count == 2)
-                    // Logged before the answer, and read here when this process comes to it.
+                    // The daemon logs this before it responds, but this process may read the log later.
                     _ = try await eventually("a word of its end") {
                         process.lines.contains { $0.contains("did not come up is ended") } ? true : nil
                     }
 
-                    // What is left of that time once the old program has ended would be little for a real one.
+                    // The old timeout would leave a working program little time after the old program has ended.
                     try daemon.configure(#"{"startTimeout": 30}"#)
                     process.send(SIGHUP)
                     _ = try await process.event("reloaded")
-                    // Whoever calls while it is being ended has it started afterwards, and not beside it.
+                    // A call while the program is being ended starts it afterwards, and not beside it.
                     _ = FileManager.default.createFile(atPath: well, contents: nil)
                     let response = try await eventually("the program", within: .seconds(40), every: .milliseconds(200))
                     {
@@ -116,7 +116,8 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `what a desktop entry starts is not ended: it may have a window (R-26)`() async throws {
+        @Test func `a program started by a desktop entry is not ended, since it may have a window (R-26)`() async throws
+        {
             try await Daemon.with { daemon in
                 try daemon.configure(#"{"startTimeout": 2}"#)
                 let program = try daemon.script("window", "echo $$ > '\(daemon.directory)/pid'; exec sleep 600")
@@ -125,12 +126,13 @@ extension HostDaemonTests {
                 try await daemon.whileRunning { process, port in
                     let call = try await daemon.call("test.window", port: port)
                     #expect(call.1?.message.contains("did not come up") == true, "\(call.1.debugDescription)")
-                    // The file is there before the number is in it.
+                    // The file exists before the number is written.
                     let pid = try await eventually("the process") { () -> pid_t? in
                         let text = try? String(contentsOfFile: "\(daemon.directory)/pid", encoding: .utf8)
                         return text.flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
                     }
-                    // What is ended is told to end at once; it would be gone, and the log say so, long before this.
+                    // A program to be ended gets SIGTERM at once. Both its end and the log line would show well before
+                    // this.
                     try await Task.sleep(for: .milliseconds(500))
                     #expect(kill(pid, SIGKILL) == 0)
                     #expect(!process.lines.contains { $0.contains("did not come up is ended") })
@@ -138,7 +140,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `ping waits for an application to start as long as it is reported`() async throws {
+        @Test func `ping waits as long as its timeout for an application to start`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.idle", start: #"{"exec": ["/bin/sleep", "5"]}"#)
                 try await daemon.whileRunning { _, port in
@@ -151,7 +153,7 @@ extension HostDaemonTests {
                     )
                     #expect(status == 2, "\(lines)")
                     #expect(lines.contains { $0.contains("deadlineExceeded") }, "\(lines)")
-                    // The host itself would wait for ten.
+                    // The host's own timeout is ten seconds.
                     #expect(ContinuousClock.now - began < .seconds(9))
                 }
             }
@@ -177,7 +179,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a daemon that ends while a caller waits is reported as that, and not as no host at all`()
+        @Test func `a daemon that ends while a caller waits is reported as ended, not as unreachable`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -197,7 +199,8 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `what a launch starts gets the URI, the input data and the proved caller (R-17, X-34; activation)`()
+        @Test
+        func `an application started by a launch gets URI, input data and verified caller (R-17, X-34; activation)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -224,7 +227,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a manifest whose program does not open its scheme is what the launcher hears of (X-20)`()
+        @Test func `a program that does not open its manifest's scheme is reported to the launcher (X-20)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -242,7 +245,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `without a service manager its units are not started, and callers are reported`() async throws {
+        @Test func `without a service manager its units are not started, and callers get an error`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.unit", start: #"{"systemd": "test.service"}"#)
                 try await daemon.whileRunning { _, port in

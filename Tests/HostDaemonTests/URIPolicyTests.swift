@@ -8,9 +8,9 @@ import RemoteSystems
 import Testing
 
 extension HostDaemonTests {
-    /// Issue 3 §1: what the daemon opens for others, and who else does.
+    /// Issue 3 §1: which URIs the daemon and the applications open for remote launchers.
     @Suite struct Opening {
-        @Test func `a standard scheme is denied, another one allowed, and about a third somebody is asked (X-20)`()
+        @Test func `a standard scheme is denied, another one allowed, and a third one needs consent (X-20)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -43,7 +43,7 @@ extension HostDaemonTests {
                         #expect(result.status == status, "\(uri): \(result.error.debugDescription)")
                     }
                     _ = try await eventually("the handler") { daemon.handled.count == 2 ? true : nil }
-                    // Each was started and not waited for.
+                    // Each handler was started without waiting for its end.
                     #expect(Set(daemon.handled) == ["test:a", "tel:1"])
                     let asked = try String(contentsOfFile: "\(daemon.directory)/asked", encoding: .utf8)
                         .split(separator: "\n")
@@ -51,7 +51,7 @@ extension HostDaemonTests {
                     #expect(asked.first == "--text")
                     #expect(asked[1].hasPrefix("The application test.caller on the system "), "\(asked[1])")
                     #expect(asked[1].hasSuffix(" of your account wants to open this here: tel:1"))
-                    // The one that nobody has answered is gone, and buried.
+                    // The asking program that never responded has ended and was reaped.
                     let text = try String(contentsOfFile: "\(daemon.directory)/unanswered", encoding: .utf8)
                     let unanswered = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
                     _ = try await eventually("the end of the question") { kill(unanswered, 0) != 0 ? true : nil }
@@ -59,7 +59,9 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `two questions are asked one after the other, and one that cannot be asked is a no`() async throws {
+        @Test func `two questions are asked one after the other, and one that cannot be asked counts as a refusal`()
+            async throws
+        {
             try await Daemon.with { daemon in
                 try daemon.installHandler("tel")
                 let asks = try daemon.script(
@@ -84,7 +86,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a handler, and what asks, get the stated environment and nothing else of the daemon's (X-34)`()
+        @Test func `a handler and the asking program get only the stated environment of the daemon (X-34)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -120,7 +122,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a no is a no, and a yes a yes, under a parent that ignores the ends of its children (X-20)`()
+        @Test func `a refusal denies and a consent allows, even if the parent ignores SIGCHLD (X-20)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -140,11 +142,11 @@ extension HostDaemonTests {
         }
 
         @Test(arguments: [true, false])
-        func `an application that takes a scheme which nobody allowed gets it, running or not (R-18, R-25, R-26)`(
+        func `an application gets a scheme that the policy does not allow, running or not (R-18, R-25, R-26)`(
             isRunning: Bool
         ) async throws {
             try await Daemon.with { daemon in
-                // The desktop has a handler, too, and the policy does not name the scheme.
+                // The desktop has a handler for the scheme, too, and the policy does not name the scheme.
                 try daemon.installHandler("test")
                 let exec = try daemon.exec("test.player").replacing(
                     #"""# + daemon.record + #"""#,
@@ -165,7 +167,7 @@ extension HostDaemonTests {
                     #expect(result.applicationID == "test.player")
                     #expect(daemon.starts.count == 2)
                     #expect(daemon.starts.last == "opened test:x")
-                    // The daemon itself goes on to deny it.
+                    // The daemon itself still denies the scheme.
                     let denied = try await daemon.launch("test:x", port: port)
                     #expect(denied.status == .deniedByRemoteSystem)
                     #expect(daemon.handled.isEmpty)

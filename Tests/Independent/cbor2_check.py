@@ -1,14 +1,14 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""The coding of ValueSets as an independent CBOR library sees it (IndependentCodingTests runs this).
+"""Checks the coding of ValueSets with an independent CBOR library (IndependentCodingTests runs this).
 
 cbor2_check.py check             reads hexadecimal encodings, a line each; prints "same" if cbor2 decodes one and its own
-                                 canonical encoding of the result is the same, else what differs
+                                 canonical encoding of the result is the same, otherwise the difference
 cbor2_check.py generate SEED N   prints N canonical encodings of values that cbor2 encoded
 
-What cbor2 cannot express, and the generated values therefore leave out: dates outside the years 1 to 9999 or finer than a
-microsecond; sets of elements of several types (cbor2 orders elements by length before it looks at their bytes, and Python
-takes 1, 1.0 and True for one element).
+The generated values leave out what cbor2 cannot express: dates outside the years 1 to 9999 or finer than a
+microsecond; sets of elements of several types (cbor2 orders elements by length before it compares their bytes, and Python
+treats 1, 1.0 and True as one element).
 """
 import datetime
 import random
@@ -31,7 +31,7 @@ def check():
         sent = bytes.fromhex(line.strip())
         try:
             own = encode(cbor2.loads(sent))
-        except Exception as error:  # whatever it is, the test must show it
+        except Exception as error:  # the test reports every error
             print(f"{type(error).__name__}: {error}")
             continue
         print("same" if own == sent else f"cbor2 encodes {own.hex()}")

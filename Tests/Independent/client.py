@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of the wire protocol that shares no code with RemoteSystems: written from Docs/wire-protocol.md alone.
 
-Python's standard library and cbor2 (6 or newer) suffice, but for elliptic-curve keys, which the standard library cannot
-make: `openssl` makes the key, its certificate request, and verifies signatures. The numbers in brackets are the page's sections.
+Requires Python's standard library, cbor2 (6 or newer) and `openssl`, which makes keys and certificate requests and
+verifies signatures: the standard library has no elliptic-curve keys. The numbers in brackets are sections of that
+document.
 """
 import base64
 import dataclasses
@@ -33,7 +34,7 @@ ALPN, JOIN_ALPN = "remote-systems/1", "remote-systems-join/1"
 
 
 class Broken(Exception):
-    """The other side broke a rule of the page, or ended what it should not have ended. With the code for it, if there is one."""
+    """The other side broke a rule, or ended the connection when it must not. With the code of the rule, if it has one."""
 
     def __init__(self, text, code=None):
         super().__init__(text)
@@ -49,12 +50,12 @@ class Refused(Exception):
 
 
 class HeldUp(EOFError):
-    """The other side ended the connection before it said anything, and after the time that it gives for the opening was over."""
+    """The other side ended the connection without sending anything, after its handshake timeout."""
 
 
 # Values [9]
 
-# The tags of dates, URLs, UUIDs and sets, which are kept as they are: what cbor2 makes of them bears less than they do.
+# The tags of dates, URLs, UUIDs and sets. They are kept as tags, since cbor2's own types can express less.
 KEPT = {tag: (lambda value, *_, tag=tag: cbor2.CBORTag(tag, value)) for tag in (1, 32, 37, 258)}
 
 
@@ -63,7 +64,7 @@ def encode(value):
 
 
 def decode(data, depth=32):
-    """Reads one value, and takes no other encoding than the one that the page allows."""
+    """Reads one value, and accepts only the encoding that the document allows."""
     try:
         value = cbor2.loads(data, semantic_decoders=KEPT, max_depth=2 * depth + 2, allow_indefinite=False,
                             allow_duplicate_keys=False)
@@ -139,11 +140,11 @@ def is_uri(text):
 
 # Frames [4]
 
-# How many elements each kind needs, and how many there can be before newer ones are passed over.
+# The minimum number of elements of each kind, and the number after which further elements are ignored.
 ELEMENTS = {HELLO: (2, 2), ACCEPT: (2, 2), REFUSE: (3, 3), REQUEST: (4, 6), RESPONSE: (4, 5), CANCEL: (2, 2), PING: (2, 2),
             PONG: (2, 2), CLOSE: (2, 3), DATA: (2, 2), FIN: (1, 1), ABORT: (2, 2), STATE: (3, 3)}
 STREAM_SERVICE = "remote-systems.stream"
-# The keys of a hello, an accept and a failure; what is required has no default.
+# The keys of a hello, an accept and a failure. Required keys have no default.
 LIMITS = {"limit": int, "window": int, "window-bytes": int}
 KEYS = {
     HELLO: {"version": list, "service": str, "target": str, "application": str, "features": list, "requires": list, **LIMITS},
@@ -153,7 +154,7 @@ KEYS = {
     },
 }
 FAILURE = {"text": str, "code": str, "retry": bool}
-# The keys of a state frame's body by its operation: those that must be there, and those that may (wire/published-state.md).
+# The keys of a state frame's body by its operation: required keys, and optional ones (wire/published-state.md).
 SUBSCRIBE, SNAPSHOT, DELTA, CREDIT, END, UNSUBSCRIBE = range(6)
 PARTS = {"part": int, "to": int, "put": dict, "drop": list}
 STATES = [
@@ -172,9 +173,9 @@ def frame(array, body=None):
 
 
 def read_frame(body):
-    """The array of a frame, without what newer versions add; None for an unknown kind.
+    """The array of a frame, without additions of newer versions; None for an unknown kind.
 
-    What it raises has the code of section 14; for a request or a response whose message cannot be read it has its number, too.
+    Errors have the code of section 14. For a request or a response with an unreadable message they also have its number.
     """
     try:
         return read_array(body)
@@ -185,7 +186,7 @@ def read_frame(body):
 
 
 def number_of_message(body):
-    """The number of a request or a response whose frame is sound up to its message."""
+    """The number of a request or a response whose frame is valid up to its message."""
     if not body or body[0] not in range(0x84, 0x98):
         return None
     stream, numbers = io.BytesIO(body[1:]), []
@@ -217,7 +218,7 @@ def read_array(body):
     array = every[:most]
     if len(array) < least:
         raise Broken("an element is missing")
-    # What is passed over may be encoded as it likes, the rest may not.
+    # Ignored elements may have any encoding, all others may not.
     head = encode([None] * len(every))[:-len(every)]
     if not body.startswith(head + b"".join(map(encode, array))):
         raise Broken(f"not in the one encoding: {body.hex()}")
@@ -255,14 +256,14 @@ def read_array(body):
     failure = {REFUSE: 2, RESPONSE: 4, CLOSE: 2, ABORT: 1}.get(kind)
     if failure and len(array) > failure:
         code = array[failure].get("code")
-        if not (isinstance(code, str) and re.fullmatch("[a-z0-9.-]{1,64}", code)):  # counts as none
+        if not (isinstance(code, str) and re.fullmatch("[a-z0-9.-]{1,64}", code)):  # treated as missing
             array[failure].pop("code", None)
         array[failure] = read_keys(array[failure], FAILURE)
     return array + keys
 
 
 def read_state(body, required, optional):
-    """The body of a state frame, without what newer versions add."""
+    """The body of a state frame, without additions of newer versions."""
     body = read_keys(body, required | optional)
     for key in required:
         if key not in body:
@@ -296,7 +297,7 @@ def check_metadata(metadata):
 
 
 def check_depth(element, depth):
-    """What is passed over is bounded, too."""
+    """Checks the limits of ignored values."""
     if isinstance(element, (list, dict, cbor2.CBORTag)):
         if not depth:
             raise Broken("nested deeper than 32 levels")
@@ -335,7 +336,7 @@ def check_hello(kind, map):
 
 
 def check_stream(claim):
-    """What a hello for a stream says [wire/streams.md]."""
+    """The contents of a hello for a stream [wire/streams.md]."""
     ticket, purpose = (claim.get("ticket"), claim.get("purpose")) if isinstance(claim, dict) else (None, None)
     if not (isinstance(ticket, bytes) and len(ticket) == 16 and isinstance(purpose, str) and 1 <= len(purpose.encode()) <= 256):
         raise Broken("stream is of another form", "hello-malformed")
@@ -380,7 +381,7 @@ def der(data):
 
 @functools.cache
 def is_signature(spki, signature, data):
-    """Whether a signature over data is that of a public key. openssl is asked once: a caller has a second until its hello."""
+    """Whether a signature over data is that of a public key. Runs openssl once: a caller has one second until its hello."""
     with tempfile.TemporaryDirectory() as directory:
         key, file = pathlib.Path(directory, "key"), pathlib.Path(directory, "signature")
         key.write_bytes(openssl("pkey", "-pubin", "-inform", "DER", input=spki))
@@ -446,9 +447,9 @@ class Certificate:
         return {key for key, (critical, _) in self.extensions.items() if critical}
 
     def system_id(self, roots, account, now=None, revoked=(), anonymous=False, links=()):
-        """The id of the system that this certificate is of; whatever breaks a rule is refused.
+        """The id of the certificate's system. Raises Broken if a rule is broken.
 
-        With `anonymous` a system of another account will do. The links are those of its sender, newest first.
+        With `anonymous` a system of another account is accepted. The links are those of its sender, newest first.
         """
         def require(condition, rule, code="certificate-invalid"):
             if not condition:
@@ -531,7 +532,7 @@ class Roots:
         require(link.is_signed_by(self.certificates[number - 2]), "signed by the root before")
 
     def extended(self, links):
-        """These roots and those that a peer's links add, newest first."""
+        """These roots, extended by those of a peer's links, which are newest first."""
         if len(links) > 15:
             raise Broken("more than 15 links", "certificate-invalid")
         roots = Roots(self.data)
@@ -555,7 +556,7 @@ class Roots:
 
 @dataclasses.dataclass
 class Identity:
-    """What a system keeps: its key and certificate, and what it knows of its account."""
+    """The stored state of a system: its key, its certificate, and its knowledge of the account."""
     directory: pathlib.Path
 
     def path(self, name):
@@ -574,7 +575,7 @@ class Identity:
         return Certificate(ssl.PEM_cert_to_DER_cert((self.directory / "certificate.pem").read_text())).id
 
     def keep_certificate(self, data):
-        # As a whole: others may connect with the one that is there.
+        # Replaces the file as a whole, since other threads may connect with the old one.
         new = self.directory / "certificate.new"
         new.write_text(ssl.DER_cert_to_PEM_cert(data))
         new.replace(self.directory / "certificate.pem")
@@ -595,11 +596,11 @@ class Identity:
 # TLS and connections [3, 5-8]
 
 class Stream:
-    """TLS 1.3 with frames in it. Trusts nobody by itself: that is decided after the handshake, from the peer's certificate."""
+    """TLS 1.3 with frames in it. TLS itself verifies no peer: the caller checks the certificate after the handshake."""
 
-    # From the TCP connection's beginning until the hello has come whole.
+    # From the start of the TCP connection until the hello has arrived completely.
     opening_time = 1.0
-    # The address that it connects from, and port 0; None for any.
+    # The local address to connect from, and port 0; None for any.
     source = None
 
     def __init__(self, address, identity=None, alpn=ALPN, timeout=20.0, goes_on_without_alpn=False):
@@ -624,13 +625,13 @@ class Stream:
             self.tls.close()
             raise Broken(f"the handshake gave {self.tls.selected_alpn_protocol()!r} instead of {alpn!r}")
         self.certificate = Certificate(self.tls.getpeercert(binary_form=True))
-        # Python has a public method for the certificates behind it from 3.13 on only.
+        # Python has a public method for the further certificates only since 3.13.
         chain = self.tls._sslobj.get_unverified_chain() if hasattr(self.tls._sslobj, "get_unverified_chain") else None
         self.links = [ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in (chain or [])[1:]]
         self.received = b""
 
     def is_late(self):
-        """Whether nothing has been heard, and the time in which something had to be said is over."""
+        """Whether nothing was received until the timeout."""
         return not self.has_heard and time.monotonic() - self.begin >= self.opening_time
 
     def __enter__(self):
@@ -690,7 +691,7 @@ class Connection(Stream):
         self.identity, self.number, self.accepted = identity, 0, None
 
     def authenticate(self):
-        """The id of the host's system, if it is to be trusted."""
+        """The id of the host's system. Raises Broken if it is not trusted."""
         try:
             return self.certificate.system_id(self.identity.root, self.identity.account, links=self.links)
         except Broken as reason:
@@ -702,7 +703,7 @@ class Connection(Stream):
                 "window": 8, "window-bytes": 1 << 20, **changes}
 
     def open(self, service, **changes):
-        """Authenticates the host, says hello, and returns what the host accepts."""
+        """Authenticates the host, sends the hello, and returns the host's acceptance."""
         self.authenticate()
         self.send([HELLO, self.hello(service, **changes)])
         answer = self.receive(limit=8192)
@@ -714,7 +715,7 @@ class Connection(Stream):
         return self.accepted
 
     def next(self, timeout=20.0, limit=1 << 20):
-        """The next frame but pings, which are answered."""
+        """The next frame other than a ping. Responds to pings."""
         deadline = time.monotonic() + timeout
         while True:
             array = self.receive(deadline - time.monotonic(), limit)
@@ -744,7 +745,7 @@ class Connection(Stream):
                 return records
 
     def request(self, message, timeout=20.0):
-        """Asks, and returns the status, the message and the failure of the answer."""
+        """Sends a request, and returns the status, the message and the failure of its response."""
         self.number += 1
         self.send([REQUEST, self.number, int(timeout * 1000), message])
         return self.answer(self.number, timeout)
@@ -756,7 +757,7 @@ class Connection(Stream):
         return array[2], array[3], array[4] if len(array) > 4 else {}
 
     def close(self):
-        """Closes gracefully; returns whether the host said close_notify."""
+        """Closes gracefully; returns whether the host sent close_notify."""
         self.send([CLOSE, 0])
         array = self.next()
         if array != [CLOSE, 0]:
@@ -777,12 +778,12 @@ def discovery_tag(key, instance):
 
 
 def read_revocation_list(data, roots, now):
-    """The number of a list and the ids on it, if it is one of the account with these root keys."""
+    """The number of a list and its ids, if an account with these root keys signed it."""
     if len(data) < 72 or (len(data) - 72) % 32 or len(data) > 72 + 4096 * 32:
         raise Broken("a length that no list has", "revocation-list-invalid")
     body, raw = data[:-64], data[-64:]
     numbers = b""
-    for number in (raw[:32], raw[32:]):  # as DER, which openssl takes
+    for number in (raw[:32], raw[32:]):  # as DER, the form that openssl reads
         number = number.lstrip(b"\0") or b"\0"
         number = b"\0" + number if number[0] & 0x80 else number
         numbers += bytes([2, len(number)]) + number
@@ -814,7 +815,7 @@ JOIN_REASONS = {"expired", "already-used", "wrong-secret", "malformed", "failed"
 
 
 def read_join_message(body):
-    """The kind and the parts of a message, without what newer versions add."""
+    """The kind and the parts of a message, without additions of newer versions."""
     array = decode(body)
     if not isinstance(array, list) or len(array) < 2 or array[0] not in JOIN_PARTS or not isinstance(array[1], dict):
         raise Broken("no message of joining")
@@ -883,7 +884,7 @@ def percent_decoded(text):
 
 
 class Joining(Stream):
-    """One conversation with an inviter, step by step."""
+    """One exchange with an inviter, step by step."""
 
     opening_time = 15.0
 
@@ -903,11 +904,11 @@ class Joining(Stream):
         return array[1]
 
     def challenge(self):
-        """Says hello, and checks that the inviter is of the account and the one that TLS was made with."""
+        """Sends the hello, and checks that the inviter belongs to the account and is the peer of the TLS connection."""
         answer = self.exchange(0, {"nonce": self.nonce, "request": self.request})
         root, inviter = Roots(answer["root-certificate"]), Certificate(answer["certificate"])
         if root.id != self.invitation.account or inviter.data != self.certificate.data:
-            raise Broken("whoever is there is not the inviter")
+            raise Broken("the peer is not the inviter")
         inviter.system_id(root, self.invitation.account)
         account = from_base32(root.id)
         self.root, self.transcript = root, [
@@ -927,7 +928,7 @@ class Joining(Stream):
 
 
 def replay_joining(vector, keys, moment):
-    """Plays both sides of a vector of joining, without a network. Returns what differs, if something does."""
+    """Plays both sides of a join vector, without a network. Returns the difference, if there is one."""
     invitation, outcome = Invitation.read(vector["invitation"]), {}
     joiner, inviter = (from_base32(keys[vector[side]]["id"]) for side in ("joiner", "inviter"))
     account, now = from_base32(invitation.account), moment(vector["now"])
@@ -945,7 +946,7 @@ def replay_joining(vector, keys, moment):
             try:
                 root, other = Roots(parts["root-certificate"]), Certificate(parts["certificate"])
                 if root.id != invitation.account or from_base32(other.system_id(root, invitation.account, now)) != inviter:
-                    raise Broken("whoever is there is not the inviter")
+                    raise Broken("the peer is not the inviter")
             except Broken:
                 outcome = {"stopped-by": "joiner"}
                 continue
@@ -984,7 +985,7 @@ def subject_key(request):
 
 
 def join(invitation, directory):
-    """Joins an account: returns the identity that is kept in a directory from then on."""
+    """Joins an account. Stores the new identity in a directory, and returns it."""
     identity = Identity.create(directory)
     with Joining(invitation, identity) as joining:
         joining.challenge()

@@ -1,11 +1,12 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a RemoteSystems host to Docs/wire-protocol.md with the client beside this file (IndependentClientTests runs this).
+"""Checks a RemoteSystems host against Docs/wire-protocol.md, with client.py (IndependentClientTests runs this).
 
 client_check.py DIRECTORY INVITATION HOST:PORT VECTORS
 
-The invitation is one of `remotesystems account invite --loopback`, at the address `remotesystems serve --loopback` of the same
-account listens, and the directory, which gets the keys, is new. Prints a line for each check, and exits with 1 if one failed.
+The invitation is one of `remotesystems account invite --loopback`. `remotesystems serve --loopback` of the same account
+listens at the address. The directory must be new, and gets the keys. Prints a line for each check, and exits with 1 if
+one failed.
 """
 import base64
 import concurrent.futures
@@ -37,7 +38,7 @@ def check_that(condition, happened):
 
 
 def promise(name, page):
-    """Marks a check: its name, and what the page says."""
+    """Marks a check: its name, and the statement of the document."""
     def add(function):
         CHECKS.append((name, page, function))
         return function
@@ -45,7 +46,7 @@ def promise(name, page):
 
 
 class Place:
-    """Where everything is that the checks need."""
+    """The host, the vectors and the identity that the checks use."""
 
     def __init__(self, directory, invitation, address, vectors):
         self.directory = pathlib.Path(directory)
@@ -67,7 +68,7 @@ class Place:
 
 
 def expect_end(connection, timeout=4.0):
-    """The end of the connection, with close_notify, sooner than the five seconds for which a host waits in vain."""
+    """Expects the end of the connection with close_notify, sooner than the five seconds that a host waits for a close."""
     try:
         array = connection.receive(timeout)
     except HeldUp:
@@ -88,7 +89,7 @@ def expect_refusal(connection, status):
 
 
 def expect_close(connection, status, after=lambda array: False):
-    """The close with a status, then the end; frames that `after` names may come before."""
+    """Expects the close with a status, then the end. Frames of the kinds in `after` may arrive before."""
     while True:
         array = connection.next()
         if not after(array):
@@ -174,7 +175,7 @@ def _(place):
     raise Wrong("no room afterwards")
 
 
-@promise("an invitation lets a system into the account", "[12] joining; [2] whom to trust")
+@promise("an invitation lets a system into the account", "[12] joining; [2] trust")
 def _(place):
     place.identity = join(place.invitation, place.directory / "identity")
     check_that(place.identity.account == place.invitation.account, "another account")
@@ -196,7 +197,7 @@ def _(place):
     raise Wrong("the port is still open")
 
 
-# Talking
+# Requests and responses
 
 @promise("the ping service answers", "[5] accept; [12] Type pong, the CreationDate unchanged, and the Payload")
 def _(place):
@@ -217,7 +218,7 @@ def _(place):
         check_that(connection.close(), "the connection ended without close_notify")
 
 
-@promise("a host tells what it is", "[12] wire/presence.md, the description")
+@promise("a host describes itself", "[12] wire/presence.md, the description")
 def _(place):
     with place.connect(PRESENCE) as connection:
         records = connection.snapshot("presence")
@@ -229,10 +230,10 @@ def _(place):
         check_that(connection.close(), "the connection ended without close_notify")
 
 
-@promise("a host tells who is revoked, and that nobody is", "[12] wire/revocation.md, passing it on")
+@promise("a host sends the revocation list, also an empty one", "[12] wire/revocation.md, passing it on")
 def _(place):
     with place.connect(PRESENCE) as connection:
-        check_that(connection.snapshot("trust") == {}, "somebody is revoked")
+        check_that(connection.snapshot("trust") == {}, "a system is revoked")
         connection.send([STATE, SUBSCRIBE, {"topic": "nothing", "schema": 1, "credit": 65536}])
         array = connection.next()
         check_that(array == [STATE, END, {"topic": "nothing", "reason": "topic-unknown"}], f"{array} came")
@@ -288,7 +289,7 @@ def _(place):
         begin = time.monotonic()
         connection.send([CLOSE, 1, {"text": "enough", "retry": False}])
         expect_close(connection, 1)
-        # A host that waits in vain closes after five seconds.
+        # A host that gets no close ends the connection after five seconds.
         check_that(time.monotonic() - begin < 4, "not at once")
 
 
@@ -362,7 +363,7 @@ def _(place):
 def _(place):
     with place.connect(PING_SERVICE) as connection:
         connection.send([13], [4711, "x", {"y": [1.5, cbor2.CBORTag(99, 1)]}])
-        # Undefined, keys that are no strings and out of order, 32 levels.
+        # Undefined, keys that are not strings and out of order, 32 levels.
         for element in ("f7", "a2020a0101", "81" * 32 + "00"):
             connection.send_bytes(frame(None, bytes.fromhex("830603" + element)))
             check_that(connection.receive() == [PONG, 3], f"another answer to a ping, with {element}")
@@ -410,10 +411,10 @@ def _(place):
             check_that(str(version[0]) in text and "1" in text, text)
     with place.connect() as connection:  # the rest of another version's hello may be anything
         connection.send([HELLO, {"version": [2, 0], "all": "else"}])
-        check_that("2" in expect_refusal(connection, 4)["text"], "the version is not told")
+        check_that("2" in expect_refusal(connection, 4)["text"], "the version is not named")
 
 
-# Who gets in
+# Authentication
 
 @promise("another ALPN protocol, or none, is refused", "[3] so that it can say why in a refuse with status 4")
 def _(place):
@@ -463,7 +464,7 @@ def _(place):
 
 @promise("a certificate with the account's name but another's signature is not authorised", "[2] the signature")
 def _(place):
-    # Made twice: the name holds the id of the key. Everything but the signature is as it must be.
+    # Made twice, since the name contains the id of the key. Everything except the signature is valid.
     stranger = Identity.create(place.directory / "forger")
     openssl("req", "-x509", "-key", stranger.path("key.pem"), "-subj", "/", "-days", "30", "-sha256",
             "-addext", f"subjectAltName=URI:remote-systems://{place.identity.account}/{stranger.id}",
@@ -478,7 +479,7 @@ def _(place):
     (thief.directory / "certificate.pem").write_text(ssl.DER_cert_to_PEM_cert(place.identity.root.data))
     try:
         Stream(place.address, thief).tls.close()
-    except ssl.SSLError:  # the key does not fit: TLS itself keeps it out
+    except ssl.SSLError:  # the key does not match, so TLS itself refuses it
         return
     raise Wrong("a foreign certificate could be shown")
 
@@ -487,7 +488,7 @@ def _(place):
 
 @promise("a hello that is too long is refused", "[4] at most 8192 before the connection is open; [4] refuse, 4")
 def _(place):
-    with place.connect() as connection:  # of 8192 bytes it works
+    with place.connect() as connection:  # 8192 bytes are accepted
         hello = connection.hello(PING_SERVICE, new=b"")
         hello["new"] = bytes(8192 - len(encode([HELLO, hello])) - 2)
         check_that(len(encode([HELLO, hello])) == 8192, "miscounted")
@@ -529,7 +530,7 @@ def _(place):
             while time.monotonic() - begin < (0.5 if len(closed) == 8 else 0.8):
                 time.sleep(0.05)
                 closed = select.select(sockets, [], [], 0)[0]
-            # Only sooner than the time of the first is over it is seen who was closed for being one too many.
+            # Only before the first one's timeout do the closed connections show which ones exceeded the limit.
             if time.monotonic() - begin < 0.95 and len(closed) >= 8:
                 for each in closed:
                     try:
@@ -540,9 +541,9 @@ def _(place):
         finally:
             for each in sockets:
                 each.close()
-        time.sleep(1.5)  # somebody was held up: again, when all of them are gone
+        time.sleep(1.5)  # the machine was too slow: repeats once all connections are closed
     check_that(len(closed) == 8, f"{40 - len(closed)} of 40 connections stay open without a hello")
-    for _ in range(100):  # waiting a little and trying again helps
+    for _ in range(100):  # a retry succeeds after a while
         try:
             with place.connect(PING_SERVICE) as connection:
                 return expect_alive(place, connection)
@@ -556,7 +557,7 @@ def _(place):
     with place.connect() as connection:
         begin = time.monotonic()
         data = frame([HELLO, connection.hello(PING_SERVICE)])
-        for byte in data[:60]:  # slowly, for six seconds: each byte alone must not win time
+        for byte in data[:60]:  # slowly, for six seconds: a single byte must not extend the timeout
             try:
                 connection.send_bytes(bytes([byte]))
                 check_that(connection.receive(0.1)[0] == REFUSE, "something else than a refusal")
@@ -580,7 +581,7 @@ def _(place):
     with place.connect() as connection:
         connection.send([HELLO, connection.hello(PING_SERVICE)], [REQUEST, 1, 1000, place.ping()])
         array = connection.receive()
-        # If the host has answered by the time it comes, it is a request like any other.
+        # If the host has accepted before the frame arrives, it is an ordinary request.
         if array[0] != ACCEPT:
             check_that(array[:2] == [REFUSE, 4], f"{array} came")
 
@@ -633,7 +634,7 @@ def _(place):
         expect_refusal(connection, 4)
 
 
-@promise("a service that nobody offers is refused", "[11] 3: the application offers no service of that name")
+@promise("a service that is not offered is refused", "[11] 3: the application offers no service of that name")
 def _(place):
     with place.connect() as connection:
         connection.send([HELLO, connection.hello("org.example.nothing")])
@@ -690,14 +691,14 @@ breaks("an answer to nothing, of a watcher", "[6] an answer to something that is
 
 
 def unread(name, size):
-    """A check that asks and asks without reading: answers that do not get into the network keep their requests in the window."""
+    """A check that sends requests without reading: unsent responses keep their requests in the window."""
     @promise(name, "[6] closed with status 2")
     def _(place):
         with place.connect(PING_SERVICE) as connection:
-            # The kernel would let it grow to megabytes in which answers find room.
+            # By default the kernel's buffer would grow to megabytes, which could hold the responses.
             connection.tls.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             payload = place.ping(bytes(size))
-            # Far more than buffers and window hold, but no more: the close is lost if it is not read within a second.
+            # More than buffers and window hold, but not much more: the close is lost if it is not read within a second.
             for number in range(1, 20_000_000 // size):
                 try:
                     connection.send([REQUEST, number, 5000, payload])
@@ -806,7 +807,7 @@ DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf, "-0": 
 
 
 def from_json(what):
-    """The value that a vector's JSON stands for."""
+    """The value of a vector's JSON."""
     if isinstance(what, list):
         return [from_json(element) for element in what]
     if not isinstance(what, dict):
@@ -864,8 +865,8 @@ def run(place, name, page, function):
         try:
             function(place)
             return None
-        except Exception as error:  # whatever it is, it is the check's result
-            # But for one: whom its machine kept from saying hello in its second was cut off by the page's own rule.
+        except Exception as error:  # every error is the check's result
+            # Except HeldUp: a busy machine delayed the hello by a second, and the host ended the connection by the rules.
             if tries_left and (isinstance(error, HeldUp) or isinstance(error.__cause__, HeldUp)):
                 continue
             return f"FAIL {name}: the page says {page}; {error if isinstance(error, Wrong) else repr(error)}"
@@ -878,7 +879,7 @@ def main(arguments):
     failed, slow = 0, {}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for name, page, function in CHECKS:
-            # The two that take long run beside the others, once there is an identity.
+            # The two slow checks run in parallel to the others, once there is an identity.
             if place.identity and not slow:
                 slow = {long: pool.submit(run, place, "", "", long) for long in (silence, alive)}
             if function in slow:

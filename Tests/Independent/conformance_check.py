@@ -1,11 +1,11 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Holds `remotesystems serve --conformance` to what it promises: a client that keeps the page's rules is told of nothing, and
-each client that breaks one is told that rule.
+"""Checks `remotesystems serve --conformance`: it reports no broken rule for a client that keeps the rules, and the rule for
+each client that breaks one.
 
 conformance_check.py PROGRAM DIRECTORY VECTORS
 
-Starts the program itself, on loopback. The clients are the one beside this file and those that the vectors' conversations
+Starts the program itself, on loopback. The clients are client.py and those that the vectors' conversations
 describe. Prints a line for each check, and exits with 1 if one failed.
 """
 import json
@@ -47,7 +47,7 @@ class Host:
         self.events.put(None)
 
     def next(self, event, timeout=20):
-        """The next thing that it prints, which must be that event."""
+        """Reads the next line of output, which must be that event."""
         try:
             found = self.events.get(timeout=timeout)
         except queue.Empty:
@@ -76,7 +76,7 @@ def connect(host, service=SERVICE, **changes):
 # Conversations of the vectors
 
 def said(array):
-    """What counts of a frame: not the words, nor what each host chooses."""
+    """The frame without texts and without what each host chooses."""
     if array is None:
         return None
     kind = array[0]
@@ -93,7 +93,7 @@ def said(array):
 
 
 def replay(host, conversation):
-    """Says the caller's part of a conversation and compares the host's."""
+    """Sends the caller's part of a conversation and compares the host's."""
     with Connection(host.address, host.identity) as connection:
         steps, optional = conversation["steps"], []
         for number, step in enumerate(steps):
@@ -121,7 +121,7 @@ def replay(host, conversation):
 
 
 def wait_for_end(connection, timeout=20):
-    """Reads what still comes, and says close_notify in the end."""
+    """Reads until the end, and then sends close_notify."""
     try:
         while True:
             connection.receive(timeout)
@@ -132,7 +132,7 @@ def wait_for_end(connection, timeout=20):
 
 
 def end(connection):
-    """Says close_notify; the host may have closed TCP already."""
+    """Sends close_notify. The host may have closed TCP already."""
     try:
         connection.tls.unwrap()
     except OSError:
@@ -150,7 +150,7 @@ def kept(host, vectors):
             try:
                 connection.authenticate()
             except Broken:
-                # What the host still says is read, or TCP would throw away the refusal with it.
+                # Reads the host's remaining data, since TCP would otherwise discard the refusal with a reset.
                 try:
                     connection.receive(5)
                 except (EOFError, OSError):
@@ -175,7 +175,7 @@ def kept(host, vectors):
             raise Wrong(f"status {status} where 5 is due")
 
     def aborts(*close, fills=False):
-        """A client with a reason of its own to end."""
+        """A client that ends the connection for a reason of its own."""
         def client():
             with connect(host, limit=1024, **{"window-bytes": 1024}) as connection:
                 if fills:
@@ -199,7 +199,7 @@ def kept(host, vectors):
     yield "the whole window is used, in requests and bytes", whole_window
 
 
-# Clients that break a rule each
+# Clients that each break a rule
 
 BROKEN = []
 
@@ -362,7 +362,7 @@ REFUSAL = [REFUSE, 7, {"text": "Not you.", "code": "other-account", "retry": Fal
 
 
 def after_refuse(*frames, seconds=0.0):
-    """A client that the host refused, and that goes on."""
+    """A client that continues after the host refused it."""
     def client(host):
         with Connection(host.address, host.identity) as connection:
             connection.send([HELLO, connection.hello("org.example.nothing")])
@@ -454,7 +454,7 @@ class Results:
     def check(self, name, function):
         try:
             problem = function()
-        except Exception as error:  # whatever it is, it is the check's result
+        except Exception as error:  # every error is the check's result
             problem = repr(error)
         self.failed += problem is not None
         print(f"FAIL {name}: {problem}" if problem else f"ok {name}", flush=True)

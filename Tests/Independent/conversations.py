@@ -1,8 +1,10 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Whole conversations, for Docs/wire-vectors.json: who sends what, in order, and how it ends (make_wire_vectors.py writes them).
+"""Whole conversations for Docs/wire-vectors.json: the frames of both sides in order, and how each conversation ends
+(make_wire_vectors.py writes them).
 
-The host offers the service of `remotesystems serve --conformance`, with these limits. Written from the page alone.
+The host offers the service of `remotesystems serve --conformance`, with these limits. Written from Docs/wire-protocol.md
+alone.
 """
 import base64
 
@@ -13,14 +15,14 @@ SERVICE = "remote-systems.conformance"
 LIMIT, WINDOW, WINDOW_BYTES = 4096, 4, 8192
 
 
-# The sections of the rules: those of the table in implementing-the-protocol.md, and the page's for what is not in it.
+# The sections of the rules: from the table in implementing-the-protocol.md, and otherwise from wire-protocol.md.
 SECTIONS = {"frame-too-long": 4, "frame-empty": 4, "frame-malformed": 4, "frame-unexpected": 5, "hello-malformed": 5,
             "request-out-of-order": 6, "window-exceeded": 6, "window-bytes-exceeded": 6, "response-unexpected": 6,
             "key-reused": 6, "request-after-close": 8, "message-malformed": 9, "version-unsupported": 10}
 
 
 def hello(**changes):
-    """The caller's hello, as JSON; None takes a key out."""
+    """The caller's hello, as JSON; None removes a key."""
     keys = {"version": [1, 0], "service": SERVICE, "application": "com.example.caller", "limit": LIMIT, "window": WINDOW,
             "window-bytes": WINDOW_BYTES, **changes}
     return [HELLO, {key: value for key, value in keys.items() if value is not None}]
@@ -45,7 +47,7 @@ def double(number):
 
 
 def step(sender, array, body=None, **more):
-    """One frame; `body` in place of what the array encodes to. An array that is None cannot be read."""
+    """One frame, with `body` in place of the array's encoding. The array None stands for an unreadable frame."""
     bytes_ = frame(encode(meaning(array)) if body is None else body)
     return {"from": sender, "hex": bytes_.hex(), **({} if array is None else {"json": array}), **more}
 
@@ -59,7 +61,7 @@ def host(array, body=None, **more):
 
 
 def raw(sender, hex_):
-    """Bytes that are no frame."""
+    """Bytes that are not a frame."""
     return {"from": sender, "hex": hex_}
 
 
@@ -77,7 +79,7 @@ CLOSED = (caller([CLOSE, 0]), host([CLOSE, 0]))
 
 
 def nested(levels):
-    """A message of so many levels, as JSON: dictionaries, the innermost with a number."""
+    """A message with this many levels, as JSON: nested dictionaries, the innermost with a number."""
     return {"a": nested(levels - 1)} if levels > 1 else {"a": 0}
 
 
@@ -185,7 +187,7 @@ def filling():
 
 
 def broken():
-    """Conversations in which one side breaks a rule, and what the other one makes of it."""
+    """Conversations in which one side breaks a rule, with the other side's reaction."""
     def before(name, code, *steps, status=4):
         """The caller breaks a rule before the connection is open."""
         return {"name": name, "section": SECTIONS[code], "outcome": {"open": False, "status": status, "broken-by": "caller", "code": code},
@@ -204,7 +206,7 @@ def broken():
                           caller(request(number + 1, ECHO)), host(response(number + 1, ECHO)), *CLOSED]}
 
     def by_host(name, code, *steps, status=3, opened=True):
-        """The host breaks a rule; once open the caller says so, before that it just closes."""
+        """The host breaks a rule. On an open connection the caller reports it, before that it only closes."""
         said = [caller([CLOSE, status, failure(code, "The protocol was broken.")])] if opened else []
         return {"name": name, "section": SECTIONS[code],
                 "outcome": {"open": opened, "status": status, "broken-by": "host", "code": code}, "steps": [*steps, *said]}

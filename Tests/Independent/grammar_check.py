@@ -1,10 +1,11 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""The grammar of the wire protocol as a second CDDL tool sees it: pycddl, the `cddl` crate in Python.
+"""Checks the grammar of the wire protocol with a second CDDL tool: pycddl, the `cddl` crate in Python.
 
-grammar_check.py GRAMMAR VECTORS     the tool must take the file, and everything in the vectors that senders send
+grammar_check.py GRAMMAR VECTORS     the tool must accept the file, and all vectors that senders send
 
-Refusing is not asked of it: its version 0.6 takes some of what RFC 8610 excludes. Prints a line for each failure, or "all right".
+Refusals are not checked: its version 0.6 accepts some input that RFC 8610 excludes. Prints a line for each failure, or
+"all right".
 """
 import json
 import sys
@@ -15,7 +16,7 @@ import pycddl
 from wire_vectors import FRAMED, RULES
 
 LIMITS = {"version": [1, 0], "limit": 1024, "window": 1, "window-bytes": 1024}
-# What the vectors lack.
+# Messages that the vectors lack.
 EXAMPLES = [
     ("frame", [0, {**LIMITS, "service": "s", "target": "", "features": ["a", "com.example.b"], "requires": []}]),
     ("frame", [3, 1, 1000, {}, None]),
@@ -60,7 +61,7 @@ def main(grammar, vectors):
     for name, rule, data in cases:
         try:
             if rule not in schemas:
-                # The tool begins with the first rule.
+                # The tool starts with the first rule.
                 schemas[rule] = pycddl.Schema(f"first-rule = {rule}\n{text}")
             schemas[rule].validate_cbor(data)
         except (ValueError, pycddl.ValidationError) as error:

@@ -1,12 +1,13 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the vectors of Docs/wire-vectors.json that need keys, and those of texts and conversations, from the page alone.
+"""Makes the vectors of Docs/wire-vectors.json that need keys, and those of texts and conversations, from
+Docs/wire-protocol.md alone.
 
-make_wire_vectors.py write FILE    writes the file anew; what is hand-written in it (frames and values) stays as it is
-make_wire_vectors.py check FILE    prints each list that differs from what it would write, or "all right"
+make_wire_vectors.py write FILE    rewrites the file; its hand-written parts (frames and values) stay unchanged
+make_wire_vectors.py check FILE    prints each list that `write` would change, or "all right"
 
-The private keys are derived from their names, are written into the file, and are worth nothing. Everything is
-deterministic (RFC 6979 signatures, nonces and serial numbers from names), so that one page has one file.
+The private keys are derived from their names, are written into the file, and protect nothing. Everything is
+deterministic (RFC 6979 signatures, nonces and serial numbers from names), so that each run writes the same file.
 """
 import base64
 import datetime
@@ -32,13 +33,13 @@ ABOUT = (
     "Test vectors of the RemoteSystems wire protocol 1.0; section 13 of wire-protocol.md describes them. The private keys "
     "in this file are public test keys: never use them, or certificates made with them, for anything else."
 )
-# Noon-ish of a fixed day, so that no vector depends on a clock.
+# About noon of a fixed day, so that no vector depends on a clock.
 NOW = 1_790_000_000
 DAY = 86_400
 
 
 def derive(name, count=32):
-    """Bytes that look random and come from a name."""
+    """Pseudo-random bytes that are derived from a name."""
     return hashlib.sha256(f"remote-systems public test data: {name}".encode()).digest()[:count]
 
 
@@ -174,7 +175,7 @@ def certificates():
     def refused(name, reason, code, data, **more):
         return {"name": name, "hex": data.hex(), "refused": reason, "code": code, **more}
 
-    # The base32 of 32 bytes ends with four unused bits: the next letter has the same bytes and is another spelling.
+    # The base32 of 32 bytes ends with four unused bits: the next letter is another spelling of the same bytes.
     last = "abcdefghijklmnopqrstuvwxyz234567"
     misspelled = SYSTEM.id[:-1] + last[last.index(SYSTEM.id[-1]) + 1]
     return [
@@ -493,7 +494,7 @@ def data(content):
 
 
 def message(kind, **parts):
-    """A message of joining, as bytes and as what it means."""
+    """A join message, as bytes and as its meaning."""
     parts = {name.replace("_", "-"): part for name, part in parts.items()}
     meaning = {name: data(part) if isinstance(part, bytes) else part for name, part in parts.items()}
     return {"hex": frame(encode([kind, parts])).hex(), "json": [kind, meaning]}

@@ -1,25 +1,25 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Watches a conversation from the side and says which rule is broken, written from Docs/wire-protocol.md alone.
+"""Observes a conversation and reports which rule is broken, written from Docs/wire-protocol.md alone.
 
-The numbers in brackets are the page's sections, the codes those of section 14.
+The numbers in brackets are sections of that document, the codes those of section 14.
 """
 from client import ABORT, ACCEPT, CANCEL, CLOSE, DATA, FIN, HELLO, PING, PONG, REFUSE, REQUEST, RESPONSE, Broken, read_frame
 
 HELLO_BYTES = 8192
-# What goes with a broken rule in a close [14]; everything else is 3.
-# What one request is failed with; the connection goes on.
+# The status of a close after a broken rule [14]: that of EXCESS, or 3. After a rule in ALONE only the request fails, and
+# the connection continues.
 ALONE = {"message-malformed", "key-reused"}
 EXCESS = {"frame-too-long", "frame-empty", "window-exceeded", "window-bytes-exceeded"}
 
 
 class Side:
-    """What one side has said so far."""
+    """The state of one side so far."""
 
     def __init__(self):
         self.limit, self.window, self.window_bytes = HELLO_BYTES, 0, 0
         self.last = 0
-        # The requests that this side has made and that are not answered: number to bytes.
+        # This side's outstanding requests: number to bytes.
         self.outstanding = {}
         self.closed = None
         # The messages of the requests with a key.
@@ -27,7 +27,7 @@ class Side:
 
 
 class Referee:
-    """Fed with the frames of both sides, in order."""
+    """Gets the frames of both sides, in order."""
 
     def __init__(self):
         self.sides = {"caller": Side(), "host": Side()}
@@ -35,7 +35,7 @@ class Referee:
         self.has_hello = False
 
     def feed(self, sender, data):
-        """Takes a frame. Raises Broken, with the code, when its sender broke a rule."""
+        """Processes a frame. Raises Broken, with the code, if its sender broke a rule."""
         side, other = self.sides[sender], self.sides["host" if sender == "caller" else "caller"]
         if self.is_over and not (self.is_open and data[4:6] == b"\x82\x08" and side.closed is None):
             raise Broken("something came after the end", "frame-unexpected")
@@ -51,7 +51,7 @@ class Referee:
         except Broken as broken:
             if broken.code != "message-malformed" or not self.is_open:
                 raise
-            # It has its number and its place like any other [6].
+            # It uses a number and a place in the window like any other [6].
             kind, number = data[5], broken.number
             (self.request if kind == REQUEST else self.response)(side, other, number, length)
             raise
@@ -120,7 +120,7 @@ class Referee:
 
 
 def judge(steps):
-    """How a conversation goes: its outcome, as the vectors tell it. Frames behind a broken rule are what the other side says to it."""
+    """The outcome of a conversation, in the form of the vectors. Frames after a broken rule are the other side's reaction."""
     referee, outcome = Referee(), {}
     for number, step in enumerate(steps):
         data = bytes.fromhex(step["hex"])
@@ -132,7 +132,7 @@ def judge(steps):
         except Broken as broken:
             outcome.update({"broken-by": step["from"], "code": broken.code})
             if broken.code == "version-unsupported" and step["from"] == "caller":
-                del outcome["broken-by"]  # that is no broken rule, only another version
+                del outcome["broken-by"]  # not a broken rule, only another version
                 outcome["code"] = broken.code
             continue
         array = read_frame(data[4:])
@@ -148,7 +148,7 @@ def judge(steps):
 
 
 def check_answer(referee, outcome, step, data):
-    """What the side that noticed says [4]."""
+    """The reaction of the side that noticed [4]."""
     array = read_frame(data[4:])
     if array is None or step["from"] == outcome["broken-by"]:
         return

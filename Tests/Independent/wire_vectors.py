@@ -1,12 +1,12 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""The vectors of the wire protocol as parties see them that are not ours: a CBOR library and a CDDL validator.
+"""Checks the vectors of the wire protocol with independent tools: a CBOR library and a CDDL validator.
 
-wire_vectors.py check FILE           cbor2 must make the same bytes of what a vector means, and read them as the same
-wire_vectors.py cddl FILE GRAMMAR    what senders send must fit the grammar; what no grammar allows must not
+wire_vectors.py check FILE           cbor2 must encode a vector's meaning to the same bytes, and decode them to the same meaning
+wire_vectors.py cddl FILE GRAMMAR    all sent messages must fit the grammar; excluded ones must not
 wire_vectors.py fill FILE            adds the bytes to vectors that have none yet
 
-Prints a line for each vector that fails, or "all right", which tells a run without failures from a run that broke.
+Prints a line for each vector that fails, or "all right", which distinguishes a run without failures from a crashed one.
 """
 import base64
 import datetime
@@ -17,7 +17,7 @@ import uuid
 
 import cbor2
 
-# The grammar's rule for the bytes of each list, and the lists in which a length field comes before them.
+# The grammar's rule for the bytes of each list, and the lists whose bytes begin with a length field.
 RULES = {"frames": "frame", "values": "value", "urls": "value", "join-messages": "join-message"}
 FRAMED = {"frames", "join-messages"}
 DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf, "-0": -0.0}
@@ -49,7 +49,7 @@ def tagged(tag, content):
 
 
 def meaning(value):
-    """What a vector's JSON stands for."""
+    """The meaning of a vector's JSON."""
     if isinstance(value, list):
         return [meaning(element) for element in value]
     if not isinstance(value, dict):
@@ -93,16 +93,16 @@ def check(vectors):
             if beyond_python(vector):
                 continue
             try:
-                # Twice through the library, so that NaN equals NaN and sets are compared as sets.
+                # Converted twice, so that NaN equals NaN and sets are compared as sets.
                 read = cbor2.loads(payload)
                 if sent(vector) and repr(read) != repr(cbor2.loads(own)):
                     yield vector, f"cbor2 reads {read!r}"
-            except Exception as error:  # whatever it is, the test must show it
+            except Exception as error:  # the test reports every error
                 yield vector, f"{type(error).__name__}: {error}"
 
 
 def check_more(vectors):
-    """The vectors with keys, texts and conversations, as the client beside this file sees them."""
+    """Checks the vectors with keys, texts and conversations with client.py."""
     import client
     from referee import judge
 
@@ -189,7 +189,7 @@ def cddl(vectors, grammar):
         for vector in vectors[kind]:
             if not sent(vector) and not vector.get("grammar", False):
                 continue
-            # The validator tries every rule on every level of dictionaries, which takes it 2 to the power of 32 steps.
+            # The validator tries every rule on every level of dictionaries, which takes 2 to the power of 32 steps.
             if vector["name"] == "32 levels of dictionaries":
                 continue
             data = bytes.fromhex(vector["hex"])
@@ -198,7 +198,7 @@ def cddl(vectors, grammar):
                 yield vector, "the grammar says otherwise"
 
 
-# In the order of which the file is written; what is not named here follows.
+# The order of the keys in the file. Keys that are not named here follow.
 ORDER = ("name", "section", "now", "invitation", "joiner", "inviter", "key", "instance", "text", "hex", "json", "refused", "code",
          "encodes", "grammar", "outcome", "steps")
 
@@ -213,7 +213,7 @@ def fill(path, vectors):
 
 
 def write(path, lists):
-    """Writes the file: an entry a line, and of conversations a step a line."""
+    """Writes the file: one line for each entry, and for each step of a conversation."""
     def line(entry, *without):
         keys = [*(key for key in ORDER if key in entry), *(key for key in entry if key not in ORDER)]
         return json.dumps({key: entry[key] for key in keys if key not in without}, ensure_ascii=False)

@@ -5,9 +5,10 @@ import Foundation
 import RemoteSystems
 import ServiceLifecycle
 
-// An application as somebody may have installed it, which offers one service and ends by itself after a minute. Started with its id,
-// the name of a file in which it writes what it finds, the scheme of the URIs that it opens or '-', and the interface on which it is
-// called; it opens nothing and stays on the loopback interface when the last two are missing.
+// An application that offers one service and ends by itself after a minute.
+//
+// Arguments: its id; the file in which it records its environment; the scheme of the URIs that it opens, or '-'; and
+// the network interface. Without the last two it opens nothing and stays on the loopback interface.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 
@@ -35,7 +36,7 @@ var configuration = RemoteSystemsConfiguration(
     applicationID: arguments[1],
     network: arguments.count > 4 ? .interfaces([arguments[4]]) : .loopback
 )
-// No test is about how fast a handshake with it is.
+// Generous, since no test measures how fast a handshake is.
 configuration.helloTimeout = .seconds(10)
 let host = RemoteSystemHost(
     configuration,
@@ -44,6 +45,7 @@ let host = RemoteSystemHost(
 )
 try await withThrowingTaskGroup(of: Void.self) { group in
     group.addTask { try await host.run() }
+    // Limits the life of an application that a failed test has left behind.
     group.addTask { try await Task.sleep(for: .seconds(60)) }
     _ = try await group.next()
     group.cancelAll()

@@ -6,7 +6,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program that was started, and the lines it has printed so far.
+/// A started program, and the lines that it has printed so far.
 package final class ChildProcess: Sendable {
     private struct Output {
         var lines: [String] = []
@@ -14,10 +14,10 @@ package final class ChildProcess: Sendable {
         var isFinished = false
     }
 
-    /// The process id, of the program itself and not of a shell around it.
+    /// The process id of the program itself, not of a shell around it.
     package let id: Int32
     private let output: Shared
-    // Kept open: programs that watch their standard input end when it is closed, also when this process crashes.
+    // Kept open: programs that read their standard input end when it closes, also when this process crashes.
     private let input: Int32
 
     private final class Shared: Sendable {
@@ -25,16 +25,17 @@ package final class ChildProcess: Sendable {
         let exit = Mutex<Int32?>(nil)
     }
 
-    /// Starts a program with standard output read and standard error passed on, or both read.
+    /// Starts a program. Its standard output is read, and its standard error is passed on unless it is read, too.
     ///
-    /// - Parameter arguments: The path of the program, then its arguments.
+    /// - Parameters:
+    ///   - arguments: The path of the program, then its arguments.
     package init(_ arguments: [String], environment: [String: String] = [:], readsErrors: Bool = false) throws {
         (id, input, output) = try Self.starting.withLock { _ in
             try Self.start(arguments, environment: environment, readsErrors: readsErrors)
         }
     }
 
-    /// One start at a time: a pipe must not get into another child before it is marked as not to be inherited.
+    /// Serializes starts: another child must not inherit a pipe before it is marked close-on-exec.
     private static let starting = Mutex(())
 
     private static func start(
@@ -117,30 +118,31 @@ package final class ChildProcess: Sendable {
         Thread.detachNewThread {
             var status: Int32 = 0
             while unsafe waitpid(id, &status, 0) < 0, errno == EINTR {}
-            // A program that was killed counts as 128 and the signal, as in a shell.
+            // A program that was killed has the exit code 128 plus the signal, as in a shell.
             output.exit.withLock { $0 = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F }
         }
     }
 
-    /// What was printed so far.
+    /// The lines printed so far.
     package var lines: [String] { output.state.withLock { $0.lines } }
 
-    /// The exit code, once the program has ended.
+    /// The exit code, or nil while the program runs.
     package var exitCode: Int32? { output.exit.withLock { $0 } }
 
     package func send(_ signal: Int32) {
-        // Not once it is reaped: the number may be another process's by then.
+        // Sends nothing once the program is reaped, since its process id may belong to another process by then.
         output.exit.withLock { if $0 == nil { _ = kill(id, signal) } }
     }
 
-    /// Waits for the program to end, and for what it has printed; not for long, as somebody whom it has started may go on.
+    /// Waits for the program's end and its remaining output. The wait for output is short, since a child of the program
+    /// may keep the pipe open.
     package func exit(within limit: Duration = .seconds(20)) async throws -> Int32 {
         let code = try await eventually("the end of process \(id)", within: limit) { self.exitCode }
         _ = try? await allLines(within: .seconds(1))
         return code
     }
 
-    /// Asks the program to end, and kills it when it does not.
+    /// Sends SIGTERM, and SIGKILL if the program does not end.
     package func stop() async {
         guard exitCode == nil else { return }
         send(SIGTERM)
@@ -150,7 +152,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Everything printed until the end.
+    /// All lines printed until the end.
     package func allLines(within limit: Duration = .seconds(15)) async throws -> [String] {
         _ = try await eventually("the end of the output of process \(id)", within: limit) {
             self.output.state.withLock { $0.isFinished ? true : nil }
@@ -159,13 +161,14 @@ package final class ChildProcess: Sendable {
     }
 }
 
-/// What kept an integration test from running.
+/// The reason why an integration test cannot run or failed.
 package struct IntegrationError: Error, CustomStringConvertible {
     package let description: String
     package init(_ description: String) { self.description = description }
 }
 
-/// Asks again and again until there is an answer; once more when the time is over, in which this process may have stood still.
+/// Polls until the condition returns a value. Polls once more after the deadline, since this process may have been
+/// suspended.
 package func eventually<Response>(
     _ what: String,
     within limit: Duration = .seconds(15),
@@ -177,11 +180,12 @@ package func eventually<Response>(
         let isLast = ContinuousClock.now >= end
         if let response = try await ask() { return response }
         guard !isLast else { throw IntegrationError("waited \(limit) for \(what) in vain") }
+        // The conditions concern other processes, which cannot notify this one.
         try await Task.sleep(for: interval)
     }
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to its end and returns its output.
 @discardableResult
 package func run(_ arguments: [String], environment: [String: String] = [:]) async throws -> String {
     let process = try ChildProcess(arguments, environment: environment, readsErrors: true)
@@ -191,7 +195,7 @@ package func run(_ arguments: [String], environment: [String: String] = [:]) asy
     return text
 }
 
-/// Whether a process, of whomever, lives: one that has ended and that nobody has buried yet does not.
+/// Whether a process is alive. A zombie is not.
 package func isAlive(_ process: Int32) -> Bool {
     let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
     return status.map { !$0.contains(") Z ") } ?? false

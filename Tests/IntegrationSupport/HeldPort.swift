@@ -3,8 +3,10 @@
 
 import Glibc
 
-/// A port of the loopback interface on which nobody listens, until this goes. Nobody is given it who asks for any port, and whoever
-/// asks for this very one has it (SO_REUSEADDR on both sides), unless it is blocked.
+/// A port of the loopback interface without a listener, reserved until this object is released.
+///
+/// The kernel assigns it to no program that asks for any free port. A program that asks for this port gets it
+/// (SO_REUSEADDR on both sides), unless it is blocked.
 package final class HeldPort: Sendable {
     package let number: Int
     private let descriptor: Int32
@@ -30,6 +32,6 @@ package final class HeldPort: Sendable {
 
     deinit { close(descriptor) }
 
-    /// From now on nobody else can listen there.
+    /// Listens on the port, so that no other program can.
     package func block() { listen(descriptor, 1) }
 }

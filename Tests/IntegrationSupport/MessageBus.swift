@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Starts a dbus-daemon, and waits until it takes callers.
+/// Starts a dbus-daemon and waits until it accepts connections.
 ///
-/// - Parameter arguments: What kind of bus it is, and where.
+/// - Parameter arguments: The kind of bus and its address.
 package func startMessageBus(_ arguments: [String], environment: [String: String] = [:]) async throws -> ChildProcess {
     let bus = try ChildProcess(
         ["dbus-daemon"] + arguments + ["--nofork", "--nopidfile", "--nosyslog", "--print-address"],
         environment: environment,
-        // It tells there of services that fail to start, which is what some tests want.
+        // The bus reports failed service starts on stderr, and some tests cause them on purpose.
         readsErrors: true
     )
     do {

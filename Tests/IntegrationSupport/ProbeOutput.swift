@@ -23,7 +23,7 @@ extension ChildProcess {
         lines.compactMap { try? JSONDecoder().decode(ProbeLine.self, from: Data($0.utf8)) }
     }
 
-    /// Waits for the first line, from a place on, that is as wanted.
+    /// Waits for the first line that matches, starting at an index.
     @discardableResult
     package func event(
         _ what: String,
@@ -41,7 +41,7 @@ extension ChildProcess {
     }
 }
 
-/// The path of a program that was built beside the tests.
+/// The path of a program that was built with the tests.
 package func builtProgram(_ name: String) throws -> String {
     let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let path = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent(name).path
@@ -52,7 +52,7 @@ package func builtProgram(_ name: String) throws -> String {
 }
 
 extension ChildProcess {
-    /// Whether such a line was printed, from a place on.
+    /// Whether a matching line was printed, starting at an index.
     package func printed(_ event: String, id: String? = nil, from start: Int = 0) -> Bool {
         events.dropFirst(start).contains { $0.event == event && (id == nil || $0.id == id) }
     }

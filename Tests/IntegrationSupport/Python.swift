@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// Other people's implementation, and a look at the wire.
+/// Python programs: independent implementations and packet captures.
 package enum Python {
-    /// The interpreter: of a virtual environment that a test script made, or the system's.
+    /// The interpreter of the virtual environment that the test script created, or the system's.
     package static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
 
-    /// Whether python-zeroconf is there. In CI its tests run in any case, and fail without it.
+    /// Whether python-zeroconf is installed. In CI its tests always run, and fail without it.
     package static let canUseZeroconf: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -22,7 +22,7 @@ package enum Python {
         return ProcessInfo.processInfo.environment["CI"] != nil
     }()
 
-    /// How to run a script of the folder `Scripts` beside a test.
+    /// The command line for a script of the folder `Scripts` beside a test.
     package static func script(_ name: String, _ arguments: String..., test: String = #filePath) -> [String] {
         command(name, arguments, beside: test)
     }
@@ -31,12 +31,14 @@ package enum Python {
         command(name, arguments, beside: test)
     }
 
-    /// Prints every frame that an interface receives, in hexadecimal digits; ``ChildProcess/capturing()`` says from when on.
+    /// The command line that prints every frame an interface receives, in hexadecimal digits.
+    /// ``ChildProcess/capturing()`` waits until it captures.
     package static func capture(interface: String) -> [String] {
         command("capture.py", [interface], beside: #filePath)
     }
 
-    /// Stops one thread of a process, whose name begins so, until this program ends; says "frozen" once it has.
+    /// The command line that stops one thread of a process until the script ends. The thread's name begins with `name`.
+    /// The script prints "frozen" once the thread is stopped.
     package static func freeze(_ process: Int32, thread name: String) -> [String] {
         command("freeze.py", ["\(process)", name], beside: #filePath)
     }
@@ -52,7 +54,7 @@ package enum Python {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// The bytes of lower-case RFC 4648 base32 without padding, which is how ids are written.
+    /// Decodes lower-case RFC 4648 base32 without padding, which is how ids are written.
     package static func base32(_ text: String) -> [UInt8] {
         var (bytes, bits, count): ([UInt8], UInt32, UInt32) = ([], 0, 0)
         for character in text.utf8 {
@@ -69,7 +71,7 @@ package enum Python {
 }
 
 extension ChildProcess {
-    /// Waits until a capture misses nothing any more.
+    /// Waits until the capture has started.
     package func capturing() async throws {
         _ = try await eventually("a look at the wire", within: .seconds(20)) {
             self.lines.contains("capturing") ? true : nil

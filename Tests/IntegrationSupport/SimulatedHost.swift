@@ -9,7 +9,7 @@ import Synchronization
 package final class SimulatedHost: Sendable {
     package let name: String
     private let number: Int
-    // The network outlives its hosts: it takes them down.
+    // Unowned: the network outlives its hosts and stops them.
     private unowned let network: SimulatedNetwork
     private let bus = Mutex<ChildProcess?>(nil)
     private let daemon = Mutex<ChildProcess?>(nil)
@@ -27,7 +27,7 @@ package final class SimulatedHost: Sendable {
     /// The network namespace.
     package var namespace: String { "\(network.label)-\(name)" }
 
-    /// Where the host keeps its files. Anybody may look in.
+    /// The directory for the host's files. Readable by all users.
     package var directory: String { "\(network.directory)/\(name)" }
 
     private func port(_ interface: Int) -> String { "port\(number)-\(interface)" }
@@ -43,7 +43,8 @@ package final class SimulatedHost: Sendable {
 
     // MARK: Cables
 
-    /// Plugs the host into the network's second Ethernet, as `eth1` with the address 10.78.0.*n*. Its number is 1.
+    /// Connects the host to the network's second Ethernet, as `eth1` with the address 10.78.0.*n*. The number of that
+    /// Ethernet is 1.
     package func connectToSecondEthernet() async throws -> String {
         let address = "10.78.0.\(number)"
         try await network.addSecondEthernet()
@@ -59,33 +60,33 @@ package final class SimulatedHost: Sendable {
             namespace,
         ])
         try await run(["ip", "-n", network.bridge, "link", "set", port, "master", "br\(ethernet)", "up"])
-        // Addresses are good at once, without asking around for duplicates.
+        // Addresses are usable at once, without duplicate address detection.
         let settings = ["accept_dad", "dad_transmits"].map { "net.ipv6.conf.\(interface).\($0)=0" }
         try await run(inside(["sysctl", "-qw"] + settings))
         try await run(["ip", "-n", namespace, "addr", "add", "\(address)/24", "dev", interface])
         try await run(["ip", "-n", namespace, "link", "set", interface, "up"])
     }
 
-    /// Takes `eth0` out of the host and puts another one in, which has its name and its address.
+    /// Replaces `eth0` by a new interface with the same name and address.
     package func replaceInterface() async throws {
         try await run(["ip", "-n", namespace, "link", "del", "eth0"])
         try await plug(into: 0, address: address)
     }
 
-    /// Takes the host's own interface up or down.
+    /// Sets the host's own interface up or down.
     package func setInterface(up: Bool) async throws {
         try await run(["ip", "-n", namespace, "link", "set", "eth0", up ? "up" : "down"])
         guard up else { return }
-        // Taking it down lost its IPv6 addresses only.
+        // Setting it down has removed its IPv6 addresses only, so this may fail.
         _ = try? await run(["ip", "-n", namespace, "addr", "add", "\(address)/24", "dev", "eth0"])
     }
 
-    /// Plugs one of the host's cables in or out at the other end.
+    /// Connects or disconnects one of the host's cables at the other end.
     package func setCable(plugged: Bool, ethernet: Int = 0) async throws {
         try await run(["ip", "-n", network.bridge, "link", "set", port(ethernet), plugged ? "up" : "down"])
     }
 
-    /// Keeps the host's port from others that are kept so, as an access point does with its clients (client isolation).
+    /// Isolates the host's port from other isolated ports, as an access point does with its clients (client isolation).
     package func setIsolated(_ isIsolated: Bool) async throws {
         try await run([
             "ip", "netns", "exec", network.bridge, "bridge", "link", "set", "dev", port(0), "isolated",
@@ -93,7 +94,7 @@ package final class SimulatedHost: Sendable {
         ])
     }
 
-    /// Gives the host a packet filter of these lines, in the syntax of nft(8).
+    /// Sets the host's packet filter, in the syntax of nft(8).
     package func setFirewall(_ rules: String) async throws {
         try await network.setRules(rules, of: namespace)
     }
@@ -107,7 +108,7 @@ package final class SimulatedHost: Sendable {
 
     private func inside(_ arguments: [String]) -> [String] { ["ip", "netns", "exec", namespace] + arguments }
 
-    /// The arguments that run a program where the configuration of the host's daemon is in its usual place.
+    /// The arguments before a program that must see the configuration of the host's daemon in its usual place.
     package var besideDaemon: [String] {
         let script = "mount --bind \(directory)/etc /etc/avahi && exec \"$@\""
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
@@ -124,7 +125,7 @@ package final class SimulatedHost: Sendable {
         return child
     }
 
-    /// Runs a program on the host to its end and returns what it printed.
+    /// Runs a program on the host to its end and returns its output.
     package func output(of arguments: [String], within limit: Duration = .seconds(20)) async throws -> String {
         let child = try start(arguments, readsErrors: true)
         do {
@@ -138,7 +139,7 @@ package final class SimulatedHost: Sendable {
 
     // MARK: Bus and daemon
 
-    /// Starts a system bus of the host's own.
+    /// Starts a system bus for the host.
     package func startBus() async throws {
         let configuration = "\(directory)/bus.conf"
         try Self.busConfiguration(address: busAddress).write(toFile: configuration, atomically: true, encoding: .utf8)
@@ -156,7 +157,7 @@ package final class SimulatedHost: Sendable {
         if let daemon = daemon.withLock({ $0.take() }) { await daemon.stop() }
     }
 
-    /// Starts avahi-daemon, and the bus when there is none, and waits until it works.
+    /// Starts avahi-daemon, and a bus if there is none, and waits until the daemon works.
     ///
     /// - Parameter options: Lines for the section `[server]` of its configuration.
     package func startDaemon(options: [String] = []) async throws {
@@ -165,7 +166,7 @@ package final class SimulatedHost: Sendable {
         try Self.daemonConfiguration(hostName: "daemon-of-\(name)", options: options)
             .write(toFile: configuration, atomically: true, encoding: .utf8)
         _ = FileManager.default.createFile(atPath: "\(directory)/etc/hosts", contents: nil)
-        // One that was killed leaves it behind, and it keeps the next from starting.
+        // A killed daemon leaves this file behind, and the next one does not start while it exists.
         try? FileManager.default.removeItem(atPath: "\(directory)/run/pid")
         try FileManager.default.createDirectory(atPath: "/run/avahi-daemon", withIntermediateDirectories: true)
         let script = """
@@ -190,7 +191,7 @@ package final class SimulatedHost: Sendable {
         _ = try await daemon.exit()
     }
 
-    /// Has the daemon stand still, as one does that is busy with something else, or go on.
+    /// Suspends or resumes the daemon, to simulate one that is busy.
     package func setDaemon(paused: Bool) {
         daemon.withLock { $0 }?.send(paused ? SIGSTOP : SIGCONT)
     }
@@ -240,7 +241,7 @@ package final class SimulatedHost: Sendable {
 }
 
 extension SimulatedNetwork {
-    /// Starts the daemons of several hosts at the same time.
+    /// Starts the daemons of several hosts in parallel.
     package func startDaemons(on hosts: SimulatedHost...) async throws {
         try await withThrowingTaskGroup { group in
             for host in hosts { group.addTask { try await host.startDaemon() } }

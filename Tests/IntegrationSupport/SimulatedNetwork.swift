@@ -5,21 +5,23 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Hosts on one Ethernet, each a network namespace with its own loopback and `eth0`, joined by a bridge. Nothing leaves it.
+/// Hosts on one Ethernet. Each is a network namespace with its own loopback and `eth0`; a bridge joins them. No packet
+/// leaves it.
 ///
-/// Needs root and iproute2. Everything is taken down at the end, and what an earlier run that crashed has left at the next start.
+/// Needs root and iproute2. Everything is removed at the end, and the remains of a crashed run are removed at the next
+/// start.
 package final class SimulatedNetwork: Sendable {
     private static let prefix = "rsnet"
     private static let counter = Atomic<Int>(0)
 
-    /// Names of namespaces and directories start with this.
+    /// The prefix of the names of namespaces and directories.
     let label: String
     let directory: String
     private let hosts = Mutex<[SimulatedHost]>([])
 
-    // MARK: Whether it can be made
+    // MARK: Availability
 
-    /// Why there can be no simulated network here; nil when there can.
+    /// Why no simulated network can be created here; nil if one can.
     package static let obstacle: String? = {
         guard geteuid() == 0 else { return "network namespaces need root" }
         for tool in [
@@ -35,7 +37,8 @@ package final class SimulatedNetwork: Sendable {
         return nil
     }()
 
-    /// Whether tests that need one are to be run. As root in CI always, so that a missing part is a failure there and not a silence.
+    /// Whether to run tests that need a simulated network. Always true as root in CI, so that a missing part is a
+    /// failure there and not a skipped test.
     package static let isToBeTried: Bool = {
         guard let obstacle else { return true }
         let text = "NOT RUN: tests with simulated hosts: \(obstacle)\n"
@@ -61,7 +64,7 @@ package final class SimulatedNetwork: Sendable {
 
     // MARK: Life
 
-    /// Makes a network, runs the body with it and takes it down, whatever the body does.
+    /// Creates a network, runs the body with it and removes it, also if the body throws.
     package static func with<Result>(_ body: (SimulatedNetwork) async throws -> Result) async throws -> Result {
         if let obstacle { throw IntegrationError("no simulated network: \(obstacle)") }
         await sweep()
@@ -100,7 +103,7 @@ package final class SimulatedNetwork: Sendable {
 
     var bridge: String { "\(label)-bridge" }
 
-    /// Has the Ethernet itself drop multicast DNS between hosts, as some access points do, and let the rest pass.
+    /// Drops mDNS between the hosts in the Ethernet, as some access points do, and passes other packets.
     package func dropMulticast() async throws {
         let rules = """
             table bridge isolation {
@@ -119,7 +122,7 @@ package final class SimulatedNetwork: Sendable {
         try await run(["ip", "netns", "exec", namespace, "nft", "-f", file])
     }
 
-    /// Adds a host with the address 10.77.0.*n*, connected and without any daemon.
+    /// Adds a connected host with the address 10.77.0.*n* and without a daemon.
     package func addHost(_ name: String) async throws -> SimulatedHost {
         let host = hosts.withLock { hosts in
             let host = SimulatedHost(name: name, number: hosts.count + 1, network: self)
@@ -135,7 +138,7 @@ package final class SimulatedNetwork: Sendable {
         await Self.remove(label)
     }
 
-    /// Removes what runs of processes that no longer live have left.
+    /// Removes what crashed runs have left.
     private static func sweep() async {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
         let directories = (try? FileManager.default.contentsOfDirectory(atPath: "/tmp")) ?? []
@@ -151,13 +154,13 @@ package final class SimulatedNetwork: Sendable {
     private static func remove(_ label: String) async {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/run/netns")) ?? []
         for name in names where name.hasPrefix(label + "-") {
-            // Whatever still runs in a namespace of ours was started by us.
+            // All processes in a namespace of ours were started by us.
             let ids =
                 (try? await run(["ip", "netns", "pids", name]))?.split(separator: "\n").compactMap { Int32($0) } ?? []
             for id in ids { kill(id, SIGKILL) }
             _ = try? await run(["ip", "netns", "del", name])
         }
-        // The bus daemons run outside of the namespaces; each has left its number.
+        // The bus daemons run outside of the namespaces. Each has left a file with its process id.
         let directory = "/tmp/\(label)"
         for host in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
             guard let text = try? String(contentsOfFile: "\(directory)/\(host)/bus.pid", encoding: .utf8),
@@ -170,7 +173,7 @@ package final class SimulatedNetwork: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
     }
 
-    /// When a process started, in the kernel's ticks: with its number, what tells it from all others.
+    /// The start time of a process in kernel ticks. With the process id, it identifies the process.
     private static func startTime(of id: Int32) -> String? {
         guard let stat = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
             let end = stat.lastIndex(of: ")")

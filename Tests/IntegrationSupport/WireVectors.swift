@@ -3,15 +3,15 @@
 
 import Foundation
 
-/// The lists of `Docs/wire-vectors.json`, which `Docs/wire-protocol.md` describes in section 13.
+/// The lists of `Docs/wire-vectors.json`, which section 13 of `Docs/wire-protocol.md` describes.
 package enum WireVectors {
-    /// Any JSON.
+    /// A JSON value.
     package enum JSON: Sendable, Hashable, Decodable {
         case null, bool(Bool), unsigned(UInt64), number(Double), string(String), array([JSON]), object([String: JSON])
 
         package init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            // What is frequent first: each failed attempt costs.
+            // The most frequent types come first, since each failed attempt costs time.
             if let value = try? container.decode(String.self) {
                 self = .string(value)
             } else if let value = try? container.decode(UInt64.self) {
@@ -39,7 +39,7 @@ package enum WireVectors {
 
         package subscript(_ key: String) -> JSON? { self.object?[key] }
 
-        /// The bytes that hexadecimal digits, or the vectors' way to write data, stand for.
+        /// The bytes of hexadecimal digits, or of the vectors' notation for data.
         package var bytes: [UInt8]? {
             if let base64 = self["$data"]?.string { return Data(base64Encoded: base64).map { Array($0) } }
             guard let digits = self.string?.compactMap(\.hexDigitValue), digits.count == self.string?.count,
@@ -77,7 +77,7 @@ package enum WireVectors {
     /// Read once for all tests of a process.
     private static let content = Result { try JSONDecoder().decode(JSON.self, from: Data(contentsOf: file)) }
 
-    /// Everything in the file.
+    /// The whole file.
     package static func all() throws -> JSON { try self.content.get() }
 
     /// The entries of a list.

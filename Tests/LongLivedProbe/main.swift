@@ -4,7 +4,7 @@
 import Foundation
 import RemoteSystems
 
-/// Says what happens, a line of JSON each.
+/// Prints events as lines of JSON.
 enum Output {
     static func report(_ event: String, _ message: String) {
         let time = Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
@@ -13,8 +13,8 @@ enum Output {
     }
 }
 
-// Keeps a long-lived connection to the ping service of a system, pings over it until it is stopped, and prints what
-// happens: `long-lived-probe STATE-DIRECTORY DISPLAY-NAME`.
+// Keeps a long-lived connection to the ping service of a system, sends pings over it until it is stopped, and prints
+// events. Usage: `long-lived-probe STATE-DIRECTORY DISPLAY-NAME`.
 let arguments = CommandLine.arguments
 guard arguments.count == 3 else { fatalError("usage: long-lived-probe STATE-DIRECTORY DISPLAY-NAME") }
 
@@ -48,10 +48,11 @@ connection.onStateChanged { state in
     }
 }
 try connection.start()
-// Stopped by a signal; bounded should that not come.
+// A signal ends this loop. The count bounds it if no signal arrives.
 for number in 0..<3000 {
     let request: ValueSet = ["Type": "ping", "Number": .integer(Int64(number))]
     let response = try await connection.send(request, timeout: .seconds(60), retry: .idempotent)
     if response.status != .success { Output.report("failed", "\(response.status)") }
+    // The interval between two pings.
     try await Task.sleep(for: .milliseconds(50))
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteSystemsDesktop
 
-/// What somebody is asked before a URI is opened.
+/// The question to the user before a URI is opened, and the program that asks it.
 @Suite struct AskingProgramTests {
     @Test(arguments: [
         ("com.example.player", "The application com.example.player"), ("7zip", "The application 7zip"),
@@ -15,18 +15,21 @@ import Testing
         ("a b", "An application"), ("a\nb", "An application"), ("<b>", "An application"),
         (String(repeating: "a", count: 129), "An application"),
     ])
-    func `the question begins with words of ours, and repeats an id only if it is one (X-20)`(id: String, who: String) {
+    func `the question begins with fixed words, and repeats only a valid application id (X-20)`(
+        id: String,
+        subject: String
+    ) {
         #expect(
             AskingProgram.question("tel:1", application: id, system: "ABCD")
-                == "\(who) on the system ABCD of your account wants to open this here: tel:1"
+                == "\(subject) on the system ABCD of your account wants to open this here: tel:1"
         )
     }
 
-    @Test func `questions are asked in the order of their coming, and one that left is passed over`() async throws {
+    @Test func `questions are asked in order of arrival, and a cancelled one is skipped`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ask-\(UUID())").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        // The first is answered only once all are in the line.
+        // The first question is answered only once all others are queued.
         let script = #"printf '%s\n' "$0" >> asked; while [ ! -e go ]; do sleep 0.02; done"#
         let asking = AskingProgram(
             ["/usr/bin/env", "-C", directory, "/bin/sh", "-c", script],

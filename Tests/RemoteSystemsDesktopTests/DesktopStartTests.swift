@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystemsDesktop
 
-/// How an application is started, given what the session has.
+/// How an application is started, depending on the desktop session.
 @Suite struct DesktopStartTests {
     static let full = DesktopStart.Session(hasDisplay: true, hasBus: true, terminal: ["xterm", "-e"])
     static let bare = DesktopStart.Session(hasDisplay: false, hasBus: false, terminal: nil)
@@ -21,13 +21,13 @@ import Testing
         if case .refuse = start { true } else { false }
     }
 
-    @Test func `a plain entry is started when there is a display`() throws {
+    @Test func `a plain entry is started if there is a display`() throws {
         #expect(try Self.start({ _ in }, in: Self.full) == .spawn(["play", "player:x"]))
         #expect(Self.isRefused(try Self.start({ _ in }, in: Self.bare)))
         #expect(try Self.start({ $0.needsDisplay = false }, in: Self.bare) == .spawn(["play", "player:x"]))
     }
 
-    @Test func `a D-Bus activatable one is called over the bus, and started itself where there is none`() throws {
+    @Test func `a D-Bus activatable entry is called over the bus, or started directly without a bus`() throws {
         let activation = DesktopStart.activate(
             busName: "org.example.my-player",
             objectPath: "/org/example/my_player"
@@ -49,7 +49,7 @@ import Testing
         )
     }
 
-    @Test func `a terminal program is started in a terminal, and only where there is one and a display`() throws {
+    @Test func `a terminal program needs a terminal and a display, and is started in that terminal`() throws {
         #expect(
             try Self.start({ $0.needsTerminal = true }, in: Self.full) == .spawn(["xterm", "-e", "play", "player:x"])
         )
@@ -66,7 +66,7 @@ import Testing
         ("org.freedesktop.DBus.Error.ServiceUnknown", true), ("org.freedesktop.DBus.Error.Spawn.ExecFailed", true),
         ("org.example.Refused", true),
     ])
-    func `an error of the bus is certain only where the application cannot have opened it`(
+    func `a bus error is certain only if the application cannot have opened the URI`(
         name: String,
         isCertain: Bool
     ) {

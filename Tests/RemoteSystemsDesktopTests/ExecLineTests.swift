@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystemsDesktop
 
-/// What the `Exec` of a desktop entry makes of a URI (Desktop Entry Specification 1.5).
+/// The command line that the `Exec` of a desktop entry becomes with a URI (Desktop Entry Specification 1.5).
 @Suite struct ExecLineTests {
     static let hostile = "player:;$(touch$IFS/x)&'y'*"
 
@@ -15,13 +15,13 @@ import Testing
         return try ExecLine.arguments(template, for: LaunchURI(uri), entry: entry)
     }
 
-    @Test func `a URI is one argument, whatever is in it`() throws {
+    @Test func `a URI is one argument, whatever it contains`() throws {
         #expect(try Self.arguments(["play", "%u"]) == ["play", Self.hostile])
         #expect(try Self.arguments(["play", "--url=%U", "-v"]) == ["play", "--url=" + Self.hostile, "-v"])
         #expect(try Self.arguments(["play", "%u"], "x:%25u%41") == ["play", "x:%25u%41"])
     }
 
-    @Test func `the other field codes stand for what the specification says`() throws {
+    @Test func `the other field codes expand as in the specification`() throws {
         #expect(
             try Self.arguments(["play", "%i", "%c", "%k", "100%%", "%f", "%F", "%m", "%u"])
                 == ["play", "--icon", "pic", "A 'b'", "/a.desktop", "100%", Self.hostile]
@@ -43,7 +43,7 @@ import Testing
         #expect(throws: flaw) { try Self.arguments(template) }
     }
 
-    @Test func `with nothing to open the places for a URI are empty, and a line without one is fine (R-26)`() throws {
+    @Test func `without a URI its field codes are empty, and a line without one is valid (R-26)`() throws {
         func arguments(_ template: [String]) throws -> [String] {
             try ExecLine.arguments(template, for: nil, entry: DesktopEntry(id: "a.desktop", name: "A", icon: "pic"))
         }

@@ -8,10 +8,10 @@ import Testing
 
 @testable import RemoteSystemsDesktop
 
-/// Value sets as `GVariant`s, without a bus. R-36: the platform converts a dictionary to the receiver's native
-/// construct and back.
+/// Value sets as `GVariant`s, without a bus. R-36: the platform converts a dictionary to the receiver's native type and
+/// back.
 @Suite struct GVariantTests {
-    /// What comes back, and the text that GLib prints of what was in between.
+    /// The value set after a round trip, and GLib's text of the `GVariant` in between.
     static func roundTrip(_ set: ValueSet) throws -> (ValueSet, String) {
         let variant = unsafe g_variant_ref_sink(try set.makeGVariant())
         defer { unsafe g_variant_unref(variant) }
@@ -33,7 +33,7 @@ import Testing
     static let uuid = UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F") ?? UUID()
     static let url = URL(string: "https://example.com/a?b#c") ?? URL(filePath: "/")
 
-    /// Every type, and the D-Bus type that it has.
+    /// Every type with its D-Bus type.
     static let mapping: [(Value, String)] = [
         (.bool(true), "<true>"), (.bool(false), "<false>"),
         (.integer(.min), "<int64 -9223372036854775808>"), (.integer(.max), "<int64 9223372036854775807>"),
@@ -55,7 +55,7 @@ import Testing
         (.dictionary(["$$": ["$x": 1]]), "<{'$$$': <{'$$x': <int64 1>}>}>"),
     ]
 
-    @Test(arguments: mapping.indices) func `R-36: each type has its D-Bus type, and comes back without loss`(index: Int)
+    @Test(arguments: mapping.indices) func `R-36: each type has a D-Bus type and returns without loss`(index: Int)
         throws
     {
         let (value, text) = Self.mapping[index]
@@ -64,7 +64,7 @@ import Testing
         #expect(printed == "{'$$k': \(text), 'other': <'kept'>}")
     }
 
-    @Test func `R-36: nothing and a not-a-number come back`() throws {
+    @Test func `R-36: null and NaN return`() throws {
         #expect(try Self.roundTrip([:]).0.isEmpty)
         #expect(try Self.roundTrip(["n": .double(.nan)]).0 == ["n": .double(.nan)])
     }
@@ -79,7 +79,7 @@ import Testing
         ("<{'$uuid': 'E621E1F8-C36C-495A-93FC-0C247A3E6E5F'}>", .uuid(uuid)),
     ]
 
-    @Test(arguments: others.indices) func `R-36: other D-Bus types lose their type and not their value`(index: Int)
+    @Test(arguments: others.indices) func `R-36: other D-Bus types lose their type but not their value`(index: Int)
         throws
     {
         let (text, expected) = Self.others[index]
@@ -111,7 +111,7 @@ import Testing
         .init(text: "{'a': <{'$null': <false>}>}", code: .notRepresentable, place: "a"),
     ]
 
-    @Test(arguments: refusals.indices) func `R-36: what has no counterpart is refused, with its place`(index: Int)
+    @Test(arguments: refusals.indices) func `R-36: a value without a counterpart is refused with its place`(index: Int)
         throws
     {
         let refusal = Self.refusals[index]
@@ -120,7 +120,7 @@ import Testing
         #expect(error?.keyPath.hasPrefix(refusal.place) == true, "\(refusal.text): \(error?.keyPath ?? "")")
     }
 
-    @Test func `R-36: what D-Bus cannot carry is refused before it is made`() {
+    @Test func `R-36: a value that D-Bus cannot carry is refused before conversion`() {
         let cases: [(ValueSet, ValueSetError.Code)] = [
             (["a": "b\0c"], .notRepresentable), (["a\0": 1], .notRepresentable),
             (["a": .date(secondsSince1970: .infinity)], .notRepresentable),
@@ -140,7 +140,7 @@ import Testing
         (1..<levels).reduce(["end": true]) { set, _ in ["in": .dictionary(set)] }
     }
 
-    @Test func `R-36: what is larger than allowed is refused`() throws {
+    @Test func `R-36: a value that is too large is refused`() throws {
         let text = "{'a': <[1, 2, 3]>, 'b': <{'c': <1>}>}"
         #expect(throws: Never.self) { _ = try Self.read(text) }
         for limits in [

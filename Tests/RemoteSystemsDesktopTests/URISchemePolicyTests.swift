@@ -6,31 +6,31 @@ import Testing
 
 @testable import RemoteSystemsDesktop
 
-/// Which schemes are opened for others.
+/// Which schemes are opened for remote launchers.
 @Suite struct URISchemePolicyTests {
     @Test(arguments: ["http", "HTTPS", "mailto", "tel", "sms", "geo"])
-    func `what any web page may open is opened`(scheme: String) {
+    func `schemes that any web page may open are allowed`(scheme: String) {
         #expect(URISchemePolicy.standard.rule(for: scheme) == .allow)
     }
 
     @Test(arguments: ["file", "FILE", "javascript", "data", "vbscript", "about", "player", "ssh", "smb", "ms-word"])
-    func `local files, scripts and whatever is not named are denied`(scheme: String) {
+    func `local files, scripts and unnamed schemes are denied`(scheme: String) {
         #expect(URISchemePolicy.standard.rule(for: scheme) == .deny)
     }
 
-    @Test func `a rule for all others does not open the dangerous ones, and a rule of their own does`() {
+    @Test func `the rule for other schemes does not allow dangerous ones, but a rule of their own does`() {
         let open = URISchemePolicy(rules: ["File": .ask], otherSchemes: .allow)
         #expect(open.rule(for: "player") == .allow)
         #expect(open.rule(for: "javascript") == .deny)
         #expect(open.rule(for: "file") == .ask)
     }
 
-    @Test func `of two rules for one scheme the stricter holds`() {
+    @Test func `of two rules for one scheme the stricter one applies`() {
         #expect(URISchemePolicy(rules: ["x": .allow, "X": .deny]).rule(for: "x") == .deny)
         #expect(URISchemePolicy(rules: ["x": .allow, "X": .ask]).rule(for: "x") == .ask)
     }
 
-    @Test func `schemes to be asked about are offered only when somebody can be asked`() {
+    @Test func `schemes that need consent are offered only if a user can be asked`() {
         var policy = URISchemePolicy(rules: ["a": .allow, "b": .ask, "c": .deny])
         #expect(policy.offeredSchemes == ["a"])
         policy.ask = { _ in true }
@@ -43,7 +43,7 @@ import Testing
         ("mailto:a@example.com?subject=attach", false), ("mailto:attach@example.com", false),
         ("https://example.com/?attach=x", false),
     ])
-    func `a mail that wants a file attached is reported from others (RFC 6068)`(text: String, wants: Bool) throws {
+    func `a mailto URI with an attachment is recognised (RFC 6068)`(text: String, wants: Bool) throws {
         #expect(MailtoURI.wantsAttachment(try LaunchURI(text)) == wants)
     }
 }

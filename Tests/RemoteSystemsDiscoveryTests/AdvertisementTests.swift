@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystemsDiscovery
 
-/// Issue 2 §5: what cannot be announced is refused with a reason; what is announced holds no name of host or user.
+/// Issue 2 §5: invalid advertisements are refused with a reason; an advertisement contains no name of host or user.
 @Suite struct AdvertisementTests {
     struct Refusal: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -69,23 +69,23 @@ import Testing
         return properties
     }
 
-    @Test(arguments: refusals) func `what cannot be advertised is refused`(_ refusal: Refusal) {
+    @Test(arguments: refusals) func `an invalid advertisement is refused`(_ refusal: Refusal) {
         let error = #expect(throws: DiscoveryError.self) { try refusal.advertisement.validate() }
         #expect(error?.code == refusal.code)
     }
 
     @Test(arguments: ["a", "with space", "dots.and\\backslashes", "😀", String(repeating: "x", count: 63)])
-    func `good names are accepted`(_ name: String) throws {
+    func `valid names are accepted`(_ name: String) throws {
         try DiscoveryAdvertisement(instance: name, port: 65535, properties: ["k": [0, 255], "v": []]).validate()
     }
 
-    @Test func `properties of exactly the limit are accepted`() throws {
+    @Test func `properties of exactly the maximum size are accepted`() throws {
         let properties = Self.properties(bytes: DiscoveryLimits.propertyBytes)
         try DiscoveryAdvertisement(instance: "a", port: 1, properties: properties).validate()
         #expect(TXTRecord.encode(properties).count == DiscoveryLimits.propertyBytes)
     }
 
-    @Test func `advertising what cannot be advertised throws at once`() async {
+    @Test func `an invalid advertisement throws at once`() async {
         let discovery = AvahiDiscovery(mode: .embedded, interfaces: .only(["lo"]), logger: Logger(label: "test"))
         await #expect(throws: DiscoveryError.self) {
             try await discovery.advertise(DiscoveryAdvertisement(instance: "a", port: 0))
@@ -94,7 +94,7 @@ import Testing
 
     // MARK: Wire format
 
-    @Test func `a TXT record is length-prefixed pairs`() {
+    @Test func `a TXT record is a list of length-prefixed pairs`() {
         #expect(TXTRecord.encode(["b": [0, 1], "a": []]) == [2, 0x61, 0x3D, 4, 0x62, 0x3D, 0, 1])
         #expect(TXTRecord.encode([:]) == [0])
     }
@@ -134,7 +134,7 @@ import Testing
         #expect(records[3].name == "_services._dns-sd._udp.local")
     }
 
-    @Test func `random labels differ and are good host names`() {
+    @Test func `random labels are unique and valid host names`() {
         let labels = Set((0..<100).map { _ in DomainName.randomLabel() })
         #expect(labels.count == 100)
         #expect(labels.allSatisfy { $0.utf8.count == 20 && $0.allSatisfy { $0.isLowercase || $0.isNumber } })

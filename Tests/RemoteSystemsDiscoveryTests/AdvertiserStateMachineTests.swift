@@ -51,7 +51,7 @@ import Testing
         #expect(machine().publications(on: [bare, mute], scopes: [nil]).isEmpty)
     }
 
-    @Test func `a change of one interface leaves the publications of others as they are`() {
+    @Test func `a change of one interface does not change the publications on others`() {
         var moved = ethernet
         moved.addresses = [.ipv4([10, 0, 0, 9])]
         let before = Set(machine().publications(on: [loopback, ethernet], scopes: [nil]))
@@ -59,13 +59,13 @@ import Testing
         #expect(before.intersection(after).count == 2)
     }
 
-    @Test func `an interface with very many addresses advertises a bounded number`() {
+    @Test func `the number of advertised addresses per interface is bounded`() {
         var crowded = ethernet
         crowded.addresses = (0..<200).map { .ipv4([10, 0, 1, $0]) }
         #expect(machine().publications(on: [crowded], scopes: [nil])[0].addresses.count == 16)
     }
 
-    @Test func `after a collision it is advertised under other names, later each time`() {
+    @Test func `each name collision changes the name and doubles the delay`() {
         var machine = machine()
         #expect(machine.collided(newHost: "abcdefgh") == .milliseconds(200))
         #expect(machine.instance == "i-abcdef")
@@ -92,14 +92,14 @@ import Testing
         #expect(machine.kept([]) == nil)
     }
 
-    @Test func `the other name of a long one is still a good name`() throws {
+    @Test func `the replacement of a long name is still a valid name`() throws {
         var machine = machine(instance: String(repeating: "é", count: 31))
         _ = machine.collided(newHost: "abcdefgh")
         #expect(machine.instance.utf8.count <= 63)
         try DiscoveryAdvertisement(instance: machine.instance, port: 7).validate()
     }
 
-    @Test func `refusals are asked again ever more rarely, up to a limit`() {
+    @Test func `retries after refusals back off exponentially, up to a limit`() {
         var backoff = Backoff(first: .milliseconds(50), longest: .seconds(5))
         let delays = (0..<100).map { _ in backoff.next() }
         #expect(delays[..<3] == [.milliseconds(50), .milliseconds(100), .milliseconds(200)])

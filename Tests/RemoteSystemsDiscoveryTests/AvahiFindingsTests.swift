@@ -4,7 +4,7 @@
 import RemoteSystemsDiscovery
 import Testing
 
-/// What a configuration of avahi-daemon hides, and how near its limits are.
+/// The findings about avahi-daemon's configuration and limits.
 @Suite struct AvahiFindingsTests {
     static let wired = InterfaceFacts(name: "eth0", isLoopback: false, canMulticast: true, addresses: ["192.0.2.1"])
     static let wireless = InterfaceFacts(name: "wlan0", isLoopback: false, canMulticast: true, addresses: ["192.0.2.2"])
@@ -28,7 +28,7 @@ import Testing
         ("[server]\nuse-ipv4=yes\nuse-ipv6=no\n#disable-publishing=yes", [.ok]),
         ("[publish]\ndisable-publishing=yes", [.problem]),
         ("[publish]\n disable-user-service-publishing = yes \n", [.problem]),
-        // In another section it means nothing.
+        // The option has no effect in another section.
         ("[server]\ndisable-publishing=yes", [.ok]),
         ("[server]\nuse-ipv4=no\nuse-ipv6=no", [.problem]),
         ("[server]\nallow-interfaces=eth0, wlan0", [.ok]),
@@ -37,7 +37,7 @@ import Testing
         ("[server]\ndeny-interfaces=eth0,wlan0", [.problem]),
         ("[server]\ndeny-interfaces=wlan0\n[publish]\ndisable-publishing=yes", [.problem, .warning]),
     ])
-    func `what the daemon is reported not to do is found`(text: String, statuses: [DiscoveryFinding.Status]) {
+    func `every disabled feature of the daemon is a finding`(text: String, statuses: [DiscoveryFinding.Status]) {
         let findings = Self.findings(text).filter { $0.code == AvahiFindings.configurationCode }
         #expect(findings.map(\.status) == statuses)
         for finding in findings where finding.status != .ok {
@@ -52,7 +52,7 @@ import Testing
         ("[server]\ncache-entries-max=20000", 1300, .ok),
         ("[server]\ncache-entries-max=200", 60, .warning),
     ])
-    func `limits that are near are reported before systems are left out`(
+    func `limits are reported before systems are left out`(
         text: String,
         advertisements: Int,
         status: DiscoveryFinding.Status

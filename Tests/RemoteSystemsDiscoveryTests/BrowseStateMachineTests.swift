@@ -5,7 +5,7 @@ import Testing
 
 @testable import RemoteSystemsDiscovery
 
-/// Issue 2 §5: what browsers and resolvers tell becomes events about instances.
+/// Issue 2 §5: the events of browsers and resolvers become events about instances.
 @Suite struct BrowseStateMachineTests {
     typealias Machine = AvahiBrowse.StateMachine
 
@@ -53,7 +53,7 @@ import Testing
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
     }
 
-    @Test func `serviceInstances of one instance are one hint, link-local addresses last`() {
+    @Test func `service instances of one instance are one hint, link-local addresses last`() {
         var machine = machine()
         let v6 = serviceInstance("a", on: 2, .ipv6)
         let v4 = serviceInstance("a", on: 3)
@@ -73,7 +73,7 @@ import Testing
         #expect(machine.gone(serviceInstance("a", on: 2)) == Machine.OnGone(stopResolving: true, events: []))
     }
 
-    @Test func `a service back on another port is a change`() {
+    @Test func `a service that returns on another port is a change`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 7))
@@ -83,11 +83,11 @@ import Testing
         )
     }
 
-    @Test func `what a resolver reports of a second host is not used, and another resolver is made`() {
+    @Test func `a resolver's result about a second host is not used, and another resolver is created`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 7))
-        // The new host's port with the old one's address, then both right, or never.
+        // Avahi first combines the new host's port with the old address, and corrects that later or never.
         let half = found("10.0.0.1", port: 8, at: "other.local")
         #expect(machine.resolved(serviceInstance("a"), half, now: start) == .nothing)
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.2", port: 8, at: "other.local")) == .nothing)
@@ -99,7 +99,7 @@ import Testing
         #expect(moved == .emit(.changed(hint("a", [("10.0.0.2", 8)]))))
     }
 
-    @Test func `an instance that is gone before it is resolved anew is forgotten`() {
+    @Test func `an instance that is gone before it is resolved again is forgotten`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
@@ -108,7 +108,7 @@ import Testing
         #expect(machine.movedOn(now: start + Machine.moving).isEmpty)
     }
 
-    @Test func `an instance vanishes with its last serviceInstance`() {
+    @Test func `an instance vanishes with its last service instance`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a", on: 2))
         _ = machine.seen(serviceInstance("a", on: 3))
@@ -120,7 +120,7 @@ import Testing
         #expect(machine.hints.isEmpty)
     }
 
-    @Test func `an instance that was never resolved vanishes without a word`() {
+    @Test func `an instance that was never resolved vanishes without an event`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         #expect(machine.unresolved(serviceInstance("a")) == .nothing)
@@ -137,13 +137,13 @@ import Testing
         )
     }
 
-    @Test func `what resolvers emit of serviceInstances that are gone is ignored`() {
+    @Test func `resolver results for vanished service instances are ignored`() {
         var machine = machine()
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
         #expect(machine.unresolved(serviceInstance("a")) == .nothing)
     }
 
-    @Test func `an interface that is no longer browsed takes its serviceInstances with it`() {
+    @Test func `the service instances of an interface that is no longer browsed are removed`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a", on: 2))
         _ = machine.seen(serviceInstance("a", on: 3))
@@ -152,7 +152,7 @@ import Testing
 
     // MARK: Settling
 
-    @Test func `it is settled when all is reported and resolved`() {
+    @Test func `the browse settles when every instance is reported and resolved`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         #expect(machine.enumerationCompleted(now: start).isEmpty)
@@ -162,13 +162,13 @@ import Testing
         #expect(machine.enumerationCompleted(now: start).isEmpty)
     }
 
-    @Test func `it is settled at once when there is nothing`() {
+    @Test func `the browse settles at once without instances`() {
         var machine = machine()
         #expect(machine.enumerationCompleted(now: start) == [.settled])
         #expect(machine.deadline == nil)
     }
 
-    @Test func `what was not known at once is waited for a little longer`() {
+    @Test func `after a late enumeration, settling waits a little for further instances`() {
         var machine = machine()
         #expect(machine.enumerationCompleted(now: start + .seconds(1)).isEmpty)
         #expect(machine.deadline == start + Machine.patience)
@@ -178,7 +178,7 @@ import Testing
         #expect(machine.tick(now: start + Machine.patience) == [.settled])
     }
 
-    @Test func `what cannot be resolved holds settling up for a bounded time`() {
+    @Test func `an instance that cannot be resolved delays settling for a bounded time`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         #expect(machine.enumerationCompleted(now: start).isEmpty)
@@ -186,14 +186,14 @@ import Testing
         #expect(machine.tick(now: start + Machine.resolving) == [.settled])
     }
 
-    @Test func `it is settled in bounded time though nobody reports anything`() {
+    @Test func `the browse settles in bounded time even without any event`() {
         var machine = machine()
         #expect(machine.deadline == start + Machine.settling)
         #expect(machine.tick(now: start + Machine.settling / 2).isEmpty)
         #expect(machine.tick(now: start + Machine.settling) == [.settled])
     }
 
-    // MARK: A daemon that is restarted
+    // MARK: A restarted daemon
 
     @Test func `known instances survive a restart of the daemon`() {
         var machine = machine()
@@ -207,7 +207,7 @@ import Testing
         #expect(machine.hints.map(\.id) == ["a"])
     }
 
-    @Test func `those that do not come back vanish after a grace period`() {
+    @Test func `instances that do not return vanish after a grace period`() {
         var machine = machine()
         _ = machine.enumerationCompleted(now: start)
         for name in ["a", "b"] {
@@ -224,7 +224,7 @@ import Testing
         #expect(machine.deadline == nil)
     }
 
-    @Test func `without a daemon instances are kept as long as mDNS would remember them`() {
+    @Test func `without a daemon instances are kept for the lifetime of their mDNS records`() {
         var machine = machine()
         _ = machine.enumerationCompleted(now: start)
         _ = machine.seen(serviceInstance("a"))
@@ -245,7 +245,7 @@ import Testing
         #expect(machine.seen(serviceInstance("c")) == .resolve)
     }
 
-    @Test func `a resolver that could not be made does not count`() {
+    @Test func `a resolver that could not be created does not count`() {
         var machine = machine(openResolvers: 1)
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         machine.released(serviceInstance("a"))
@@ -254,7 +254,7 @@ import Testing
         #expect(machine.seen(serviceInstance("c")) == .resolveOnce)
     }
 
-    @Test func `more instances than can be kept are reported as trouble, once`() {
+    @Test func `too many instances are reported as trouble, once`() {
         var machine = machine(instances: 1)
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.seen(serviceInstance("b")) == .emit(.trouble(.tooManyHints)))
@@ -262,14 +262,14 @@ import Testing
         #expect(machine.seen(serviceInstance("a", on: 3)) == .resolve)
     }
 
-    @Test func `one instance cannot have any number of serviceInstances`() {
+    @Test func `the number of service instances per instance is bounded`() {
         var machine = machine(openResolvers: 1000)
         for interface in 1...100 { _ = machine.seen(serviceInstance("a", on: Int32(interface))) }
         #expect(machine.serviceInstances(on: 32).count == 1)
         #expect(machine.serviceInstances(on: 33).isEmpty)
     }
 
-    @Test func `a crowd near the limit of the cache is reported, and its end`() {
+    @Test func `reaching and leaving the limit of the cache are both reported`() {
         var machine = machine(openResolvers: 5000, instances: 5000)
         for number in 1..<Machine.crowdedServices {
             _ = machine.seen(serviceInstance("\(number)"))
@@ -289,9 +289,9 @@ import Testing
         #expect(recovered == [.recovered(.cacheLimit)])
     }
 
-    // MARK: Answers to a question of our own
+    // MARK: Responses to the one-shot query
 
-    @Test func `an answer is reported at once, and followed by the browser without another word`() {
+    @Test func `a response is reported at once, and a browser's later event for it adds none`() {
         var machine = machine()
         let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
         #expect(machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start) == appeared)
@@ -302,7 +302,7 @@ import Testing
         #expect(machine.gone(serviceInstance("a")).events == [.vanished("a")])
     }
 
-    @Test func `an answer that no browser follows is resolved, and forgotten when that fails`() {
+    @Test func `a response that no browser follows is resolved, and forgotten if that fails`() {
         var machine = machine()
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         #expect(machine.unfollowed(now: start + .seconds(2)).isEmpty)
@@ -312,7 +312,7 @@ import Testing
         #expect(!machine.knows(serviceInstance("a")))
     }
 
-    @Test func `an answer that no browser follows but a resolver confirms stays until its records end`() {
+    @Test func `a response that no browser follows but a resolver confirms lasts as long as its records`() {
         var machine = machine()
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         _ = machine.unfollowed(now: start + .seconds(3))
@@ -321,7 +321,7 @@ import Testing
         #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
     }
 
-    @Test func `an answer about what a browser has seen is reported before it is resolved`() {
+    @Test func `a response about an instance that a browser has seen is reported before it is resolved`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         let appeared = DiscoveryEvent.appeared(hint("a", [("10.0.0.1", 7)]))
@@ -332,7 +332,7 @@ import Testing
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1", port: 8), now: start) == .emit(changed))
     }
 
-    @Test func `an answer about what a resolver has reported changes nothing`() {
+    @Test func `a response about a resolved instance changes nothing`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), now: start)
@@ -340,7 +340,7 @@ import Testing
         #expect(machine.hints == [hint("a", [("10.0.0.1", 7)])])
     }
 
-    @Test func `an answer outweighs a resolver that finds nothing, for a while`() {
+    @Test func `a response overrides a resolver's failure for a while`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
@@ -349,7 +349,7 @@ import Testing
         #expect(machine.unresolved(serviceInstance("a"), now: end) == .emit(.vanished("a")))
     }
 
-    @Test func `an answer after a resolver has found nothing is reported`() {
+    @Test func `a response after a resolver's failure is reported`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         #expect(machine.unresolved(serviceInstance("a")) == .nothing)
@@ -357,7 +357,7 @@ import Testing
         #expect(machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start) == appeared)
     }
 
-    @Test func `without a connection to Avahi nothing waits for a browser`() {
+    @Test func `without a connection to Avahi no response waits for a browser`() {
         var machine = machine()
         _ = machine.enumerationCompleted(now: start)
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
@@ -366,9 +366,9 @@ import Testing
         #expect(machine.deadline == start + .seconds(60) + Machine.following)
     }
 
-    // MARK: Instances that are not relevant
+    // MARK: Irrelevant instances
 
-    @Test func `what is not relevant is reported, and needs no resolver once it is known`() {
+    @Test func `an irrelevant instance is reported, and needs no resolver once it is resolved`() {
         var machine = machine(openResolvers: 1)
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.needsResolver(serviceInstance("a")))
@@ -380,7 +380,7 @@ import Testing
         #expect(machine.gone(serviceInstance("a")).events == [.vanished("a")])
     }
 
-    @Test func `what has answered and is not relevant is never resolved once a browser has seen it`() {
+    @Test func `an irrelevant instance that responded is not resolved once a browser has seen it`() {
         var machine = machine()
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
         #expect(machine.seen(serviceInstance("a")) == .nothing)
@@ -388,7 +388,7 @@ import Testing
         #expect(machine.unfollowed(now: start + .seconds(10)).isEmpty)
     }
 
-    @Test func `a resolver that waits its turn is not needed any more when its instance answers and is not relevant`() {
+    @Test func `a queued resolver is dropped if its instance responds and is irrelevant`() {
         var machine = machine(openResolvers: 1)
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
@@ -396,19 +396,19 @@ import Testing
         #expect(machine.seen(serviceInstance("b")) == .resolve)
     }
 
-    @Test func `what no browser has seen and is not relevant is resolved once`() {
+    @Test func `an irrelevant instance that no browser has seen is resolved once`() {
         var machine = machine()
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
         let later = start + Machine.following
         #expect(machine.unfollowed(now: later) == [serviceInstance("a"): .resolveOnce])
         #expect(machine.needsResolver(serviceInstance("a")))
-        // Again and again, since nothing else would report its end.
+        // This repeats, since no other event would report its end.
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: later)
         #expect(machine.unfollowed(now: later + Machine.retention) == [serviceInstance("a"): .resolveOnce])
         #expect(machine.unresolved(serviceInstance("a")) == .emit(.vanished("a")))
     }
 
-    @Test func `what becomes relevant is resolved`() {
+    @Test func `an instance that becomes relevant is resolved`() {
         var machine = machine()
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"), isRelevant: false, now: start)
@@ -418,13 +418,13 @@ import Testing
         #expect(machine.irrelevant.isEmpty)
     }
 
-    @Test func `answers cannot fill more than there is room for`() {
+    @Test func `responses cannot exceed the limit of instances`() {
         var machine = machine(instances: 2)
         for name in ["a", "b", "c"] { _ = machine.answered(serviceInstance(name), found("10.0.0.1"), now: start) }
         #expect(machine.hints.map(\.id) == ["a", "b"])
     }
 
-    @Test func `what was answered before the daemon was lost is stale like the rest`() {
+    @Test func `responses from before the loss of the daemon expire like the rest`() {
         var machine = machine()
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         machine.lost(now: start)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RemoteSystemsDiscovery
 
-/// Issue 2 §5, §6: a slow listener misses what happened in between, never how it ended, and memory is bounded.
+/// Issue 2 §5, §6: a slow listener may miss intermediate events but never the final state, and memory is bounded.
 @Suite struct CoalescingBufferTests {
     enum Note: CoalescingEvent, Equatable {
         case appeared(Int, String), changed(Int, String), vanished(Int), mark
@@ -75,7 +75,7 @@ import Testing
             expected: [.vanished(1)]
         ),
         Case(
-            testDescription: "subjects keep the order of their first news",
+            testDescription: "subjects keep the order of their first events",
             reported: [.appeared(3, "x")],
             missed: [.appeared(1, "a"), .changed(3, "y"), .appeared(2, "b"), .changed(1, "c")],
             expected: [.appeared(1, "c"), .changed(3, "y"), .appeared(2, "b")]
@@ -93,14 +93,14 @@ import Testing
             expected: [.appeared(2, "b"), .appeared(1, "c")]
         ),
         Case(
-            testDescription: "the end of something never told is not told",
+            testDescription: "the end of a subject that was never reported is not reported",
             reported: [.appeared(1, "a"), .vanished(1)],
             missed: [.vanished(1), .vanished(2)],
             expected: []
         ),
     ]
 
-    @Test(arguments: cases) func `a slow listener is reported how it ended`(_ test: Case) {
+    @Test(arguments: cases) func `a slow listener gets the final state`(_ test: Case) {
         var buffer = CoalescingBuffer<Note>(limit: 10)
         for note in test.reported {
             #expect(buffer.put(note) == true)
@@ -113,7 +113,7 @@ import Testing
         #expect(buffer.isEmpty)
     }
 
-    @Test func `a subject beyond the limit is refused until another goes`() {
+    @Test func `a subject beyond the limit is refused until another one vanishes`() {
         var buffer = CoalescingBuffer<Note>(limit: 2)
         #expect(buffer.put(.appeared(1, "a")) == true)
         #expect(buffer.put(.appeared(2, "b")) == true)
@@ -128,7 +128,7 @@ import Testing
         #expect(buffer.next() == nil)
     }
 
-    @Test func `what comes and goes unread for long takes no room`() {
+    @Test func `subjects that appear and vanish unread take no memory`() {
         var buffer = CoalescingBuffer<Note>(limit: 10)
         for round in 0..<10_000 {
             _ = buffer.put(.appeared(round, "x"))
@@ -138,7 +138,7 @@ import Testing
         #expect(buffer.heldTurns < 100)
     }
 
-    @Test func `any sequence of events ends with the listener knowing what is there`() {
+    @Test func `after any sequence of events the listener knows the current state`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<200 {
             var buffer = CoalescingBuffer<Note>(limit: 100)
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// Holds that events make sense to one who heard all the ones before.
+    /// Checks that each event is consistent with all earlier ones.
     private func listen(to note: Note?, _ known: inout [Int: String]) {
         switch note {
         case .appeared(let id, let value):

@@ -10,7 +10,7 @@ import Testing
         DiscoveryHint(id: id, instance: id, endpoints: [DiscoveryEndpoint(address: "10.0.0.1", port: port)])
     }
 
-    @Test func `events that wait are reported in order, then new ones as they come`() async {
+    @Test func `buffered events are delivered in order, then new ones as they arrive`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         feed.yield(.appeared(hint("a")))
         feed.yield(.settled)
@@ -22,7 +22,7 @@ import Testing
         #expect(await next == .vanished("a"))
     }
 
-    @Test func `finishing ends the sequence after what waits`() async {
+    @Test func `finishing ends the sequence after the buffered events`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         feed.yield(.appeared(hint("a")))
         feed.finish()
@@ -46,7 +46,7 @@ import Testing
         for await _ in ended {}
     }
 
-    @Test func `letting go of the sequence ends the browse`() async {
+    @Test func `releasing the sequence ends the browse`() async {
         let (ended, ending) = AsyncStream<Void>.makeStream()
         do {
             let (events, feed) = DiscoveryEvents.makeStream()
@@ -58,14 +58,14 @@ import Testing
         for await _ in ended {}
     }
 
-    @Test func `what is set to be called at the end is called at once after it`() async {
+    @Test func `an end callback that is set after the end is called at once`() async {
         let (ended, ending) = AsyncStream<Void>.makeStream()
         let feed = DiscoveryEvents.makeStream().feed
         feed.onEnd { ending.finish() }
         for await _ in ended {}
     }
 
-    @Test func `more hints than allowed are reported as trouble, once`() async {
+    @Test func `too many hints are reported as trouble, once`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         for number in 0..<(DiscoveryLimits.hints + 10) { feed.yield(.appeared(hint("\(number)"))) }
         feed.finish()
@@ -82,7 +82,7 @@ import Testing
         #expect(troubles == [.tooManyHints])
     }
 
-    @Test func `a trouble that passed before anybody listened is not reported`() async {
+    @Test func `a trouble that ended before anyone listened is not reported`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         feed.yield(.trouble(.daemonUnavailable))
         feed.yield(.recovered(.daemonUnavailable))
@@ -91,7 +91,7 @@ import Testing
         #expect(await iterator.next() == .settled)
     }
 
-    @Test func `a trouble that was reported is reported to be over`() async {
+    @Test func `the end of a reported trouble is reported`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         var iterator = events.makeAsyncIterator()
         feed.yield(.trouble(.daemonUnavailable))
@@ -100,7 +100,7 @@ import Testing
         #expect(await iterator.next() == .recovered(.daemonUnavailable))
     }
 
-    @Test func `a second listener takes over from the first, which ends`() async {
+    @Test func `a second listener replaces the first, whose sequence ends`() async {
         let (events, feed) = DiscoveryEvents.makeStream()
         let listeners = (0..<2).map { _ in
             Task {
@@ -108,7 +108,7 @@ import Testing
                 return await iterator.next()
             }
         }
-        // One of the two ends without an event as soon as both wait; the other is told.
+        // One of the two ends without an event as soon as both wait. The other gets the event.
         let ended = await withTaskGroup { group in
             for listener in listeners { group.addTask { await listener.value } }
             let first = await group.next()

@@ -5,9 +5,9 @@ import Logging
 import RemoteSystemsDiscovery
 import Testing
 
-/// What a source is that implements no more than it must, and one that says more of itself.
+/// Defaults of a source that implements only the requirements, and a source that overrides them.
 @Suite struct DiscoverySourceTests {
-    /// A source as another package may write it.
+    /// A source as another package may implement it.
     private struct Source: DiscoverySource {
         var name: String { "test" }
         var origin: DiscoveryOrigin
@@ -38,20 +38,20 @@ import Testing
         )
     }
 
-    @Test func `a source that says nothing else finds neighbours by announcements`() async {
+    @Test func `a source without further declarations finds neighbours by advertisements`() async {
         let source = PlainSource()
         #expect(source.discoveryType == .proximal)
         #expect(source.origin == .announced)
         #expect(await source.diagnose(advertisements: 5_000).isEmpty)
     }
 
-    @Test func `static peers are configured, and may be anywhere`() throws {
+    @Test func `static peers are configured and may be anywhere`() throws {
         let source: any DiscoverySource = try StaticPeers([], logger: Logger(label: "test"))
         #expect(source.discoveryType == .cloud)
         #expect(source.origin == .configured)
     }
 
-    @Test func `a browse that follows some instances reports all unless the source implements it`() async {
+    @Test func `a browse for some instances reports all unless the source implements the filter`() async {
         let events: [DiscoveryEvent] = [.appeared(Self.hint("a")), .appeared(Self.hint("b")), .settled]
         let source = Source(origin: .announced, events: events)
         var seen: [DiscoveryEvent] = []
@@ -65,7 +65,7 @@ import Testing
             ([.appeared(hint("b")), .appeared(hint("a"))], true), ([.changed(hint("a"))], true),
         ] as [([DiscoveryEvent], Bool)]
     )
-    func `an instance is heard once it is announced`(events: [DiscoveryEvent], isHeard: Bool) async {
+    func `listening for an instance returns once it is advertised`(events: [DiscoveryEvent], isHeard: Bool) async {
         #expect(await Source(origin: .announced, events: events).hears(anyOf: ["a", "c"]) == isHeard)
         #expect(await Source(origin: .configured, events: events).hears(anyOf: ["a", "c"]) == false)
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct NetworkAddressTests {
     private let linkLocal = NetworkAddress.ipv6([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
 
-    @Test func `addresses have their usual text, link-local ones their scope`() {
+    @Test func `addresses have their usual text, link-local ones with their scope`() {
         #expect(NetworkAddress.ipv4([10, 77, 0, 1]).text(scope: "eth0") == "10.77.0.1")
         #expect(linkLocal.text(scope: "eth0") == "fe80::1%eth0")
         #expect(
@@ -16,7 +16,7 @@ import Testing
         )
     }
 
-    @Test func `addresses survive the way through Avahi's form`() {
+    @Test func `addresses survive the conversion to Avahi's form and back`() {
         #expect(NetworkAddress(linkLocal.avahiAddress) == linkLocal)
         #expect(NetworkAddress(NetworkAddress.ipv4([1, 2, 3, 4]).avahiAddress) == .ipv4([1, 2, 3, 4]))
     }
@@ -28,7 +28,7 @@ import Testing
         #expect(DiscoveryEndpoint(address: "7f3a", port: 5, transport: "relay").description == "relay:7f3a:5")
     }
 
-    @Test func `the loopback interface is known`() {
+    @Test func `the loopback interface is found`() {
         let loopback = NetworkInterface.all().first { $0.isLoopback }
         #expect(loopback?.addresses.contains(.ipv4([127, 0, 0, 1])) == true)
         #expect(loopback.flatMap { NetworkInterface.named(index: $0.index)?.name } == loopback?.name)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RemoteSystemsDiscovery
 
-/// RFC 6762 §6.7: what is asked of every host at once, and answered by each alone.
+/// RFC 6762 §6.7: the one-shot query to every host, and the unicast response of each.
 @Suite struct OneShotQueryMessageTests {
     private let service = ["_remote-systems", "_tcp", "local"]
     private let host = ["host7", "local"]
@@ -47,7 +47,7 @@ import Testing
         )
     }
 
-    @Test func `the question asks for everything under the service type, and nothing else`() {
+    @Test func `the query asks for all records of the service type, and nothing else`() {
         let expected: [UInt8] =
             [0x12, 0x34, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 15] + Array("_remote-systems".utf8) + [4] + Array("_tcp".utf8)
             + [5]
@@ -55,36 +55,36 @@ import Testing
         #expect(OneShotQueryMessage.question(id: 0x1234) == expected)
     }
 
-    @Test func `an answer reports instance, host, port, addresses and properties`() {
+    @Test func `a response contains instance, host, port, addresses and properties`() {
         #expect(OneShotQueryMessage.answers(in: packet(answers: records("abc")), to: 7) == [answer("abc")])
         let split = packet(answers: [records("abc")[0]], additional: Array(records("abc").dropFirst()))
         #expect(OneShotQueryMessage.answers(in: split, to: 7) == [answer("abc")])
     }
 
-    @Test func `a machine with several services reports of all of them`() {
+    @Test func `a response with several services reports all of them`() {
         let both = packet(answers: records("abc") + records("def", port: 10).prefix(3))
         #expect(OneShotQueryMessage.answers(in: both, to: 7) == [answer("abc"), answer("def", port: 0x1F0A)])
     }
 
-    // The C library escapes a few more characters than Avahi reads; such names are left to Avahi.
+    // The C library escapes a few more characters than Avahi reads. Names with those are left to Avahi.
     @Test(arguments: ["with.dot", "back\\slash", "Zimmer 7 – Küche"])
     func `names of any content arrive as they were advertised`(_ name: String) {
         #expect(OneShotQueryMessage.answers(in: packet(answers: records(name)), to: 7).map(\.instance) == [name])
     }
 
     @Test(arguments: 1...3)
-    func `an instance of which something is missing is left to Avahi`(_ missing: Int) {
+    func `an instance with a missing record is left to Avahi`(_ missing: Int) {
         var partial = records("abc")
         partial.remove(at: missing == 3 ? 0 : missing)
         #expect(OneShotQueryMessage.answers(in: packet(answers: partial), to: 7).isEmpty)
     }
 
-    @Test func `without addresses the sender's is to be taken`() {
+    @Test func `a response without addresses yields none, so that the sender's address is used`() {
         let answers = OneShotQueryMessage.answers(in: packet(answers: Array(records("abc").prefix(3))), to: 7)
         #expect(answers.map(\.addresses) == [[]])
     }
 
-    @Test func `what is no answer to the question is ignored`() {
+    @Test func `packets that do not respond to the query are ignored`() {
         let records = records("abc")
         #expect(OneShotQueryMessage.answers(in: packet(id: 8, answers: records), to: 7).isEmpty)
         #expect(OneShotQueryMessage.answers(in: packet(flags: 0, answers: records), to: 7).isEmpty)
@@ -101,7 +101,7 @@ import Testing
         )
     }
 
-    @Test func `cut off or altered anywhere, an answer does no harm`() {
+    @Test func `truncated or altered responses cause no crash and no invalid instance`() {
         let whole = packet(answers: records("abc"))
         for count in whole.indices {
             _ = OneShotQueryMessage.answers(in: Array(whole.prefix(count)), to: 7)
@@ -118,8 +118,8 @@ import Testing
         }
     }
 
-    @Test func `names that point at themselves end`() {
-        // A compressed name whose pointer is its own place (RFC 1035 §4.1.4).
+    @Test func `parsing ends for names that point at themselves`() {
+        // A compressed name whose pointer is its own offset (RFC 1035 §4.1.4).
         let start = UInt8(packet(answers: []).count)
         let loop: [UInt8] = [0xC0, start, 0, 12, 0, 1, 0, 0, 0, 10, 0, 2, 0xC0, start]
         #expect(OneShotQueryMessage.answers(in: packet(answers: [loop]), to: 7).isEmpty)

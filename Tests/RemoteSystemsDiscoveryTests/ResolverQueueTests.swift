@@ -5,20 +5,20 @@ import Testing
 
 @testable import RemoteSystemsDiscovery
 
-/// What waits for a resolver while a daemon is slow.
+/// Instances that wait for a resolver while a daemon is slow.
 @Suite struct ResolverQueueTests {
     private static func instance(_ number: Int) -> ServiceInstance {
         ServiceInstance(interface: 1, family: .ipv4, instance: "\(number)")
     }
 
-    @Test func `the last one comes first, and each once`() {
+    @Test func `the last one comes first, and each comes once`() {
         var queue = ResolverQueue()
         for number in [1, 2, 3, 2] { queue.append(Self.instance(number)) }
         #expect(queue.count == 3)
         #expect((0..<4).map { _ in queue.popLast()?.instance } == ["3", "2", "1", nil])
     }
 
-    @Test func `what is gone does not come, and comes as the next when it is back`() {
+    @Test func `a removed instance does not come, and comes next once it is back`() {
         var queue = ResolverQueue()
         for number in [1, 2, 3] { queue.append(Self.instance(number)) }
         queue.remove(Self.instance(3))
@@ -27,7 +27,7 @@ import Testing
         #expect((0..<3).map { _ in queue.popLast()?.instance } == ["1", "2", nil])
     }
 
-    @Test func `neighbours who announce and withdraw without end take no memory`() {
+    @Test func `neighbours that advertise and withdraw without end take no memory`() {
         var queue = ResolverQueue()
         queue.append(Self.instance(-1))
         for number in 0..<10_000 {

@@ -19,12 +19,12 @@ import Testing
     }
 
     @Test(arguments: ["", "host", ":1", "host:", "host:0", "host:65536", "::1:80", "[::1:80", "a b:1", "user@host:1"])
-    func `what is not host and port is refused`(_ text: String) {
+    func `text other than host and port is refused`(_ text: String) {
         let error = #expect(throws: DiscoveryError.self) { try StaticPeer(text) }
         #expect(error?.code == .invalidPeer)
     }
 
-    @Test func `addresses are reported as they are, then it is settled`() async throws {
+    @Test func `configured addresses are reported unchanged, then the browse settles`() async throws {
         let source = try StaticPeers([try StaticPeer("127.0.0.1:9")], logger: Logger(label: "test"))
         var events = source.browse().makeAsyncIterator()
         let endpoint = DiscoveryEndpoint(address: "127.0.0.1", port: 9)
@@ -35,7 +35,7 @@ import Testing
         #expect(await events.next() == .settled)
     }
 
-    @Test func `a name that cannot be resolved is a trouble, and others are reported`() async throws {
+    @Test func `a name that cannot be resolved is a trouble, and other peers are reported`() async throws {
         let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
         let source = StaticPeers(
             [try StaticPeer("bad:1"), try StaticPeer("good:1"), try StaticPeer("good:1")],
@@ -50,7 +50,7 @@ import Testing
             await events.next() == .appeared(DiscoveryHint(id: "good:1", instance: "good:1", endpoints: [endpoint]))
         )
         guard case .trouble(let trouble) = await events.next() else {
-            Issue.record("no trouble told")
+            Issue.record("no trouble reported")
             return
         }
         #expect(trouble.code == .nameNotResolved)
@@ -69,7 +69,7 @@ import Testing
         while addresses.count < 2, let event = await events.next() {
             if case .appeared(let hint) = event {
                 addresses.append(hint.endpoints[0].address)
-                // Not before: who has not heard of the first address is told of the second alone.
+                // Only now: a listener that has not read the first address would get the second one alone.
                 await place.move(to: "10.0.0.2")
             }
             if case .changed(let hint) = event { addresses.append(hint.endpoints[0].address) }

@@ -8,9 +8,9 @@ import Testing
 
 @testable import RemoteSystemsIdentity
 
-/// The vectors of `Docs/wire-vectors.json` that are about identity, made by `Tests/Independent/make_wire_vectors.py`.
+/// The identity vectors of `Docs/wire-vectors.json`, made by `Tests/Independent/make_wire_vectors.py`.
 @Suite struct WireVectorTests {
-    /// What the file says of its account.
+    /// The account described in the file.
     private struct TestAccount {
         let root: [UInt8]
         let id: AccountID
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `every key of the vectors has the id that is written beside it`() throws {
+    @Test func `every key of the vectors has the id beside it`() throws {
         let keys = try #require(WireVectors.all()["keys"]?.array)
         for key in keys {
             let bytes = try #require(key["private"]?.bytes)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("certificates"))
-    func `a certificate is trusted, or refused with a code, as its vector says`(vector: WireVectors.Vector) throws {
+    func `a certificate is trusted, or refused with a code, as its vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let revoked = (vector["revoked"]?.array ?? []).compactMap { $0.string.flatMap { SystemID($0) } }
         let own = try RevocationList(number: 1, Set(revoked), of: account.id, signing: P256.Signing.PrivateKey())
@@ -70,12 +70,12 @@ import Testing
         }
     }
 
-    /// The certificates of further roots that the vector's sender shows, newest first.
+    /// The certificates of further roots that the vector's sender presents, newest first.
     private static func links(_ vector: WireVectors.Vector) -> [[UInt8]] {
         (vector["links"]?.array ?? []).compactMap(\.bytes)
     }
 
-    /// As in `FailureCode`, which lives a layer above.
+    /// The same mapping as in `FailureCode`, which is a layer above.
     private static func wireCode(_ error: TrustError) -> String {
         switch error.code {
         case .notOurAccount: "other-account"
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("tags"))
-    func `a tag is recognised as its vector says`(vector: WireVectors.Vector) throws {
+    func `a tag is recognised as its vector states`(vector: WireVectors.Vector) throws {
         let bytes = try vector.required("key", \.bytes)
         let key = try #require(DiscoveryKey(bytes: bytes))
         let instance = try vector.required("instance", \.string)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("revocation-lists"))
-    func `a revocation list is read, or refused, as its vector says`(vector: WireVectors.Vector) throws {
+    func `a revocation list is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
         let bytes = try vector.bytes
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("invitations"))
-    func `an invitation is read, or refused, as its vector says`(vector: WireVectors.Vector) throws {
+    func `an invitation is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let text = try vector.required("text", \.string)
         guard vector.isValid else {
             #expect(throws: IdentityError.self) { try Invitation(uri: text) }
@@ -129,7 +129,7 @@ import Testing
 
     // MARK: Joining
 
-    /// A message of joining as the vector's `json` says it.
+    /// A join message from the vector's `json`.
     private struct Message {
         let kind: UInt64
         let parts: WireVectors.JSON
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("joining"))
-    func `an inviter says what its side of the vector says`(vector: WireVectors.Vector) throws {
+    func `an inviter sends what its side of the vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let steps = try #require(vector["steps"]?.array)
         let model = try #require(WireVectors.list("joining").first?["steps"]?.array)
@@ -200,7 +200,7 @@ import Testing
                     now: now,
                     nonce: nonce
                 )
-                // Impostors' answers are not ours to give.
+                // Our inviter does not produce the impostor's responses.
                 let isOurs = try response.kind != 1 || response.challenge.certificate == certificate
                 if isOurs { #expect(try action == Self.helloAction(response)) }
             } else {
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("joining"))
-    func `the codes of a vector hold exactly where it goes on`(vector: WireVectors.Vector) throws {
+    func `the codes of a vector match exactly where the exchange continues`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let messages = try #require(vector["steps"]?.array).map { try Message($0) }
         guard messages.count >= 3, messages[0].kind == 0, messages[1].kind == 1 else { return }
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("joining"))
-    func `a joiner stops where the vector says that it must`(vector: WireVectors.Vector) throws {
+    func `a joiner stops where the vector states that it must`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
         let messages = try #require(vector["steps"]?.array).map { try Message($0) }
         guard vector["outcome"]?["stopped-by"] != nil, messages.count == 2 else { return }

@@ -6,9 +6,9 @@ import RemoteSystemsTesting
 import Synchronization
 import Testing
 
-/// What waits, waits by the stage's clock.
+/// Timeouts use the stage's clock.
 @Suite struct DeadlineTests {
-    @Test func `a message without a connection is given up at its deadline (X-24)`() async throws {
+    @Test func `a message without a connection fails at its deadline (X-24)`() async throws {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             try await watcher.start()
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `a request that expires says why there is no connection`() async throws {
+    @Test func `a request that expires reports why there is no connection`() async throws {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             try await watcher.start()
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `the first system that offers a service is found, and none when the time is over`() async throws {
+    @Test func `the first system that offers a service is found, and nil is returned after the timeout`() async throws {
         try await DiscoveryStage.with { stage in
             try await stage.appears(try stage.system("Kitchen", services: [AppService("test.other") { $0.message }]))
             try await stage.appears(try stage.system("Attic", services: [AppService("test.echo") { $0.message }]))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a request with a key is worked on until its deadline, and its response remembered for five minutes`()
+    @Test func `a request with a key runs until its deadline, and its response is kept for five minutes`()
         async throws
     {
         let stage = DiscoveryStage()
@@ -122,13 +122,13 @@ import Testing
         await stage.stop()
     }
 
-    @Test func `a host that takes the connection and does not say what it is in time is not found`() async throws {
+    @Test func `a host that does not describe itself in time is not found`() async throws {
         try await DiscoveryStage.with { stage in
             let long = String(repeating: "x", count: 900)
             let attributes = Dictionary(uniqueKeysWithValues: (0..<100).map { ("\($0)", long) })
             let host = try stage.system("Slow", attributes: attributes)
             try await stage.appears(host)
-            // Enough for the handshake, and not for the description.
+            // Enough for the handshake, but not for the description.
             host.link.limit(bytesPerSecond: 10_000)
             let port = try await host.port()
             let finding = InFlight(on: stage) {
@@ -141,7 +141,7 @@ import Testing
     }
 }
 
-/// What goes on while a test moves time. Its outcome is looked at and not waited for, since it must be there by then.
+/// A task that runs while a test advances the clock. Its outcome is read without waiting, since it must exist by then.
 private final class InFlight<Value: Sendable>: Sendable {
     private let result = Mutex<Result<Value, any Error>?>(nil)
 

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a system that leaves orderly, or whose process crashes, is removed at once or within a second`()
+    @Test func `a system that leaves is removed at once, and one whose process crashes within a second`()
         async throws
     {
         for departure in [StagedSystem.Departure.orderly, .crash] {
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a system that falls silent is removed after the silence time and before 15 s, not earlier (R-10)`()
+    @Test func `a silent system is removed after the silence timeout and before 15 s, not earlier (R-10)`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [StagedSystem.Departure.orderly, .crash, .silent])
-    func `a system that comes back is added again`(after departure: StagedSystem.Departure) async throws {
+    func `a system that returns is added again`(after departure: StagedSystem.Departure) async throws {
         try await DiscoveryStage.with { stage in
             let (_, recorder, speaker) = try await Self.watchedSpeaker(on: stage)
             try await stage.vanishes(speaker, departure)
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a script runs at the moments of the clock that it names`() async throws {
+    @Test func `a scripted event happens exactly at its time`() async throws {
         try await DiscoveryStage.with { stage in
             let watcher = stage.watcher()
             let recorder = stage.record(watcher)
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `trouble of discovery is reported to watchers with number 16, also to those that start later (X-32)`()
+    @Test func `a discovery problem is reported to watchers as error 16, also to later ones (X-32)`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test
-    func `an impostor that claims to be of the account is reported as an error with number 2, and not added (X-32)`()
+    func `an impostor of the account is reported as error 2, and not added (X-32)`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -142,11 +142,11 @@ import Testing
         }
     }
 
-    @Test func `what does not come about fails with what was reported instead`() async throws {
+    @Test func `an expected event that does not occur fails with the events that did`() async throws {
         try await DiscoveryStage.with(patience: .milliseconds(20)) { stage in
             let recorder = stage.record(stage.watcher())
-            let error = await #expect(throws: StageError.self) { try await recorder.added("Nobody") }
-            #expect(error?.message.contains("'added Nobody'") == true)
+            let error = await #expect(throws: StageError.self) { try await recorder.added("Ghost") }
+            #expect(error?.message.contains("'added Ghost'") == true)
             let other = await #expect(throws: StageError.self) {
                 try await stage.eventually("the sun rises") { false }
             }
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// A watcher that has told of a speaker.
+    /// A watcher that has reported a speaker.
     static func watchedSpeaker(
         on stage: DiscoveryStage
     ) async throws -> (RemoteSystemWatcher, EventRecorder, StagedSystem) {

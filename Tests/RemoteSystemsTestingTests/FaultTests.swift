@@ -5,13 +5,13 @@ import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 
-/// What the link between two systems does to a conversation.
+/// Faults of the link between two systems.
 @Suite struct FaultTests {
     static let echo = AppService("echo") { ["echo": .dictionary($0.message)] }
-    /// More than a TLS record.
+    /// Larger than a TLS record.
     static let large: ValueSet = ["text": .string(String(repeating: "x", count: 40_000))]
 
-    @Test func `a pair talks without sockets`() async throws {
+    @Test func `a connected pair communicates without sockets`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             let response = try await pair.client.send(Self.large).get()
             #expect(response["echo"]?.dictionary == Self.large)
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [StagedLink.Direction.toSystem, .fromSystem])
-    func `a connection that is cut half-way through a message leaves open what became of it`(
+    func `a connection that is cut in the middle of a message leaves the outcome unknown`(
         _ direction: StagedLink.Direction
     ) async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a request to a slow system ends at its deadline, by the clock`() async throws {
+    @Test func `a request to a slow system ends at its deadline, by the stage's clock`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.limit(bytesPerSecond: 1000)
             async let response = pair.client.send(Self.large, timeout: .seconds(5))
@@ -56,18 +56,18 @@ import Testing
         }
     }
 
-    @Test func `a slow link is as slow as its rate says`() async throws {
+    @Test func `a slow link has the rate that was set`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.limit(bytesPerSecond: 10_000)
             async let response = pair.client.send(Self.large, timeout: .seconds(60))
-            // 40 kB there and back are eight seconds, and a little for TLS and frames.
+            // 40 kB in each direction take eight seconds, plus a little for TLS and frames.
             try await pair.stage.advance(by: .seconds(7))
             try await pair.stage.advance(by: .seconds(2))
             #expect(try await response.status == .success)
         }
     }
 
-    @Test func `a delayed response comes when its time has come`() async throws {
+    @Test func `a delayed response arrives at its time`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.delay(.milliseconds(300))
             let clock = pair.stage.clock
@@ -82,7 +82,8 @@ import Testing
         }
     }
 
-    @Test func `a silent peer is noticed after the dead-peer time, and the request's outcome is unknown`() async throws
+    @Test func `a silent peer is detected after the dead-peer timeout, and the request's outcome is unknown`()
+        async throws
     {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop()
@@ -93,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a short silence costs nothing but time`() async throws {
+    @Test func `a short silence only delays the response`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop()
             async let response = pair.client.send(["Type": "ping"], timeout: .seconds(60))
@@ -104,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `nobody responds at a system that nothing gets through to`() async throws {
+    @Test func `connecting to a system that drops all packets times out`() async throws {
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Host", services: [Self.echo])
             try await stage.appears(host)

@@ -6,9 +6,9 @@ import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 
-/// Handlers by themselves, as whoever writes one tests it: with what is public alone.
+/// Handlers called directly, with the public API alone, as a user of the SDK tests them.
 @Suite struct HandlerTests {
-    /// A service with limits of its own.
+    /// A service with restrictions of its own.
     static let volume = AppService("com.example.volume", options: .init(callers: .anyoneNearby)) { request in
         guard request.caller.authorizationKind == .sameUser else {
             throw AppServiceFailure("Guests may listen, and no more.")
@@ -41,7 +41,7 @@ import Testing
         await #expect(throws: AppServiceFailure.self) { try await Self.volume.respond(to: entry) }
     }
 
-    @Test func `what the service's schemas do not allow is not allowed there either`() async throws {
+    @Test func `the service's schemas apply without a host, too`() async throws {
         let wrong = AppService("com.example.wrong", responseSchema: .appService) { _ in ["Data": .data(Data([1]))] }
         let cases: [(AppService, ValueSet)] = [(Self.volume, ["Data": .data(Data([1]))]), (wrong, [:])]
         for (service, message) in cases {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `a request has what was given, and a caller and a deadline in any case`() async throws {
+    @Test func `a staged request has the given properties, and always a caller and a deadline`() async throws {
         let key = IdempotencyKey("order 1")
         let request = AppServiceRequest.staged(["n": 1], timeout: .seconds(60), idempotencyKey: key)
         #expect(request.message == ["n": 1])
@@ -65,7 +65,7 @@ import Testing
         #expect(error?.code == .misuse)
     }
 
-    @Test func `a launch provider is asked without a host`() async throws {
+    @Test func `a launch provider is called without a host`() async throws {
         let opener = Opener()
         let denied = try await opener.launchURI(.staged("player:album/42"))
         #expect(denied.status == .deniedByRemoteSystem)
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `a service's options hold on a stage: who may call, and from where`() async throws {
+    @Test func `a service's options about its callers apply on a stage`() async throws {
         try await DiscoveryStage.with { stage in
             let services = [
                 AppService("test.local", options: .init(supportsRemote: false)) { $0.message },
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `systems of other accounts meet on a stage only if both sides want it (X-31)`() async throws {
+    @Test func `systems of other accounts see each other on a stage only if both sides allow it (X-31)`() async throws {
         try await DiscoveryStage.with { stage in
             let ours = stage.watcher()
             let curious = stage.watcher(filters: [.authorizationKind(.anonymous)])
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `an interceptor of a client can be tested by itself`() async throws {
+    @Test func `an interceptor of a client can be tested directly`() async throws {
         struct Marking: AppServiceClientInterceptor {
             func intercept(
                 _ request: AppServiceClientRequest,

@@ -9,7 +9,7 @@ import Testing
 @Suite struct LaneTests {
     private static func bytes(_ count: Int) -> Lane.Piece { .bytes(ByteBuffer(repeating: 7, count: count)) }
 
-    @Test func `what is sent arrives at once, in order, with the end last`() {
+    @Test func `bytes arrive at once, in order, with the end last`() {
         var lane = Lane()
         lane.send(Self.bytes(3), now: .zero)
         lane.send(.end, now: .zero)
@@ -21,7 +21,7 @@ import Testing
         #expect(lane.bytes == 0)
     }
 
-    @Test func `what is delayed arrives when its time has come`() {
+    @Test func `delayed bytes arrive at their time`() {
         var lane = Lane()
         lane.send(Self.bytes(3), now: .seconds(1))
         let conditions = LinkConditions(latency: .seconds(2))
@@ -29,7 +29,7 @@ import Testing
         #expect(lane.pump(now: .seconds(3), conditions) == .deliver(Self.bytes(3)))
     }
 
-    @Test func `a slow link lets through no more in a second than its rate`() {
+    @Test func `a slow link delivers no more per second than its rate`() {
         var lane = Lane()
         let conditions = LinkConditions(bytesPerSecond: 100)
         lane.send(Self.bytes(250), now: .zero)
@@ -48,14 +48,14 @@ import Testing
         #expect(arrived.filter { $0.key <= .seconds(1) }.values.reduce(0, +) == 100)
     }
 
-    @Test func `what is sent into silence arrives when it is over`() {
+    @Test func `bytes sent during a silence arrive after it`() {
         var lane = Lane()
         lane.send(Self.bytes(3), now: .zero)
         #expect(lane.pump(now: .seconds(9), LinkConditions(isSilent: true)) == .nothing)
         #expect(lane.pump(now: .seconds(9), LinkConditions()) == .deliver(Self.bytes(3)))
     }
 
-    @Test func `a fault changes one bit, or cuts, at the byte that was named`() {
+    @Test func `a fault changes one bit, or cuts, at the given byte`() {
         var faults = LinkFaults(cut: 5, corruption: 4)
         var first = ByteBuffer(bytes: [0, 0, 0])
         #expect(faults.pass(&first) == .pass)

@@ -7,11 +7,12 @@ import Testing
 @testable import RemoteSystemsTesting
 
 @Suite struct ManualClockTests {
-    @Test func `a task that sleeps on the clock wakes when time has come that far, not before`() async throws {
+    @Test func `a task that sleeps on the clock wakes when the clock reaches its time, not before`() async throws {
         let clock = ManualClock()
         let log = Mutex<[Duration]>([])
         let task = Task(executorPreference: clock.taskExecutor) {
             for _ in 0..<3 {
+                // By the manual clock, not in real time.
                 try await clock.sleep(for: .seconds(2))
                 let elapsed = clock.elapsed
                 log.withLock { $0.append(elapsed) }
@@ -34,13 +35,13 @@ import Testing
         #expect(clock.elapsed == .zero)
     }
 
-    @Test func `a moment that is over is not waited for`() async throws {
+    @Test func `sleeping until a moment in the past returns at once`() async throws {
         let clock = ManualClock()
         try await clock.sleep(until: clock.now)
         #expect(clock.elapsed == .zero)
     }
 
-    @Test func `what never comes to rest is reported instead of waited for`() async throws {
+    @Test func `a task that never becomes idle is reported instead of awaited`() async throws {
         let clock = ManualClock(patience: .milliseconds(20))
         let isOver = Mutex(false)
         let task = Task(executorPreference: clock.taskExecutor) {
@@ -52,7 +53,7 @@ import Testing
         await task.value
     }
 
-    @Test func `things due at one moment happen in the order in which they were put down`() {
+    @Test func `events due at one moment happen in the order in which they were added`() {
         var table = Timetable<String>()
         for (text, due) in [("c", 3), ("a", 1), ("b", 1), ("d", 9)] {
             table.add(text, id: table.makeID(), due: .seconds(due))
@@ -65,7 +66,7 @@ import Testing
         #expect(table.removeAll() == ["d"])
     }
 
-    @Test func `what was taken back does not happen`() {
+    @Test func `a removed event does not happen`() {
         var table = Timetable<String>()
         let id = table.makeID()
         table.add("a", id: id, due: .seconds(1))

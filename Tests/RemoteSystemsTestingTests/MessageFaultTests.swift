@@ -6,11 +6,11 @@ import RemoteSystemsTesting
 import Synchronization
 import Testing
 
-/// Faults that hit one message, whatever its length.
+/// Faults that apply to one message, whatever its length.
 @Suite struct MessageFaultTests {
     static let echo = AppService("test.echo") { $0.message }
 
-    /// Sends messages that are numbered from 1, and returns how they ended.
+    /// Sends messages that are numbered from 1, and returns their statuses.
     private static func send(_ count: Int, _ pair: ConnectedPair) async throws -> [AppServiceResponseStatus] {
         var statuses: [AppServiceResponseStatus] = []
         for number in 1...count {
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [StagedMessageSelector.request(2), .response(2), .request(2, of: "test.echo")])
-    func `the message that is dropped is lost, and the connection goes on`(_ selector: StagedMessageSelector)
+    func `the dropped message is lost, and the connection continues`(_ selector: StagedMessageSelector)
         async throws
     {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a message is chosen by what it holds`() async throws {
+    @Test func `a message is selected by its content`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop(.first { $0.kind == .request && $0.direction == .toSystem && $0.content["n"] == 3 })
             let statuses = try await Self.send(4, pair)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `messages of another service, and of the library's own, do not count`() async throws {
+    @Test func `messages of other services and built-in services do not count`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.drop(.request(1, of: "test.other"))
             let watcher = pair.stage.watcher()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a request that is cut off never reaches the handler; a response that is cut off has been earned`()
+    @Test func `a cut-off request never reaches the handler, a cut-off response was produced by it`()
         async throws
     {
         for (selector, handled) in [(StagedMessageSelector.request(), 0), (.response(), 1)] {
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `a delayed message arrives later, and with it what follows`() async throws {
+    @Test func `a delayed message delays the following ones, too`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
             pair.link.delay(.response(), by: .seconds(3))
             let arrived = Arrived()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// The requests that have been answered.
+    /// The requests whose responses have arrived.
     private final class Arrived: Sendable {
         private let all = Mutex<Set<Int64>>([])
         var numbers: Set<Int64> { self.all.withLock { $0 } }

@@ -8,9 +8,9 @@ import RemoteSystemsTesting
 import RemoteSystemsTransport
 import Testing
 
-/// Transports of other targets than the one with the sockets: the stage's own, and one that a test brings along.
+/// Transports of other targets than the one with the sockets: the stage's own, and one defined in this test.
 @Suite struct SecondTransportTests {
-    /// Leads to hosts of a stage by the names of sessions, as a relay would.
+    /// Reaches hosts of a stage by the names of sessions, like a relay.
     private struct Relay: Transport {
         static let kind = TransportKind(rawValue: "relay")
 
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Knows the sessions of the account's systems.
+    /// Lists the sessions of the account's systems.
     private struct Directory: DiscoverySource {
         let sessions: [String]
 
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `a connection token names the transport, and says which one lacks`() async throws {
+    @Test func `a connection token names its transport, and an error names the missing one`() async throws {
         try await DiscoveryStage.with { stage in
             let (speaker, configuration) = try await Self.relayed(stage)
             let watcher = RemoteSystemWatcher(configuration)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `a host on the whole network is not looked for by a relay where only this machine may be used`()
+    @Test func `with the network restricted to this machine the relay is not used to find hosts`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func `an address of a stage is none of IP, and what is typed leads there all the same`() async throws {
+    @Test func `an address of a stage is no IP address, and connecting by that text works all the same`() async throws {
         try await DiscoveryStage.with { stage in
             let speaker = try stage.system("Speaker", services: [Self.echo])
             try await stage.appears(speaker)

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [StagedSystem.Departure.orderly, .crash])
-    func `a system that left can come back under the same application id`(departure: StagedSystem.Departure)
+    func `a system that left can return with the same application id`(departure: StagedSystem.Departure)
         async throws
     {
         try await DiscoveryStage.with { stage in

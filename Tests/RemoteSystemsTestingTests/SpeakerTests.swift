@@ -7,7 +7,7 @@ import RemoteSystemsTesting
 import Synchronization
 import Testing
 
-/// Code under test: pings a speaker as soon as there is one, and pauses when it goes.
+/// Code under test: pings a speaker once there is one, and pauses when it vanishes.
 private final class Player: Sendable {
     enum State: Equatable { case idle, playing, paused }
 
@@ -32,7 +32,7 @@ private final class Player: Sendable {
 }
 
 @Suite struct SpeakerTests {
-    @Test func `playback stops when the speaker vanishes half-way`() async throws {
+    @Test func `playback stops when the speaker vanishes halfway`() async throws {
         try await DiscoveryStage.with { stage in
             let speaker = try stage.system("Living room", services: [AppService("speaker") { _ in ["Type": "pong"] }])
             let player = Player(stage.watcher())
@@ -47,24 +47,24 @@ private final class Player: Sendable {
         }
     }
 
-    /// The processor time that a test on a stage may take.
+    /// The maximum processor time of a test on a stage.
     static let budget = Duration.milliseconds(50)
 
-    /// Run as often as the environment says, for 15 s at the most, to see whether it ever fails. `Scripts/test` gives it a turn of
-    /// its own, and prints how long a run takes. There a run must take less than 50 ms of processor time on average, which does
-    /// not grow with what else the machine does.
+    /// Repeats the test as often as the environment variable says, for 15 s at most, to find rare failures.
+    /// `Scripts/test` runs it separately and prints the time of a run. There a run must take less than 50 ms of
+    /// processor time on average, since that does not depend on other load of the machine.
     @Test func `it does not fail, however often it runs`() async throws {
         let wanted = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_REPEAT"].flatMap { Int($0) }
         let times = wanted ?? 3
         // The first makes the identities that all share.
-        try await self.`playback stops when the speaker vanishes half-way`()
+        try await self.`playback stops when the speaker vanishes halfway`()
         let start = Self.processorTime
         var slowest = Duration.zero
         var all = Duration.zero
         var runs = 0
         while runs < max(times, 1), all < .seconds(15) {
             let time = try await ContinuousClock().measure {
-                try await self.`playback stops when the speaker vanishes half-way`()
+                try await self.`playback stops when the speaker vanishes halfway`()
             }
             slowest = max(slowest, time)
             all += time
@@ -79,7 +79,7 @@ private final class Player: Sendable {
         if let wanted, wanted >= 50 { #expect(used < Self.budget) }
     }
 
-    /// Of all threads of the process.
+    /// The processor time of all threads of the process.
     private static var processorTime: Duration {
         var usage = rusage()
         guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return .zero }

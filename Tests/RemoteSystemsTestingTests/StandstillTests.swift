@@ -6,11 +6,13 @@ import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 
-/// Mistakes in a test's script that would otherwise pass, or hang, unnoticed.
+/// Mistakes in a test's script that would otherwise pass or hang unnoticed.
 @Suite struct StandstillTests {
     static let echo = AppService("test.echo") { $0.message }
 
-    @Test func `a test that awaits what waits for the clock fails, and names what is due and when`() async throws {
+    @Test func `a test that awaits a timeout of the stopped clock fails, and the error names what is due and when`()
+        async throws
+    {
         let error = await #expect(throws: StageError.self) {
             try await DiscoveryStage.withConnectedPair(Self.echo, patience: .milliseconds(200)) { pair in
                 pair.link.drop()
@@ -24,7 +26,7 @@ import Testing
         )
     }
 
-    @Test func `a test that sleeps by a clock that only it moves fails`() async throws {
+    @Test func `a test that sleeps by the clock that it must advance itself fails`() async throws {
         let error = await #expect(throws: StageError.self) {
             try await DiscoveryStage.with(patience: .milliseconds(200)) { stage in
                 try await stage.clock.sleep(for: .seconds(3))
@@ -36,7 +38,7 @@ import Testing
         )
     }
 
-    @Test func `a test that waits for a connection to be made through a silent link fails`() async throws {
+    @Test func `a test that awaits a connection through a silent link fails`() async throws {
         await #expect(throws: StageError.self) {
             try await DiscoveryStage.with(patience: .milliseconds(200)) { stage in
                 let box = try stage.system("Box", services: [Self.echo])
@@ -47,17 +49,17 @@ import Testing
         }
     }
 
-    @Test func `a test that waits by the real time is left alone`() async throws {
+    @Test func `a test that waits in real time does not fail`() async throws {
         try await DiscoveryStage.with(patience: .seconds(60)) { stage in
             try await stage.appears(try stage.system("Box", services: [Self.echo]))
             try await stage.eventually("it is so") { true }
         }
     }
 
-    @Test func `a test that waits for its turn on a busy machine is left alone`() async throws {
+    @Test func `a test that waits for a thread on a busy machine does not fail`() async throws {
         try await DiscoveryStage.with(patience: .milliseconds(100)) { stage in
             try await stage.appears(try stage.system("Box", services: [Self.echo]))
-            // More than there are threads, so that some wait for others.
+            // More tasks than threads, so that some must wait.
             let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).map { _ in
                 Task.detached {
                     let end = ContinuousClock.now + .milliseconds(300)
@@ -68,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a system that is not there cannot vanish`() async throws {
+    @Test func `a system that is not present cannot vanish`() async throws {
         try await DiscoveryStage.with { stage in
             let box = try stage.system("Box")
             let never = await #expect(throws: StageError.self) { try await stage.vanishes(box) }
@@ -82,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `a system that is to vanish later, and is not there then, fails the test that moves the clock`()
+    @Test func `a system that is absent when it is to vanish fails the test that advances the clock`()
         async throws
     {
         try await DiscoveryStage.with { stage in

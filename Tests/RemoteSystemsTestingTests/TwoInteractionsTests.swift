@@ -6,9 +6,9 @@ import RemoteSystemsTesting
 import Synchronization
 import Testing
 
-/// What Rome's guide does with a list, in the order in which it does it.
+/// The use of a list in Rome's guide, in the guide's order.
 @Suite struct TwoInteractionsTests {
-    /// Plays what its URI names, from where it is.
+    /// Plays the track that its URI names, from the given position.
     private final class Player: LaunchURIProvider {
         let supportedURISchemes = ["player"]
         private let playing = Mutex("")
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `each system of the list can be launched on and called, as the application likes (R-04, R-16, R-24)`()
+    @Test func `each system of the list can be launched on and called, as the application chooses (R-04, R-16, R-24)`()
         async throws
     {
         let players = [Player(), Player()]

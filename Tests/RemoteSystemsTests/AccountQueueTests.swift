@@ -9,9 +9,9 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Where the account's files are opened, and its key is signed with.
+/// The queue on which the account's files are read and its key signs.
 @Suite struct AccountQueueTests {
-    /// A connection to the host as a watcher has it.
+    /// Connects to the host like a watcher.
     private static func watch(_ host: RemoteSystemHost, _ local: ApplicationContext) async throws -> Connection {
         try await local.connector().connect(
             to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
@@ -20,7 +20,7 @@ import Testing
         ) { _, _ in Response() }
     }
 
-    @Test func `while the account's files are in use elsewhere a host serves everybody but who wants a certificate`()
+    @Test func `while the account's queue is blocked a host serves all requests except renewals`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -38,7 +38,7 @@ import Testing
                     timeout: .seconds(60)
                 )
                 try await until { queue.count == 2 }
-                // What lets connections in is the host's actor, too.
+                // Accepting connections needs the host's actor, too.
                 let (connection, status) = try await Loopback.connect(
                     loopbackSystem,
                     host,

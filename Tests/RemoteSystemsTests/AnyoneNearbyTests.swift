@@ -5,9 +5,9 @@ import RemoteSystems
 import Synchronization
 import Testing
 
-/// Systems of other accounts nearby, over loopback, with TLS and all.
+/// Systems of other accounts nearby, over loopback with TLS.
 @Suite struct AnyoneNearbyTests {
-    /// Says whose system calls.
+    /// Returns the caller's system and standing.
     static let open = AppService("test.open", options: .init(callers: .anyoneNearby)) { request in
         [
             "kind": .integer(Int64(request.caller.authorizationKind.rawValue)),
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Runs a host of the household, and a body that sees it with the strangers' eyes.
+    /// Runs a host of the household, and a body that sees it as the strangers do.
     static func with(
         allowing isAllowed: Bool = true,
         _ services: [AppService] = [Self.open, Self.ours],
@@ -74,14 +74,14 @@ import Testing
         }
     }
 
-    // MARK: Off unless switched on, on both sides
+    // MARK: Off by default, on both sides
 
-    @Test func `nothing of it is advertised, and no stranger let in, unless the host allows it`() async throws {
+    @Test func `nothing is advertised to strangers and none is admitted unless the host allows it`() async throws {
         try await Self.with(allowing: false) { neighbours, host in
             let watcher = neighbours.strangersWatcher()
             let recorder = EventRecorder(watcher)
             try await watcher.start()
-            // One that claims to allow it all the same is tried, and refuses before it looks at anything.
+            // A forged advertisement claims that the host allows strangers. The host still refuses the connection.
             let forged = DiscoveryHint(
                 id: "forged",
                 instance: "forged",
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher that does not ask for systems of others lists none`() async throws {
+    @Test func `a watcher without the option lists no systems of other accounts`() async throws {
         try await Self.with { neighbours, _ in
             let watcher = neighbours.strangersWatcher([])
             let recorder = EventRecorder(watcher)
@@ -108,7 +108,7 @@ import Testing
 
     // MARK: What strangers see
 
-    @Test func `a stranger sees the machine's name and kind and what is offered to anyone, and nothing else`()
+    @Test func `a stranger sees only name, kind and the services offered to anyone`()
         async throws
     {
         try await Self.with { neighbours, _ in
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `the account's own systems see all of it as before`() async throws {
+    @Test func `the account's own systems see everything as before`() async throws {
         try await Self.with { neighbours, _ in
             let watcher = neighbours.loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
@@ -143,9 +143,10 @@ import Testing
         }
     }
 
-    // MARK: What strangers get
+    // MARK: What strangers can use
 
-    @Test func `a stranger calls what is offered to anyone, and its handler knows it for one`() async throws {
+    @Test func `a stranger calls a service offered to anyone, and the handler sees that it is anonymous`() async throws
+    {
         try await Self.with { neighbours, _ in
             let (system, watcher) = try await neighbours.listed()
             let application = try #require(system.applications.first)
@@ -164,11 +165,11 @@ import Testing
     }
 
     @Test(arguments: [
-        AppServiceDescription(name: "test.ours"), AppServiceDescription(name: "test.nobody"),
+        AppServiceDescription(name: "test.ours"), AppServiceDescription(name: "test.missing"),
         AppServiceDescription(name: "test.open", applicationID: "test.other"),
         AppServiceDescription(name: "remote-systems.launch"), AppServiceDescription(name: "remote-systems.diagnosis"),
     ])
-    func `whatever else a stranger asks for is refused with 7, whether it exists or not`(
+    func `all other requests of a stranger are refused with 7, whether the service exists or not`(
         _ service: AppServiceDescription
     ) async throws {
         try await Self.with { neighbours, _ in
@@ -182,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func `a stranger that is reported what there is cannot ask for a certificate over it`() async throws {
+    @Test func `a stranger cannot request a certificate over its description connection`() async throws {
         try await Self.with { neighbours, _ in
             let (system, watcher) = try await neighbours.listed()
             let application = try #require(system.applications.first)
@@ -205,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func `a long-lived connection to somebody else's system is one to an anonymous one`() async throws {
+    @Test func `a long-lived connection to a system of another account is anonymous`() async throws {
         try await Self.with { neighbours, _ in
             let (system, watcher) = try await neighbours.listed()
             var policy = ReconnectionPolicy()
@@ -224,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func `a service for the same machine alone is not offered to strangers`() async throws {
+    @Test func `a service restricted to the same machine is not offered to strangers`() async throws {
         let local = AppService("test.open", options: .init(callers: .anyoneNearby, supportsRemote: false)) {
             $0.message
         }
@@ -235,9 +236,9 @@ import Testing
         }
     }
 
-    @Test func `one system of strangers has four connections at most`() async throws {
+    @Test func `a system of another account has at most four connections`() async throws {
         try await Self.with { neighbours, _ in
-            // The watcher's is the first.
+            // The watcher's connection is the first.
             let (system, watcher) = try await neighbours.listed()
             let application = try #require(system.applications.first)
             var connections: [AppServiceConnection] = []
@@ -245,7 +246,7 @@ import Testing
                 let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
                 let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
                 #expect(status == (number <= 4 ? .success : .remoteSystemUnavailable))
-                // A host counts a connection just after it has said yes to it, and before it answers anything over it.
+                // The host counts a connection just after it has accepted it, and before it responds over it.
                 if status == .success { _ = try await connection.send([:]).get() }
                 connections.append(connection)
             }
@@ -253,7 +254,7 @@ import Testing
             await connections.first?.close()
             let again = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
             try await until { connections.first?.info == nil }
-            // The host may hear of the end a moment later.
+            // The host may notice the close a moment later.
             var status = AppServiceConnectionStatus.unknown
             for _ in 0..<100 where status != .success {
                 status = try await again.open(RemoteSystemConnectionRequest(application: application))
@@ -264,7 +265,7 @@ import Testing
         }
     }
 
-    @Test func `a key of a stranger keeps nothing here: the request is carried out each time`() async throws {
+    @Test func `an idempotency key of a stranger is not kept: the request runs each time`() async throws {
         let count = Counter()
         let service = AppService("test.open", options: .init(callers: .anyoneNearby)) { _ in
             count.increase()
@@ -284,8 +285,7 @@ import Testing
 
     // MARK: Callers
 
-    @Test func `a connection token of a system of another account is taken only where that is asked for`() async throws
-    {
+    @Test func `a connection token of another account's system is accepted only on request`() async throws {
         try await Self.with { neighbours, _ in
             let (system, watcher) = try await neighbours.listed()
             let token = try #require(system.applications.first?.connectionToken)
@@ -306,7 +306,7 @@ import Testing
             #expect(response["kind"] == 1)
             #expect(connection.info?.peer.systemID == system.id)
             await connection.close()
-            // What is not offered to anyone is not to be had by a token either.
+            // A token does not give access to services that are not offered to anyone.
             let ours = AppServiceConnection(to: AppServiceDescription(name: "test.ours"))
             let status = try await ours.open(request)
             #expect(status == .notAuthorized)
@@ -315,7 +315,7 @@ import Testing
         }
     }
 
-    @Test func `a system of another account is not talked to at an address alone`() async throws {
+    @Test func `a system of another account is not connected to by an address alone`() async throws {
         try await Self.with { neighbours, host in
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
             let request = RemoteSystemConnectionRequest(

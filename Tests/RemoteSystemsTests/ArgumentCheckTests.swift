@@ -7,9 +7,10 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Numbers have ranges and names have a rule; what breaks them fails at its first use, with an error that says so (issue 8, section 3).
+/// Numbers have ranges and names have rules. A violation fails at its first use with an error that names it (issue 8,
+/// section 3).
 @Suite struct ArgumentCheckTests {
-    /// What an error of this kind looks like, wherever it comes from.
+    /// The expected form of such an error.
     private func expect(_ error: RemoteSystemError?, _ parts: String...) {
         #expect(error?.code == .invalidArgument)
         #expect(error?.side == .local)
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: ArgumentCheckTests.changes.indices)
-    func `a configuration with a value that is not valid is refused by whatever uses it`(index: Int) async throws {
+    func `a configuration with an invalid value is refused by every API that uses it`(index: Int) async throws {
         let (value, range, change) = Self.changes[index]
         try await DiscoveryStage.with { stage in
             var configuration = stage.configuration
@@ -73,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [80_000, -5, 0, 65_536, .max, .min])
-    func `a port that is none is connected to by nobody (R-33)`(port: Int) async throws {
+    func `an invalid port is not connected to (R-33)`(port: Int) async throws {
         try await DiscoveryStage.with { stage in
             let text = "port is \(port). Valid range: 1 to 65535."
             let request = RemoteSystemConnectionRequest(
@@ -106,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [80_000, -5, 65_536])
-    func `a port that is none is listened on by nobody`(port: Int) async throws {
+    func `an invalid port is not listened on`(port: Int) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var options = RemoteSystemHost.Options()
             options.port = port
@@ -121,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `options of a host, a service and a watcher are held to their ranges`() async throws {
+    @Test func `options of a host, a service and a watcher are checked against their ranges`() async throws {
         try await DiscoveryStage.with { stage in
             func failure(
                 _ services: [AppService] = [],
@@ -166,7 +167,7 @@ import Testing
     ]
 
     @Test(arguments: ArgumentCheckTests.policies.indices)
-    func `a policy with a value that is not valid does not start a connection`(index: Int) async throws {
+    func `a policy with an invalid value does not start a connection`(index: Int) async throws {
         let (text, change) = Self.policies[index]
         try await DiscoveryStage.with { stage in
             var policy = ReconnectionPolicy()
@@ -178,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `a request's own timeout has a range, with 0 in it`() async throws {
+    @Test func `a request's own timeout has a range that includes 0`() async throws {
         let service = AppService("test.echo") { $0.message }
         try await DiscoveryStage.withConnectedPair(service) { pair in
             for timeout in [Duration.seconds(-5), .seconds(86_401), .seconds(Int64.max)] {
@@ -192,7 +193,7 @@ import Testing
         }
     }
 
-    @Test func `names that are none are not asked for`() async throws {
+    @Test func `requests with invalid names are not sent`() async throws {
         try await DiscoveryStage.with { stage in
             let request = RemoteSystemConnectionRequest(host: "127.0.0.1", configuration: stage.configuration)
             for description in [
@@ -222,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `a stage holds its own values to their ranges, and its systems to the rules of hosts`() async throws {
+    @Test func `a stage checks its own values, and its systems by the rules of hosts`() async throws {
         try await DiscoveryStage.with { stage in
             let speaker = try stage.system("Speaker")
             let late = await #expect(throws: StageError.self) { try await stage.appears(speaker, after: .seconds(-1)) }

@@ -10,7 +10,7 @@ import ValueSets
 
 /// The messages of the built-in services, as `Docs/wire/` specifies them.
 @Suite(.timeLimit(.minutes(1))) struct BuiltInServiceMessageTests {
-    /// Sends requests to a service of a host, without anything of the SDK above the connection.
+    /// Sends requests to a service of a host, using nothing of the SDK above the connection.
     private static func responses(
         of service: String,
         to messages: [ValueSet]
@@ -34,7 +34,7 @@ import ValueSets
         return responses
     }
 
-    @Test func `a ping of another type, or of none, is answered with the code for an unknown request`() async throws {
+    @Test func `a ping of another type, or of none, gets the code for an unknown request`() async throws {
         for response in try await Self.responses(of: AppService.pingName, to: [["Type": "pong"], [:], ["Type": 1]]) {
             #expect(response.status == .failure)
             #expect(response.failure?.code == FailureCode.requestUnknown.rawValue)
@@ -42,7 +42,7 @@ import ValueSets
         }
     }
 
-    @Test func `a double is no port of a diagnosis`() async throws {
+    @Test func `a double is not a port of a diagnosis`() async throws {
         let messages: [ValueSet] = [9.0, 48_030.0, 48_030.5].map { ["Type": "connect", "Port": .double($0)] }
         for response in try await Self.responses(of: DiagnosisService.name, to: messages) {
             #expect(response.status == .failure)
@@ -50,12 +50,12 @@ import ValueSets
         }
     }
 
-    @Test func `a double is no status of a launch`() {
+    @Test func `a double is not a status of a launch`() {
         #expect(LaunchResponse(["Status": 1])?.status == .success)
         #expect(LaunchResponse(["Status": 1.0]) == nil)
     }
 
-    @Test func `a double is no platform`() throws {
+    @Test func `a double is not a platform`() throws {
         var records = SystemBrowserStateMachineTests.description("Attic").records.records
         for platform in [.integer(1), .double(1)] as [Value] {
             records["system"]?["Platform"] = platform

@@ -10,12 +10,12 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// The numbers that the documents state are those of the code.
+/// The numbers in the documents equal those in the code.
 @Suite struct DocumentedNumbersTests {
-    /// A line of a document, and what must stand in it.
+    /// A line of a document, and the number that it must contain.
     struct Statement: CustomTestStringConvertible {
         let document: String
-        /// What only this line has.
+        /// Words that occur in this line only.
         let line: String
         let numbers: [String]
 
@@ -26,7 +26,7 @@ import ValueSets
         var testDescription: String { "\(self.document): \(self.line)" }
     }
 
-    // MARK: As the documents write numbers
+    // MARK: Number formats of the documents
 
     /// `10 000`
     static func number(_ count: Int) -> String {
@@ -243,7 +243,7 @@ import ValueSets
         }
     }
 
-    @Test func `numbers are written as in the documents`() {
+    @Test func `numbers are formatted as in the documents`() {
         #expect([7, 1024, 16_384, 1_000_000].map(Self.number) == ["7", "1 024", "16 384", "1 000 000"])
         #expect([72, 1300, 8192, 16 << 20].map(Self.bytes) == ["72 bytes", "1 300 bytes", "8 KiB", "16 MiB"])
     }

@@ -7,12 +7,12 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// Names and texts that would steer a terminal or a log.
+/// Names and texts with control characters for a terminal or a log.
 @Suite(.timeLimit(.minutes(1))) struct HostileDescriptionTests {
     static let hostile = ["\u{1B}[2J", "a\nb", "\u{202E}moc", "\u{9B}31m", "a\u{200B}b", "a\u{2028}b", "\u{7F}"]
 
     @Test(arguments: hostile)
-    func `of a description, what steers is taken out of texts, and names with it are left out`(text: String) throws {
+    func `control characters are removed from texts, and names with them are left out`(text: String) throws {
         var records = SystemBrowserStateMachineTests.description("Attic" + text, services: []).records.records
         records["system"]?["Model"] = .string(text + "X1")
         records[StateKey("service/" + text)] = [:]
@@ -40,7 +40,7 @@ import ValueSets
     }
 
     @Test(arguments: hostile)
-    func `a host by such a name, or with such a service, does not start`(name: String) async throws {
+    func `a host with such a name, or with such a service, does not start`(name: String) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             for (application, service) in [("test" + name, "test.echo"), ("test.host", "test" + name)] {
                 let host = RemoteSystemHost(

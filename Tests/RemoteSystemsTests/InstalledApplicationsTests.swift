@@ -8,9 +8,9 @@ import Testing
 
 @testable import RemoteSystems
 
-/// A host that speaks for its machine, with applications that are started in this process.
+/// A host that represents its machine, with applications that start in this process.
 @Suite(.timeLimit(.minutes(1))) struct InstalledApplicationsTests {
-    /// What is installed, as a test says.
+    /// The installed applications, as defined by a test.
     final class Installation: InstalledApplications {
         private let installed: [InstalledApplication]
         private let onStart: @Sendable (String) async throws -> Void
@@ -88,8 +88,8 @@ import Testing
         return (status, connection.openError)
     }
 
-    /// The machine at a port, with an application that runs there. What does not answer within two seconds is left out, as
-    /// where all of this stands still for as long; then it is asked again.
+    /// Finds the machine at a port, with a running application. `find` omits an application that does not respond
+    /// within two seconds, which happens when the test machine is suspended, so this retries.
     private func find(_ application: String, _ loopbackSystem: LoopbackSystem, port: Int) async throws -> RemoteSystem {
         func ask() async throws -> RemoteSystem {
             try await RemoteSystem.find(
@@ -143,7 +143,7 @@ import Testing
                 }
                 #expect(running.applications.map(\.id) == ["test.machine", "test.player"])
                 #expect(watcher.systems.count == 1)
-                // Found through the list, too, and without another start.
+                // Also found through the list, without another start.
                 let response = try await listed.withAppService("test.echo") { try await $0.send([:]).get() }
                 #expect(response == ["echo": [:]])
                 #expect(installation.starts.withLock { $0.count } == 1)
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `an application that does not start is reported at once, with why (X-21: 2)`() async throws {
+    @Test func `an application that does not start is reported at once, with the reason (X-21: 2)`() async throws {
         struct Broken: Error, CustomStringConvertible { var description: String { "its disk is full." } }
         try await LoopbackSystem.with { loopbackSystem in
             let installation = Installation([Self.player()]) { _ in throw Broken() }
@@ -170,7 +170,8 @@ import Testing
                     #expect(error?.canRetry == true)
                     #expect(error?.side == .remote)
                 }
-                // The second caller came while the failure was fresh, unless the machine stood still for as long as it is.
+                // The second call arrives before the failure expires, unless the test machine was suspended for as
+                // long.
                 let most = 1 + Int((ContinuousClock.now - began) / ApplicationStarter.pause)
                 #expect((1...most).contains(installation.starts.withLock { $0.count }))
                 #expect(installation.late.withLock { $0 } == [])
@@ -178,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `an application that never comes up is given up at the deadline, and who started it is reported (R-26)`()
+    @Test func `an application that never registers fails at the deadline, and its callers get the reason (R-26)`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -192,8 +193,7 @@ import Testing
         }
     }
 
-    @Test func `what is not installed, and services that it does not offer, are refused without a start`() async throws
-    {
+    @Test func `unknown applications and services that they do not offer are refused without a start`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var other = Self.player()
             other.services = []
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    @Test func `an application that runs and is not installed is referred to as well`() async throws {
+    @Test func `callers are also referred to a running application that is not installed`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await self.withMachine(loopbackSystem, Installation([]) { _ in }) { host in
                 let port = try await host.port
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher lists what runs unadvertised, from when it starts until it ends (R-19, R-20)`() async throws {
+    @Test func `a watcher lists an unadvertised application from its start to its end (R-19, R-20)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
@@ -248,7 +248,7 @@ import Testing
                 #expect(quiet.attributes == ["room": "attic"])
                 let response = try await quiet.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
                 #expect(response == ["echo": ["n": 1]])
-                // Pushed, as by one that is announced.
+                // The change is pushed, as for an advertised application.
                 try await host.update(attributes: ["room": "cellar"])
                 try await until { watcher.systems.first?.application("test.quiet")?.attributes == ["room": "cellar"] }
                 running.cancel()
@@ -260,7 +260,9 @@ import Testing
         }
     }
 
-    @Test func `by the machine's address, what runs is known to run, installed or not (R-19, R-20)`() async throws {
+    @Test func `by the machine's address, running applications are listed as running, installed or not (R-19, R-20)`()
+        async throws
+    {
         try await LoopbackSystem.with { loopbackSystem in
             let idle = InstalledApplication(id: "test.idle", displayName: "Idle")
             let ill = InstalledApplication(id: "test.ill", displayName: "Ill")
@@ -268,7 +270,7 @@ import Testing
             let running = RunningApplications(stateDirectory: loopbackSystem.directory)
             try await self.withMachine(loopbackSystem, installation) { host in
                 let port = try await host.port
-                // They run, and nobody answers there.
+                // These are recorded as running, but nothing responds on their port.
                 let notes = try ["test.ill", "test.ghost"].map {
                     try running.note(RunningApplication(application: $0, port: 1, pid: 7))
                 }
@@ -307,7 +309,7 @@ import Testing
         }
     }
 
-    @Test func `by the machine's address, an application that runs and is not installed is launched (R-17, R-18)`()
+    @Test func `by the machine's address, a running application that is not installed is launched (R-17, R-18)`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -331,7 +333,7 @@ import Testing
         }
     }
 
-    @Test func `of what runs, a description reports as many as are read of it`() throws {
+    @Test func `a description contains no more running applications than a reader accepts`() throws {
         var description = SystemDescription(
             displayName: "atlas",
             kind: .desktop,
@@ -346,7 +348,7 @@ import Testing
         #expect(SystemDescription(description.records.records)?.running == ["test.good"])
     }
 
-    // MARK: Who may have it started
+    // MARK: Callers that may start it
 
     private func hello(_ service: String, from caller: String = "test.caller") -> Hello {
         Hello(
@@ -357,14 +359,14 @@ import Testing
         )
     }
 
-    @Test func `a service is for its own machine unless it says otherwise (R-28)`() {
+    @Test func `a service is for its own machine unless it declares otherwise (R-28)`() {
         let local = Self.player(supportsRemote: false)
         #expect(InstalledApplication.Service("test.echo").supportsRemote == false)
         let refusal = ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: false)
         #expect(refusal?.status == .remoteSystemNotSupportedByApp)
         #expect(ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: true) == nil)
         #expect(ApplicationReferral.refusal(of: Self.player(), to: self.hello("test.echo"), isLocal: false) == nil)
-        // And other machines are not told of it.
+        // Other machines do not see it in the description.
         #expect(local.description(isLocal: false).services.isEmpty)
         #expect(local.description(isLocal: true).services.count == 1)
     }
@@ -374,7 +376,11 @@ import Testing
         (.sameApplication, "test.other", false), (.applications(["test.remote"]), "test.remote", true),
         (.applications(["test.remote"]), "test.player", false),
     ])
-    func `only those start it who may call it`(callers: AppServiceCallers, caller: String, isAllowed: Bool) {
+    func `an application is started only for allowed callers`(
+        callers: AppServiceCallers,
+        caller: String,
+        isAllowed: Bool
+    ) {
         let player = Self.player(callers: callers)
         let refusal = ApplicationReferral.refusal(of: player, to: self.hello("test.echo", from: caller), isLocal: false)
         #expect((refusal == nil) == isAllowed)

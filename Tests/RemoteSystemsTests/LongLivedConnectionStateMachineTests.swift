@@ -5,17 +5,17 @@ import Testing
 
 @testable import RemoteSystems
 
-/// The rules by which a connection comes back (issue 3, section 2), without network, clock or chance.
+/// The rules of reconnecting (issue 3, section 2), without network, clock or randomness.
 @Suite struct LongLivedConnectionStateMachineTests {
     typealias Machine = LongLivedConnectionStateMachine
 
     static let start = ContinuousClock.now
-    static let error = RemoteSystemError(.unreachable, "Nobody is there.", side: .network, canRetry: true)
+    static let error = RemoteSystemError(.unreachable, "Nothing listens there.", side: .network, canRetry: true)
 
-    /// A moment, in seconds from the start.
+    /// A time, in seconds from the start.
     static func at(_ seconds: Double) -> ContinuousClock.Instant { start.advanced(by: .seconds(seconds)) }
 
-    /// Delays of 1, 2, 4 … 8 s, exactly; a minute in all; two requests may wait.
+    /// Delays of exactly 1, 2, 4 … 8 s; a minute in total; two requests may wait.
     static var policy: ReconnectionPolicy {
         var policy = ReconnectionPolicy()
         policy.firstDelay = .seconds(1)
@@ -38,7 +38,7 @@ import Testing
         return machine
     }
 
-    /// Runs attempts that all fail at once, and says when each was made.
+    /// Performs attempts that all fail at once, and returns their times.
     static func attempts(_ machine: inout Machine, from now: Double = 0) -> [Double] {
         var moment = at(now)
         var made: [Double] = []
@@ -56,7 +56,7 @@ import Testing
 
     // MARK: Attempts
 
-    @Test func `a start is an attempt at once, and there is one start`() {
+    @Test func `the first start causes an attempt at once, a second start is refused`() {
         var machine = Machine(policy: Self.policy)
         #expect(machine.nextStep(now: Self.start).text == "stop")
         let first = machine.start(now: Self.start)
@@ -66,13 +66,13 @@ import Testing
         #expect(!second)
     }
 
-    @Test func `waits grow by the factor up to the longest, and end when the outage has lasted too long`() {
+    @Test func `delays grow by the factor up to the maximum, and end at the outage limit`() {
         var machine = Self.started()
         #expect(Self.attempts(&machine) == [0, 1, 3, 7, 15, 23, 31, 39, 47, 55, 60])
-        #expect(machine.phase.text == "gaveUp: Gave up after 11 attempts. Nobody is there.")
+        #expect(machine.phase.text == "gaveUp: Gave up after 11 attempts. Nothing listens there.")
     }
 
-    @Test func `a bound on attempts ends it`() {
+    @Test func `the limit of attempts ends the connection`() {
         var policy = Self.policy
         policy.attempts = 3
         var machine = Self.started(policy)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: [(0.0, 0.5), (0.5, 1.0), (1.0, 1.5)])
-    func `chance spreads a wait by the jitter, and no further`(_ random: Double, _ seconds: Double) {
+    func `randomness changes a delay by at most the jitter`(_ random: Double, _ seconds: Double) {
         var policy = Self.policy
         policy.jitter = 0.5
         var machine = Self.started(policy)
@@ -89,22 +89,22 @@ import Testing
         #expect(machine.wakeUp == Self.at(seconds))
     }
 
-    @Test func `what no attempt can change ends it at once`() {
+    @Test func `a final error ends the connection at once`() {
         var machine = Self.started()
         _ = machine.failed(Self.error, isFinal: true, now: Self.start, random: 0.5)
         #expect(machine.nextStep(now: Self.start).text == "stop")
-        #expect(machine.phase.text == "gaveUp: Gave up after 1 attempt. Nobody is there.")
+        #expect(machine.phase.text == "gaveUp: Gave up after 1 attempt. Nothing listens there.")
     }
 
     // MARK: Losses
 
-    @Test func `after a loss the first attempt comes soon, and the count begins anew`() {
+    @Test func `after a loss the first attempt comes soon, and the backoff starts again`() {
         var machine = Self.connected()
         _ = machine.lost(Self.error, now: Self.at(100), random: 0.5)
         #expect(Self.attempts(&machine, from: 100).prefix(4) == [101, 102, 104, 108])
     }
 
-    @Test func `a host that takes connections and drops them is asked ever more rarely, and given up in the end`() {
+    @Test func `a host that accepts and drops connections is retried with backoff, and given up in the end`() {
         var machine = Self.started()
         var moment = Self.start
         var made: [Double] = []
@@ -120,7 +120,7 @@ import Testing
         #expect(made == [0, 1, 3, 7, 15, 23, 31, 39, 47, 55, 60])
     }
 
-    @Test func `a system that is seen is tried at once, but not sooner than the first delay after the last attempt`() {
+    @Test func `a system that appears is tried at once, but not before the first delay after the last attempt`() {
         var machine = Self.started()
         for (moment, wait) in [(0.0, 1.0), (1, 3), (3, 7), (7, 15)] {
             _ = machine.nextStep(now: Self.at(moment))
@@ -135,7 +135,7 @@ import Testing
         #expect(machine.nextStep(now: Self.at(8)).text == "connect")
     }
 
-    @Test func `a system that is seen changes nothing while there is nothing to wait for`() {
+    @Test func `a system that appears changes nothing without a pending attempt`() {
         var (connecting, connected, closed) = (Self.started(), Self.connected(), Self.connected())
         _ = closed.close()
         let found = [
@@ -146,14 +146,14 @@ import Testing
 
     // MARK: Closing
 
-    @Test func `a connection that opens after it was closed is not wanted`() {
+    @Test func `a connection that opens after the close is dropped`() {
         var machine = Self.started()
         _ = machine.close()
         #expect(machine.opened(now: Self.start) == .discard)
         #expect(machine.nextStep(now: Self.start).text == "stop")
     }
 
-    @Test func `neither a loss nor a failure brings back what was closed`() {
+    @Test func `neither a loss nor a failure reopens a closed connection`() {
         var (connected, connecting) = (Self.connected(), Self.started())
         _ = connected.close()
         _ = connected.lost(Self.error, now: Self.start, random: 0.5)
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: Requests
 
-    @Test func `requests wait for the connection and have their turn in the order of their numbers`() {
+    @Test func `requests wait for the connection and are sent in the order of their numbers`() {
         var machine = Self.started()
         #expect(machine.turn(after: 0) == nil)
         #expect(machine.wait(2) == nil)
@@ -174,7 +174,7 @@ import Testing
         #expect(machine.turn(after: 0) == 1)
     }
 
-    @Test func `a request whose connection is of no use waits for the next one, though the loss is not known yet`() {
+    @Test func `a request on an unusable connection waits for the next one, even before the loss is known`() {
         var machine = Self.connected()
         #expect(machine.turn(after: 1) == nil)
         #expect(machine.wait(1) == nil)
@@ -184,7 +184,7 @@ import Testing
         #expect(machine.turn(after: 1) == 2)
     }
 
-    @Test func `only so many requests wait`() {
+    @Test func `the number of waiting requests is bounded`() {
         var machine = Self.started()
         #expect(machine.wait(1) == nil)
         #expect(machine.wait(2) == nil)
@@ -194,7 +194,7 @@ import Testing
         #expect(machine.opened(now: Self.start) == .stay(release: [2, 4]))
     }
 
-    @Test func `what waits is reported when it is closed or given up, and what comes later at once`() {
+    @Test func `closing and giving up fail waiting requests, and later ones at once`() {
         var (closed, over, idle) = (Self.started(), Self.started(), Machine(policy: Self.policy))
         _ = closed.wait(1)
         #expect(closed.close() == [1])
@@ -210,7 +210,7 @@ import Testing
         (.notSent, false, true), (.notSent, true, true),
         (.unknown, false, false), (.unknown, true, true),
     ])
-    func `what may have been carried out is sent again only if it says that it may be`(
+    func `a request that may have run is repeated only if it is marked as repeatable`(
         _ ending: Machine.Ending,
         _ isIdempotent: Bool,
         _ goesOn: Bool

@@ -7,7 +7,7 @@ import RemoteSystems
 import Synchronization
 import Testing
 
-/// Connections that come back (issue 3, section 2), over loopback, with TLS and all.
+/// Connections that reconnect (issue 3, section 2), over loopback with TLS.
 @Suite struct LongLivedConnectionTests {
     static let echo = AppService("test.echo") { $0.message }
     static let description = AppServiceDescription(name: "test.echo")
@@ -19,7 +19,7 @@ import Testing
         return policy
     }
 
-    /// A connection to an address, started.
+    /// A started connection to an address.
     static func connection(
         _ loopbackSystem: LoopbackSystem,
         port: Int,
@@ -36,7 +36,7 @@ import Testing
         return connection
     }
 
-    /// Sends a message to a service that answers with it.
+    /// Sends a message to a service that echoes it.
     static func exchange(
         _ connection: LongLivedConnection,
         _ message: ValueSet,
@@ -46,9 +46,9 @@ import Testing
         #expect(response == message, sourceLocation: sourceLocation)
     }
 
-    // MARK: Coming back
+    // MARK: Reconnecting
 
-    @Test func `a host that is restarted on another port is found there, and every transition is reported`()
+    @Test func `a host that restarts on another port is found there, and every state change is reported`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -75,7 +75,7 @@ import Testing
             #expect(before.contains("connected"))
             try await loopbackSystem.withHost([Self.echo]) { _ in
                 try await Self.exchange(connection, ["n": 2])
-                // It is told before anything is sent.
+                // The state is reported before any request is sent.
                 #expect(states.names.count { $0 == "connected" } == 2)
             }
             await connection.close()
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `a request for an application is found again by that application`() async throws {
+    @Test func `a connection for an application reconnects to that application`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let watcher = loopbackSystem.watcher()
             let recorder = EventRecorder(watcher)
@@ -100,7 +100,7 @@ import Testing
                 kept.withLock { $0 = connection }
             }
             let connection = try #require(kept.withLock { $0 })
-            // Another application with the same service is not the one that was meant.
+            // Another application with the same service is not the expected one.
             let other = AppService("test.echo") { _ in throw AppServiceFailure("This is another application.") }
             try await loopbackSystem.withHost([other], application: "test.other") { _ in
                 try await loopbackSystem.withHost([Self.echo], application: "test.player") { _ in
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that the host drops is there again, at the same address`() async throws {
+    @Test func `a connection that the host drops is opened again, at the same address`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper()
             try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `whoever gets a request over it, its listeners have heard that it is there`() async throws {
+    @Test func `listeners get the connected state before any request is sent over the connection`() async throws {
         let hasHeard = Mutex(false)
         let wasFirst = Mutex<Bool?>(nil)
         let service = AppService("test.echo") { request in
@@ -146,12 +146,13 @@ import Testing
                 let connection = LongLivedConnection(to: Self.description, request)
                 connection.onStateChanged { state in
                     guard case .connected = state else { return }
-                    // Long enough for a request that does not wait for this.
+                    // A listener that takes long in real time. A request that did not wait for it would arrive earlier.
                     usleep(200_000)
                     hasHeard.withLock { $0 = true }
                 }
                 try connection.start()
-                // One waits for the connection; the others come one after the other, so that some come while the listener hears.
+                // The first request waits for the connection. The others are sent one after the other, some of them
+                // while the listener runs.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for number in 0..<20 {
                         group.addTask {
@@ -167,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `a connection to a host that is not there yet is made when it is`() async throws {
+    @Test func `a connection to a host that does not run yet is opened when it does`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let port = try HeldPort()
             let connection = try Self.connection(loopbackSystem, port: port.number)
@@ -192,8 +193,7 @@ import Testing
 
     // MARK: Nothing is silently sent twice
 
-    @Test func `a request that was under way when the connection was lost is not sent again, and says so`() async throws
-    {
+    @Test func `a request in progress when the connection was lost is not repeated, and reports that`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper(drops: 1)
             try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test func `a request that may be repeated is sent again, carried out once, and answered`() async throws {
+    @Test func `a repeatable request is sent again, runs once, and gets a response`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper(drops: 1)
             try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
@@ -216,14 +216,14 @@ import Testing
                 let response = try await connection.send(["n": 1], retry: .idempotent)
                 #expect(response.message == ["n": 1])
                 #expect(dropper.opened == 2)
-                // The host knows it by its key.
+                // The host recognises it by its key.
                 #expect(dropper.messages == [["n": 1]])
                 await connection.close()
             }
         }
     }
 
-    @Test func `a repeated request that gets no response in the end is unknown, not unsent`() async throws {
+    @Test func `a repeated request without a response in the end is unknown, not unsent`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var slow = ReconnectionPolicy()
             slow.firstDelay = .seconds(30)
@@ -234,7 +234,7 @@ import Testing
                 let response = try await connection.send(["n": 2], timeout: .milliseconds(500), retry: .idempotent)
                 #expect(response.status == .unknown)
                 #expect(response.error?.outcome == .unknown)
-                // The host may hear of it after its deadline.
+                // The host may receive it after its deadline.
                 try await until { dropper.messages.count == 2 }
                 #expect(dropper.messages == [["n": 1], ["n": 2]])
                 await connection.close()
@@ -242,9 +242,9 @@ import Testing
         }
     }
 
-    // MARK: Waiting, and its ends
+    // MARK: Waiting requests
 
-    @Test func `a request for which there is no connection by its deadline was not sent`() async throws {
+    @Test func `a request without a connection by its deadline was not sent`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let connection = try Self.connection(loopbackSystem, port: 1)
             let response = try await connection.send([:], timeout: .milliseconds(50))
@@ -255,12 +255,12 @@ import Testing
         }
     }
 
-    @Test func `a request that is cancelled while it waits leaves`() async throws {
+    @Test func `a request that is cancelled while it waits is removed`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var policy = Self.quick
             policy.waitingRequests = 1
             let connection = try Self.connection(loopbackSystem, port: 1, policy: policy)
-            // Runs up to where it waits before this goes on.
+            // Runs until it waits, before this continues.
             let waiting = Task.immediate { try await connection.send([:]) }
             let more = try await connection.send([:], timeout: .milliseconds(1))
             #expect(more.status == .resourceLimitsExceeded)
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `closing ends what waits, and the states`() async throws {
+    @Test func `closing ends waiting requests and the sequence of states`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let connection = try Self.connection(loopbackSystem, port: 1)
             let states = connection.states
@@ -290,7 +290,7 @@ import Testing
         }
     }
 
-    @Test func `a bound on attempts ends in giving up, with the reason`() async throws {
+    @Test func `the limit of attempts ends in giving up, with the reason`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var policy = Self.quick
             policy.attempts = 2
@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    @Test func `a system that does not let us in is not asked again`() async throws {
+    @Test func `a system that refuses us is not tried again`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await LoopbackSystem.with { strangers in
                 try await loopbackSystem.withHost([Self.echo]) { host in
@@ -318,7 +318,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that nobody holds any more ends`() async throws {
+    @Test func `a released connection ends`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let dropper = Dropper()
             try await loopbackSystem.withHost([AppService("test.echo", provider: dropper)]) { host in
@@ -349,7 +349,7 @@ import Testing
     }
 }
 
-/// Answers with what came, and drops connections when told to.
+/// Echoes messages, and drops connections when the test asks for it.
 private final class Dropper: AppServiceProvider {
     private struct State {
         var connection: AppServiceConnection?
@@ -359,7 +359,7 @@ private final class Dropper: AppServiceProvider {
     }
 
     private let state = Mutex(State())
-    /// Which request costs its connection, counted from 1.
+    /// The number of the request that makes it drop its connection, counted from 1.
     private let drops: Int?
 
     init(drops: Int? = nil) {
@@ -395,7 +395,7 @@ private final class Dropper: AppServiceProvider {
     }
 }
 
-/// Every state that a connection tells.
+/// Records every state that a connection reports.
 private final class StateRecorder: Sendable {
     private let recorded = Mutex<[String]>([])
 
@@ -405,7 +405,7 @@ private final class StateRecorder: Sendable {
         self.recorded.withLock { $0.append(state.name) }
     }
 
-    /// The names up to the first wait.
+    /// The names of the states up to the first wait.
     func waited() async throws -> [String] {
         try await until { self.names.contains("waiting") }
         return self.names

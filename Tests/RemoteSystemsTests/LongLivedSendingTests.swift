@@ -6,15 +6,16 @@ import RemoteSystemsTesting
 import Synchronization
 import Testing
 
-/// What is sent over a connection that comes back, and how it is given up.
+/// Sending over a connection that reconnects, and abandoning it.
 @Suite struct LongLivedSendingTests {
     struct Dim: Codable, Equatable {
         var level: Double
     }
 
-    /// Answers only once its task is cancelled, and notes that it was.
+    /// A service that responds only after its task is cancelled, and records the cancellation.
     static func slow(_ wasCancelled: Flag) -> AppService {
         AppService("test.slow") { _ in
+            // Outlasts the test. Ended by cancellation.
             try? await Task.sleep(for: .seconds(3600))
             if Task.isCancelled { wasCancelled.raise() }
             return [:]
@@ -47,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `messages and responses of types of one's own go over it (R-36)`() async throws {
+    @Test func `messages and responses of the user's own types can be sent (R-36)`() async throws {
         try await Self.with(AppService("test.echo") { $0.message }) { connection, _ in
             let response: Dim = try await connection.send(Dim(level: 0.5))
             #expect(response == Dim(level: 0.5))
@@ -58,19 +59,19 @@ import Testing
         }
     }
 
-    @Test func `cancelling a send reports the service to stop, and the connection goes on`() async throws {
+    @Test func `cancelling a send cancels the handler, and the connection continues`() async throws {
         let wasCancelled = Flag()
         try await Self.with(Self.slow(wasCancelled)) { connection, stage in
             let sending = Task(executorPreference: stage.taskExecutor) { try await connection.send([:]) }
             try await stage.settle()
             sending.cancel()
             await #expect(throws: CancellationError.self) { try await sending.value }
-            try await stage.eventually("the service was told") { wasCancelled.isRaised }
+            try await stage.eventually("the service was cancelled") { wasCancelled.isRaised }
             #expect(connection.info != nil)
         }
     }
 
-    @Test func `giving it up ends what is under way at once, with an unknown outcome, and nothing is sent any more`()
+    @Test func `cancelling the connection ends requests in progress with an unknown outcome and refuses later ones`()
         async throws
     {
         try await Self.with(Self.slow(Flag())) { connection, stage in

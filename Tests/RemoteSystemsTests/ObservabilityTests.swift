@@ -9,9 +9,9 @@ import MetricsTestKit
 import RemoteSystems
 import Testing
 
-/// What operators see: logs without what is said, and figures of how much is.
+/// What operators see: logs without the content of messages, and metrics.
 @Suite struct ObservabilityTests {
-    /// The metrics of this process, of hosts that are made from now on.
+    /// The metrics of this process. Hosts that are created from now on report to it.
     static let metrics: TestMetrics = {
         let metrics = TestMetrics()
         MetricsSystem.bootstrap(metrics)
@@ -28,18 +28,18 @@ import Testing
 
     // MARK: Logs
 
-    /// Services that do with a message what can go wrong with one.
+    /// Services that fail in every way.
     private static let services: [AppService] = [
         AppService("test.echo", requestSchema: .full, responseSchema: .full) { $0.message },
         AppService("test.refusing", requestSchema: .full) { request in
             throw AppServiceFailure("Not \(request.message["text"]?.string ?? "")")
         },
         AppService("test.failing", requestSchema: .full) { request in
-            // What it says is logged: that it holds nothing of the message is up to whoever writes a handler.
+            // A handler's error is logged. Keeping the message's content out of it is up to the handler's author.
             throw Unexpected(description: "\(request.message.count) keys are too many.")
         },
         AppService("test.decoding", requestSchema: .full) { request in
-            // As decoders describe it, with the value that they did not take.
+            // Like a decoder's error, which contains the refused value.
             let context = DecodingError.Context(
                 codingPath: [Key.text],
                 debugDescription: "Not a number: \(request.message["text"]?.string ?? "")"
@@ -60,7 +60,7 @@ import Testing
         ) { $0.message },
     ]
 
-    @Test func `no log holds what messages hold, whatever becomes of them, at any level`() async throws {
+    @Test func `no log at any level contains the content of messages, in every outcome`() async throws {
         let secret = "s3cret-payload"
         let forms = [
             secret, Data(secret.utf8).base64EncodedString(), secret.utf8.map { String($0, radix: 16) }.joined(),
@@ -81,7 +81,7 @@ import Testing
                 for service in Self.services {
                     let (connection, status) = try await Loopback.connect(caller, host, Self.description(service.name))
                     #expect(status == .success)
-                    // What a declared schema does not allow is refused before it is sent.
+                    // A message that a declared schema forbids is refused before it is sent.
                     let response = try? await connection.send(message)
                     #expect((response?.status == .success) == (service.name == "test.echo"), "\(service.name)")
                     await connection.close()
@@ -97,7 +97,7 @@ import Testing
             }
         }
         #expect(asked.requests.count == 2)
-        // A handler that failed is logged, so there is something to look at; a caller gets its errors, and logs none.
+        // The host logs a failed handler, so the log is not empty. A caller gets its errors and logs none.
         #expect(hostLog.entries.contains { "\($0.message)" == "A handler failed" })
         #expect(hostLog.entries.contains { "\($0.metadata)".contains("DecodingError: dataCorrupted at text") })
         for (side, log) in [("host", hostLog), ("caller", callerLog)] {
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a caller logs what its own request handler throws`(isIntercepted: Bool) async throws {
+    func `a caller logs the errors of its own request handler`(isIntercepted: Bool) async throws {
         let log = InMemoryLogHandler()
         let service = AppService("test.pushing") { request in
             ["status": .integer(Int64(try await request.connection.send([:]).status.rawValue))]
@@ -147,11 +147,12 @@ import Testing
 
     // MARK: Metrics
 
-    @Test func `a host counts and times what it answers, by service and outcome (R-14)`() async throws {
+    @Test func `a host counts and times its responses, by service and outcome (R-14)`() async throws {
         let metrics = Self.metrics
         let name = "test.counted-\(UUID())"
         let service = AppService(name, requestSchema: .full) { request in
             guard request.message["ok"] == true else { throw AppServiceFailure("It is not.") }
+            // Real time, since the test checks the measured durations.
             try await Task.sleep(for: .milliseconds(20))
             return [:]
         }
@@ -176,7 +177,8 @@ import Testing
         #expect(try total("remote_systems_connections_closed_total") == 2)
         let times = try metrics.expectTimer("remote_systems_request_duration", dimensions).values
         #expect(times.count == 6)
-        // Nanoseconds: the four that waited took 20 ms, and none the minutes of another unit.
+        // In nanoseconds: the four slow requests took at least 20 ms, and none takes minutes, which would show another
+        // unit.
         #expect(times.count { $0 >= 20_000_000 } >= 4)
         #expect(times.allSatisfy { (1..<60_000_000_000).contains($0) })
     }

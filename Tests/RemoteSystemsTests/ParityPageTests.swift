@@ -4,13 +4,13 @@
 import Foundation
 import Testing
 
-/// `Docs/rome-parity.md` claims what tests assert, and names them.
+/// `Docs/rome-parity.md` names the tests that assert its claims.
 @Suite struct ParityPageTests {
     private static let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in
         url.deletingLastPathComponent()
     }
 
-    /// A section of the page: what stands above its tables, and the cells of their rows.
+    /// A section of the page: the text above its tables, and the cells of their rows.
     private struct Section {
         var title: String
         var introduction = ""
@@ -38,7 +38,7 @@ import Testing
         return sections
     }
 
-    /// `X-31`, and each of `R-06 to R-08`.
+    /// Single ids such as `X-31`, and each of a range such as `R-06 to R-08`.
     private static func requirements(in text: String) -> Set<String> {
         var found: Set<String> = []
         for match in text.matches(of: /\b([HBRNX])-([0-9]{2})(?:\s+to\s+(?:[HBRNX]-)?([0-9]{2}))?/) {
@@ -53,7 +53,7 @@ import Testing
         text.matches(of: /\]\(\.\.\/([^)#]+)\)/).map { String($0.1) }
     }
 
-    @Test func `a row that claims the same or better names a requirement or a test`() throws {
+    @Test func `a row that claims equality or more names a requirement or a test`() throws {
         var known: Set<String> = []
         for section in try Self.sections() {
             for row in section.rows { known.formUnion(Self.requirements(in: row[0])) }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `each test that a requirement's row names is there and cites it`() throws {
+    @Test func `each test that a requirement's row names exists and cites it`() throws {
         var count = 0
         for row in try Self.sections().flatMap(\.rows) where row[0].wholeMatch(of: /[HBRNX]-[0-9]{2}/) != nil {
             for path in Self.links(in: row.joined(separator: " ")) {

@@ -14,7 +14,7 @@ import Testing
         try body(directory)
     }
 
-    @Test func `what is noted is found, and gone with its note`() throws {
+    @Test func `a record is found until it is removed`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
             #expect(running.all().isEmpty)
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `the machine is known at its daemon's port, or at the only host's`() throws {
+    @Test func `the machine is reached at its daemon's port, or at the port of its only host`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
             #expect(running.machinePort == nil)
@@ -43,11 +43,11 @@ import Testing
         }
     }
 
-    @Test func `a dead process's note counts as nothing and is removed`() throws {
+    @Test func `a dead process's record is ignored and removed`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
             let note = try running.note(RunningApplication(application: "test.alive", port: 1, pid: 7))
-            // What a process leaves behind that was killed: nobody holds the lock.
+            // The remains of a killed process: no process holds the lock.
             let dead = running.directory + "/999-x.json"
             try #"{"application":"test.dead","port":2,"pid":999}"#.write(
                 toFile: dead,
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a directory that others may enter is not used`() throws {
+    @Test func `a directory accessible to others is not used`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
             try FileManager.default.createDirectory(

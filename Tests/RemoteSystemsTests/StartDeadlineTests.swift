@@ -8,10 +8,10 @@ import Testing
 
 @testable import RemoteSystems
 
-/// How long callers wait for an application that is started for them. It takes 24 s here, its host daemon allows a minute; the
-/// caller's own start timeout is the usual 15 s.
+/// How long callers wait for an application that is started for them. The start takes 24 s here, and the host daemon
+/// allows a minute. The caller's own start timeout is the default 15 s.
 @Suite(.timeLimit(.minutes(1))) struct StartDeadlineTests {
-    /// What a caller gets of the application, on a stage with a clock that is moved on by 30 s meanwhile.
+    /// The outcome for a caller of the application, on a stage whose clock advances by 30 s meanwhile.
     private func outcome<Outcome: Sendable>(
         of call: @escaping @Sendable (RemoteSystemApplication) async throws -> Outcome
     ) async throws -> Outcome {
@@ -20,7 +20,7 @@ import Testing
         return try await DiscoveryStage.with { stage in
             @Sendable func configuration(_ application: String) -> RemoteSystemsConfiguration {
                 var configuration = stage.configuration(applicationID: application)
-                // What runs is noted in the state directory.
+                // Running applications are recorded in the state directory.
                 configuration.environment.identity = nil
                 configuration.stateDirectory = directory
                 return configuration
@@ -43,6 +43,7 @@ import Testing
             options.installedApplications = InstalledApplicationsTests.Installation(
                 [InstalledApplicationsTests.player()]
             ) { _ in
+                // By the stage's clock, not in real time.
                 try await stage.clock.sleep(for: .seconds(24))
                 run(player)
             }
@@ -65,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a message that may take a minute waits for an application that takes 24 s to come up (X-24, R-26)`()
+    @Test func `a message with a timeout of a minute waits for an application that starts in 24 s (X-24, R-26)`()
         async throws
     {
         let response = try await self.outcome {
@@ -80,14 +81,14 @@ import Testing
         #expect(response.message == ["echo": ["a": 1]])
     }
 
-    @Test func `a launch that may take a minute waits for it, too (R-17)`() async throws {
+    @Test func `a launch with a timeout of a minute waits for it, too (R-17)`() async throws {
         let result = try await self.outcome {
             try await RemoteLauncher().launchURI("player:album", with: .application($0), timeout: .seconds(60))
         }
         #expect(result.status == .success, "\(result.error?.message ?? "")")
     }
 
-    @Test func `a connection waits for as long as the configuration says`() async throws {
+    @Test func `a connection waits as long as the configuration allows`() async throws {
         let status = try await self.outcome {
             try await AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
                 .open(RemoteSystemConnectionRequest(application: $0))

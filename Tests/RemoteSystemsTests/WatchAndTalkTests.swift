@@ -6,7 +6,7 @@ import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 
-/// The thinnest path: a host, a watcher that finds it, a connection, a message.
+/// The shortest path: a host, a watcher that finds it, a connection, a message.
 @Suite struct WatchAndTalkTests {
     static let echo = AppService("test.echo") { ["echo": .dictionary($0.message)] }
 
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a host that moves to another port is updated once, and found there by its next callers (X-34)`()
+    @Test func `a host that moves to another port is updated once, and later callers find it there (X-34)`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -66,7 +66,7 @@ import Testing
             #expect(try await early.open(.application(application)) == .success)
 
             for port in [4711, 4712] { try await host.update(port: port) }
-            // Longer than watchers may take to hear of it.
+            // Longer than watchers may take to notice.
             try await stage.advance(by: .seconds(30))
             let story = recorder.story.filter { $0 != "enumeration completed" }
             #expect(story == ["added \(name)", "updated \(name)"])
@@ -88,7 +88,7 @@ import Testing
     ]
 
     @Test(arguments: excessive)
-    func `attributes that watchers would leave out are refused where they are set`(
+    func `attributes that watchers would omit are refused where they are set`(
         _ attributes: [String: String]
     ) async throws {
         try await LoopbackSystem.with { loopbackSystem in
@@ -127,8 +127,8 @@ import Testing
                     configuration: loopbackSystem.configuration("test.caller")
                 )
                 try await AppServiceConnection.with(AppServiceDescription(name: "test.echo"), request) { connection in
-                    // The body starts where its caller is and moves when it first waits, which it need not for an answer
-                    // that is there at once.
+                    // The body starts on its caller's thread and hops at its first suspension. A response that is
+                    // available at once causes none.
                     for _ in 0..<3 { _ = try await connection.send([:]) }
                     let thread = pthread_self()
                     for _ in 0..<20 {
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a host with a service name that is taken, or too long, does not start`() async throws {
+    @Test func `a host with a service name that is taken or too long does not start`() async throws {
         let stage = DiscoveryStage()
         for name in ["remote-systems.presence", "", String(repeating: "x", count: 257)] {
             let host = RemoteSystemHost(stage.configuration, services: [AppService(name) { $0.message }])
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test
-    func `nothing is reported after a watcher was stopped, and starting it again reports everything anew (R-11, R-12)`()
+    func `a stopped watcher reports nothing, and a restarted one reports every system again (R-11, R-12)`()
         async throws
     {
         try await DiscoveryStage.with { stage in

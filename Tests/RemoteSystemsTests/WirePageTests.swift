@@ -12,9 +12,10 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// What `Docs/wire-protocol.md` and the documents beside it say of hosts, as a caller without the SDK's services sees it.
+/// The statements of `Docs/wire-protocol.md` and its companion documents about hosts, from a caller without the SDK's
+/// services.
 @Suite(.timeLimit(.minutes(1))) struct WirePageTests {
-    /// An open connection to a service of a host, without anything of the SDK above it.
+    /// An open connection to a service of a host, using nothing of the SDK above it.
     private static func connect(
         _ configuration: RemoteSystemsConfiguration,
         port: Int,
@@ -34,7 +35,7 @@ import ValueSets
 
     // MARK: Hello
 
-    @Test func `an empty package means no application in particular`() async throws {
+    @Test func `an empty target application means no particular application`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([.ping]) { host in
                 let connection = try await Self.connect(
@@ -49,7 +50,7 @@ import ValueSets
         }
     }
 
-    @Test func `an anonymous caller's connection to the presence service has the window of its others`() async throws {
+    @Test func `an anonymous caller's connection to the presence service has the usual window`() async throws {
         try await AnyoneNearbyTests.with { neighbours, host in
             let connection = try await Self.connect(
                 neighbours.configuration("test.stranger", of: neighbours.strangers),
@@ -66,7 +67,7 @@ import ValueSets
 
     // MARK: Presence
 
-    @Test func `a renewal without its request, and a request that nobody knows, say so in their codes`() async throws {
+    @Test func `a renewal without its request, and an unknown request, have their codes`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([]) { host in
                 let connection = try await Self.connect(
@@ -87,7 +88,7 @@ import ValueSets
         }
     }
 
-    @Test func `a host that is asked what it is may take longer to answer the hello than to be reached`() async throws {
+    @Test func `the hello's response may take longer than connecting`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var caller = loopbackSystem.configuration("test.caller")
             caller.connectTimeout = .seconds(2)
@@ -99,7 +100,7 @@ import ValueSets
                 limits: local.limits,
                 logger: local.logger
             ) { hello, _ in
-                // As one does that has to start the application first.
+                // Like a host that has to start the application first.
                 try? await Task.sleep(for: .seconds(4))
                 return .refuse(Refusal(.appServiceUnavailable, "After all, there is no service \(hello.service) here."))
             }
@@ -117,7 +118,7 @@ import ValueSets
     @Test(arguments: [
         "http://[1]/", "http://[zz]/", "http://[::1%25lo]/", "http://a@b@c/", "http://a:b/", "http://a:1:2/",
     ])
-    func `a URI whose host or port is none is not launched`(text: String) {
+    func `a URI with an invalid host or port is not launched`(text: String) {
         let error = #expect(throws: RemoteSystemError.self) { try LaunchURI(text) }
         #expect(error?.code == .misuse)
     }
@@ -131,7 +132,7 @@ import ValueSets
             (EPERM, .unreachable), (ECONNRESET, .other), (EPIPE, .other),
         ] as [(errno: Int32, BackConnection)]
     )
-    func `what the system says of connecting back is reported in the page's words`(
+    func `the system's error while connecting back is reported in the document's words`(
         errno: Int32,
         outcome: BackConnection
     ) {
@@ -143,7 +144,7 @@ import ValueSets
         (Stranger.Manner.silent, "silent"), (.closing, "other"), (.resetting, "other"), (.garbage, "other"),
         (.none, "refused"),
     ])
-    func `what responds there and is not the caller is reported as the page says`(
+    func `a listener other than the caller is reported as the document states`(
         manner: Stranger.Manner,
         outcome: String
     )
@@ -163,18 +164,18 @@ import ValueSets
     }
 }
 
-/// A TCP server that is no RemoteSystems host.
+/// A TCP server that is not a RemoteSystems host.
 final class Stranger: Sendable {
     enum Manner: Sendable, CaseIterable {
-        /// Takes connections, and says nothing.
+        /// Accepts connections, and sends nothing.
         case silent
-        /// Closes them at once.
+        /// Closes connections at once.
         case closing
-        /// Resets them as soon as something comes.
+        /// Resets connections on the first bytes.
         case resetting
-        /// Answers with something that is not TLS.
+        /// Responds with data that is not TLS.
         case garbage
-        /// Has gone: its port is free.
+        /// Has ended: its port is free.
         case none
     }
 

@@ -39,7 +39,7 @@ import Testing
         #expect(self.log.all == ["a", "b"])
     }
 
-    @Test func `what is held takes no turn of the event loop, and runs when it is time`() {
+    @Test func `a held task uses no event-loop tick, and runs when it is released`() {
         self.executor.holdJobs()
         self.start("a")
         self.start("b")
@@ -52,7 +52,7 @@ import Testing
         #expect(self.log.all.last == "c")
     }
 
-    @Test func `what a task enqueues waits for another turn, so that it cannot keep the event loop for itself`() {
+    @Test func `a task enqueued by a task runs in a later tick, so that other work can run`() {
         self.executor.holdJobs()
         self.start("outer")
         self.executor.runJobs()

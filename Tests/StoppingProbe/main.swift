@@ -5,8 +5,8 @@ import Dispatch
 import Foundation
 import RemoteSystems
 
-// Watches for three seconds after it has found a system, stops, and goes on living without doing anything, for others to
-// see what it sends then; starts again at SIGUSR1: `stopping-probe STATE-DIRECTORY stop|leave-loop`.
+// Watches until three seconds after it has found a system, stops watching, and stays idle, so that a test can check
+// that it sends nothing. Restarts at SIGUSR1. Usage: `stopping-probe STATE-DIRECTORY stop|leave-loop`.
 let arguments = CommandLine.arguments
 guard arguments.count == 3 else { fatalError("usage: stopping-probe STATE-DIRECTORY stop|leave-loop") }
 
@@ -23,10 +23,11 @@ let watcher = RemoteSystemWatcher(configuration)
 let events = watcher.events
 try await watcher.start()
 
-// In a function: in the code of this file itself Swift keeps the iterator of a loop until the program ends.
+// A function of its own: in top-level code Swift keeps the iterator of a loop until the program ends.
 @MainActor func watch() async throws {
     for await case .added in events {
         report("added")
+        // Watches in real time, so that the capture has packets.
         try await Task.sleep(for: .seconds(3))
         if arguments[2] == "stop" { await watcher.stop() }
         break
@@ -41,7 +42,7 @@ let source = DispatchSource.makeSignalSource(signal: SIGUSR1)
 let noteSignal: @Sendable () -> Void = { [signalled] in signalled.yield() }
 source.setEventHandler(handler: noteSignal)
 source.resume()
-// Ended by another signal; bounded should none come.
+// Another signal ends this process. The sleep bounds its life if none arrives.
 let end = Task {
     try await Task.sleep(for: .seconds(120))
     signalled.finish()

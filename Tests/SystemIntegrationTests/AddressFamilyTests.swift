@@ -6,17 +6,17 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §7: networks that have one of the two Internet protocols only.
+    /// Issue 3 §7: networks that have only one of the two Internet protocols.
     @Suite struct AddressFamilies {
         enum Network: String, CaseIterable, Sendable, CustomTestStringConvertible {
-            /// Addresses that every machine makes for itself, and no others.
+            /// Only the addresses that every machine configures itself.
             case linkLocalIPv6
             case IPv6
             case IPv4
 
             var testDescription: String { rawValue }
 
-            /// Leaves only addresses of this kind, and says which one others may use.
+            /// Leaves only addresses of this kind, and returns one that other machines may use.
             func prepare(_ machine: Machine, number: Int) async throws -> String? {
                 let host = machine.host
                 switch self {
@@ -37,7 +37,7 @@ extension SystemTests {
         static let cases = Network.allCases.flatMap { network in Way.allCases.map { (network, $0) } }
 
         @Test(arguments: cases)
-        func `machines find each other and talk where there is one protocol only`(
+        func `machines find and call each other with only one protocol`(
             _ family: Network,
             _ way: Way
         ) async throws {
@@ -65,7 +65,7 @@ extension SystemTests {
 
         /// The invitation names the addresses by itself.
         @Test(arguments: [Network.IPv6, .IPv4])
-        func `a machine joins where there is one protocol only`(_ family: Network) async throws {
+        func `a machine joins with only one protocol`(_ family: Network) async throws {
             try await SimulatedNetwork.with { network in
                 let a = try await network.addMachine("alpha", state: try await Accounts.shared.stranger())
                 let b = try await network.addMachine("beta", state: try await Accounts.shared.stranger())

@@ -9,7 +9,7 @@ extension SystemTests {
     /// Two accounts on one network, one of which lets anyone nearby call (X-31).
     @Suite struct AnyoneNearby {
         @Test(arguments: Way.allCases)
-        func `a stranger calls what is open to anyone nearby, if it asks for strangers, and nothing else (X-31)`(
+        func `with the option a stranger calls only the services open to anyone nearby (X-31)`(
             _ way: Way
         ) async throws {
             try await SimulatedNetwork.with { network in
@@ -23,7 +23,7 @@ extension SystemTests {
                 let closed = try a.command(["serve", "--port", "4711", "--application-id", "private"])
                 try await closed.reported("ready", within: .seconds(15))
 
-                // On: found by name and by id, told what is open, and answered.
+                // With the option: found by name and by id, with the open services, and served.
                 let list = try s.command(["list", "--wait", "5", "--filter", "authorization=anonymous"])
                 let system = try await list.reported("system", within: .seconds(15))
                 #expect(system.name == "alpha")
@@ -38,7 +38,7 @@ extension SystemTests {
                 let (called, response) = try await s.end(call + ["remote-systems.ping", "Type=ping"])
                 #expect(called == 0 && response.contains { $0.contains(#""pong""#) })
 
-                // Nothing else, and nothing unless it is asked for.
+                // Nothing else is available, and nothing at all without the option.
                 for arguments in [
                     call + ["remote-systems.ping", "Type=ping", "--application", "private"],
                     call + ["remote-systems.diagnosis", "Type=state"],
@@ -50,7 +50,7 @@ extension SystemTests {
                     let (status, _) = try await s.end(arguments + ["--wait", "2"])
                     #expect(status == 2, "\(arguments)")
                 }
-                // Those of the account are not what is asked for then.
+                // The option excludes the systems of the own account.
                 let (ours, _) = try await b.end(["ping", "alpha", "--anyone-nearby", "--wait", "2"])
                 #expect(ours == 2)
                 #expect(try await b.ping("alpha").answered == 3)
@@ -59,7 +59,7 @@ extension SystemTests {
         }
 
         @Test(.enabled(if: IndependentClient.isToBeTried, "\(IndependentClient.obstacle ?? "")"))
-        func `a stranger of other make is refused with 7 whatever else it asks for, and on every other host (X-31)`()
+        func `an independent stranger gets 7 for all other services, and from every other host (X-31)`()
             async throws
         {
             if let obstacle = IndependentClient.obstacle { throw IntegrationError(obstacle) }
@@ -101,7 +101,7 @@ extension SystemTests {
 }
 
 extension Machine {
-    /// Runs the command to its end: its status, and what it printed.
+    /// Runs the command to its end. Returns its status and output.
     fileprivate func end(_ arguments: [String]) async throws -> (status: Int32, lines: [String]) {
         let process = try command(arguments)
         let status = try await process.exit(within: .seconds(40))

@@ -6,10 +6,10 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 8 §1: an avahi-daemon that reads multicast packets for seconds responds to nobody. Here it stands still
-    /// altogether.
+    /// Issue 8 §1: an avahi-daemon that reads multicast packets for seconds responds to no client. Here it is suspended
+    /// completely.
     @Suite struct BusyDaemon {
-        @Test func `while the daemon does not respond, what is there is found`() async throws {
+        @Test func `while the daemon does not respond, systems are found nevertheless`() async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])

@@ -7,9 +7,9 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §2: a long-lived connection is there again after a new address, a lost interface, a restarted host.
+    /// Issue 3 §2: a long-lived connection reconnects after a new address, a lost interface, a restarted host.
     @Suite struct ComingBack {
-        /// Runs a probe that pings `alpha` from `beta`, waits until it is connected, and breaks something.
+        /// Runs a probe that pings `alpha` from `beta`, waits until it is connected, and causes a failure.
         private func follow(
             _ what: String,
             breaking: (_ a: Machine, _ b: Machine, _ serving: ChildProcess) async throws -> Void,
@@ -39,7 +39,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `it follows its host to another address`() async throws {
+        @Test func `the connection follows its host to another address`() async throws {
             try await self.follow("another address") { a, _, _ in
                 try await a.host.ip("addr", "flush", "dev", "eth0")
             } mending: { a, _ in
@@ -47,7 +47,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `it comes back when its own interface does`() async throws {
+        @Test func `the connection returns when its own interface does`() async throws {
             try await self.follow("own interface down and up") { _, b, _ in
                 try await b.host.setInterface(up: false)
             } mending: { _, b in
@@ -55,7 +55,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `it follows its host to another port after a restart`() async throws {
+        @Test func `the connection follows its host to another port after a restart`() async throws {
             try await self.follow("restart on another port") { _, _, serving in
                 serving.send(SIGKILL)
                 _ = try await serving.exit()

@@ -9,7 +9,7 @@ extension SystemTests {
     /// Fifty hosts in one run, with bounded memory.
     @Suite struct Crowd {
         static let hosts = 50
-        /// Of a watcher in a debug build: far above what is measured, far below what a leak for each host would make.
+        /// The limit for a watcher in a debug build, in MiB. Far above measured values, far below a leak for each host.
         static let maxMemory = 100
 
         @Test func `fifty hosts find each other, and memory stays bounded`() async throws {
@@ -40,7 +40,7 @@ extension SystemTests {
             }
         }
 
-        /// The hosts, made several at a time.
+        /// Creates the hosts, several in parallel.
         private static func machines(_ states: [String], in network: SimulatedNetwork) async throws -> [Machine] {
             try await withThrowingTaskGroup(of: Machine.self) { group in
                 var machines: [Machine] = []
@@ -53,7 +53,7 @@ extension SystemTests {
             }
         }
 
-        /// Starts all, a few at a time, and returns when the first was started.
+        /// Starts all hosts, a few in parallel, and returns when the first was started.
         private static func serve(_ machines: [Machine]) async throws -> Date {
             let start = Date()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -66,7 +66,7 @@ extension SystemTests {
             return start
         }
 
-        /// Waits until a watcher has told of all; returns the last.
+        /// Waits until a watcher has reported all hosts; returns the last event.
         private static func everybody(reported watcher: ChildProcess) async throws -> ReportedEvent {
             do {
                 return try await eventually("\(hosts) hosts", within: .seconds(60), every: .milliseconds(200)) {
@@ -74,11 +74,11 @@ extension SystemTests {
                     return Set(added.compactMap(\.id)).count == hosts ? added.last : nil
                 }
             } catch {
-                throw IntegrationError("\(error); told of \(Set(watcher.reported.compactMap(\.id)).count)")
+                throw IntegrationError("\(error); reported \(Set(watcher.reported.compactMap(\.id)).count)")
             }
         }
 
-        /// In MiB, since its start.
+        /// The peak memory since the start of the process, in MiB.
         static func peakMemory(of process: ChildProcess) throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(process.id)/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
@@ -86,12 +86,12 @@ extension SystemTests {
         }
     }
 
-    /// How long things take, for a person who waits: from the start of a process. A debug build on a busy machine.
+    /// How long users wait, from the start of a process. Measured with a debug build on a busy machine.
     @Suite struct Figures {
         static let rounds = 3
 
         @Test(arguments: Way.allCases)
-        func `from the start of a host or a watcher to added`(_ way: Way) async throws {
+        func `time from the start of a host or a watcher to added`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta", "gamma")
                 let (a, b, c) = (machines[0], machines[1], machines[2])
@@ -106,7 +106,7 @@ extension SystemTests {
                     let serving = try await a.serve()
                     ready.append(try await serving.reported("ready").seconds(since: start))
                     added.append(try await onB.reported("added", a, from: reported).seconds(since: start))
-                    // What it announces at its start is over: answers are held back for half a second after each time.
+                    // Waits for the end of the announcements: after each one responses are held back for half a second.
                     try await Task.sleep(for: .milliseconds(4500))
                     start = Date()
                     let late = try c.watch()

@@ -25,16 +25,16 @@ extension ChildProcess {
 }
 
 extension [Finding] {
-    /// The status of the first finding of a code.
+    /// The status of the first finding with a code.
     func status(_ code: String) -> String? { first { $0.code == code }?.status }
 
     func what(_ code: String) -> String { first { $0.code == code }?.what ?? "" }
 }
 
 extension SystemTests {
-    /// Issue 3 §5: why is my list empty? Each cause is made, and must be named.
+    /// Issue 3 §5: why is my list empty? Each cause is produced and must be named.
     @Suite struct Doctor {
-        /// Two machines of one account, of which the second serves.
+        /// Two machines of one account. The second one serves.
         private func withServer(
             _ body: (SimulatedNetwork, _ doctor: Machine, _ server: Machine) async throws -> Void
         ) async throws {
@@ -49,7 +49,7 @@ extension SystemTests {
             try await machine.command(["doctor"] + arguments).findings()
         }
 
-        @Test func `machines that meet find nothing wrong, by address and by name`() async throws {
+        @Test func `machines that find each other have no problem, by address and by name`() async throws {
             try await withServer { _, a, b in
                 for name in [b.address, "beta"] {
                     let findings = try await findings(a, name)
@@ -64,7 +64,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a firewall that drops mDNS is named, and what it does`() async throws {
+        @Test func `a firewall that drops mDNS is named, with its effect`() async throws {
             try await withServer { _, a, b in
                 try await a.host.setFirewall(
                     "table inet filter { chain input { type filter hook input priority 0; udp dport 5353 drop; }; }"
@@ -79,7 +79,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a firewall that keeps the port is named from both sides`() async throws {
+        @Test func `a firewall that blocks the port is named from both sides`() async throws {
             try await withServer { _, a, b in
                 try await a.host.setFirewall(
                     """
@@ -103,7 +103,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `multicast that the network drops is reported from a firewall`() async throws {
+        @Test func `multicast that the network drops is distinguished from a firewall`() async throws {
             try await withServer { network, a, b in
                 try await network.dropMulticast()
                 let findings = try await findings(a, b.address)
@@ -116,7 +116,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `clients that an access point keeps apart are reported so`() async throws {
+        @Test func `clients that an access point isolates are reported as isolated`() async throws {
             try await withServer { _, a, b in
                 try await a.host.setIsolated(true)
                 try await b.host.setIsolated(true)
@@ -128,7 +128,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `another account nearby is counted, and reported as the reason of an empty list`() async throws {
+        @Test func `systems of another account are counted, and are the reason of an empty list`() async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(1)
                 let a = try await network.addMachine("alpha", state: states[0])
@@ -144,7 +144,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `filters that exclude every system are reported as the reason of an empty list`() async throws {
+        @Test func `filters that exclude every system are the reason of an empty list`() async throws {
             try await withServer { _, a, _ in
                 let list = try await a.command(["list", "--filter", "kind=holographic"]).findings()
                 #expect(list.map(\.code) == ["filters"])
@@ -157,7 +157,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a system that is advertised and does not respond is reported`() async throws {
+        @Test func `a system that is advertised but does not respond is reported`() async throws {
             try await withServer { _, a, b in
                 try await b.host.setFirewall(
                     "table inet filter { chain input { type filter hook input priority 0; tcp dport 47474 drop; }; }"
@@ -168,7 +168,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `what avahi-daemon is forbidden is found`() async throws {
+        @Test func `disabled features of avahi-daemon are found`() async throws {
             try await SimulatedNetwork.with { network in
                 let a = try await network.addMachine("alpha", state: try await Accounts.shared.states(1)[0])
                 try await a.host.startDaemon(options: ["deny-interfaces=eth0"])
@@ -180,7 +180,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a VPN that has the default route is reported`() async throws {
+        @Test func `a VPN with the default route is reported`() async throws {
             try await SimulatedNetwork.with { network in
                 let a = try await network.addMachine("alpha", state: try await Accounts.shared.states(1)[0])
                 try await a.host.ip("tuntap", "add", "dev", "vpn0", "mode", "tun")

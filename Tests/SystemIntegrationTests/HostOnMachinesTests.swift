@@ -9,7 +9,7 @@ import Testing
 extension SystemTests {
     /// Issue 3 §3: the host daemon of one machine, called from another one.
     @Suite struct HostDaemon {
-        @Test func `a caller on another machine is sent to the port of an application that was started for it (R-26)`()
+        @Test func `a caller on another machine is referred to the port of an application started for it (R-26)`()
             async throws
         {
             try await SimulatedNetwork.with { network in
@@ -45,7 +45,7 @@ extension SystemTests {
                 #expect(first.pid == second.pid)
                 let starts = try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n")
                 #expect(starts.count == 1)
-                // The application itself has the connections; the daemon, which is stopped, had only to name its port.
+                // The caller is connected to the application itself. The daemon only named its port, and may stop.
                 await host.stop()
                 let port = try await a.portOfApplication()
                 let direct = try await b.call("\(a.address):\(port)", "test.echo", "test.player")
@@ -54,7 +54,7 @@ extension SystemTests {
         }
 
         @Test
-        func `what listens on loopback alone is there for its own machine, at whichever address it is called (R-26)`()
+        func `an application on loopback alone is available only to its own machine, by any of its addresses (R-26)`()
             async throws
         {
             try await SimulatedNetwork.with { network in
@@ -84,8 +84,8 @@ extension SystemTests {
             }
         }
 
-        /// The units that `host install` writes, under a user's systemd with a session bus.
-        @Test func `a user's systemd runs the daemon, and starts an application's unit when it is called (R-26, X-34)`()
+        /// The units of `host install`, under a user's systemd with a session bus.
+        @Test func `a user's systemd runs the daemon, and starts an application's unit on a call (R-26, X-34)`()
             async throws
         {
             try await SimulatedNetwork.with { network in
@@ -93,7 +93,7 @@ extension SystemTests {
                 let (a, b) = (machines[0], machines[1])
                 try await UserSession.with(on: a) { session in
                     try await session.control("start", "remotesystems-host.socket")
-                    // The call is what starts the daemon, and the daemon what starts the application.
+                    // The call starts the daemon, and the daemon starts the application.
                     let began = Date()
                     let response = try await b.call(a.address, "test.echo", "test.player")
                     report(
@@ -111,7 +111,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `the machine's systemd runs the daemon as a user of its own, in the account it was let into (X-34)`()
+        @Test func `the system's systemd runs the daemon as a separate user, in the account that it joined (X-34)`()
             async throws
         {
             try await SimulatedNetwork.with { network in
@@ -147,7 +147,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `an event loop that hangs has systemd start the daemon again (X-34)`() async throws {
+        @Test func `systemd restarts a daemon whose event loop hangs (X-34)`() async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -155,7 +155,7 @@ extension SystemTests {
                     try await session.control("start", "remotesystems-host.service")
                     let before = try await session.mainProcess("remotesystems-host.service")
                     #expect(try await b.ping(a.address).answered == 3)
-                    // Longer than the watchdog waits: one that lives is left alone.
+                    // Longer than the watchdog timeout: a live daemon is not restarted.
                     try await Task.sleep(for: .seconds(7))
                     #expect(try await session.mainProcess("remotesystems-host.service") == before)
 
@@ -183,7 +183,7 @@ extension SystemTests {
     }
 }
 
-/// What the application that is installed for tests answers.
+/// The response of the test application.
 struct EchoAnswer: Sendable, Decodable {
     let pid: Int32
     let echo: [String: Int]
@@ -199,7 +199,7 @@ extension Machine {
         """.write(toFile: "\(place)/\(id).json", atomically: true, encoding: .utf8)
     }
 
-    /// Calls a service of an application, and returns its answer.
+    /// Calls a service of an application, and returns its response.
     func call(_ system: String, _ service: String, _ application: String) async throws -> EchoAnswer {
         let call = try command(["call", system, service, "a:=1", "--application", application])
         let code = try await call.exit(within: .seconds(30))
@@ -209,14 +209,14 @@ extension Machine {
         return try JSONDecoder().decode(Line.self, from: Data(lines.joined(separator: "\n").utf8)).message
     }
 
-    /// What the command says that calls a service, and fails.
+    /// The output of the command that calls a service, and fails.
     func failedCall(_ system: String, _ service: String, _ application: String) async throws -> String {
         let call = try command(["call", system, service, "a:=1", "--application", application])
         #expect(try await call.exit() == 2)
         return call.lines.joined(separator: "\n")
     }
 
-    /// The port of the one application that has noted itself.
+    /// The port of the only application in the state directory.
     func portOfApplication() async throws -> Int {
         let notes = try FileManager.default.contentsOfDirectory(atPath: "\(state)/run").filter { $0.hasSuffix(".json") }
         for note in notes {
@@ -228,8 +228,8 @@ extension Machine {
     }
 }
 
-/// The session of a user that is not root, on a machine: a service manager and a message bus of their own, the daemon as
-/// `host install` sets it up, and an application that is a unit.
+/// The session of an unprivileged user on a machine: a service manager and a message bus, the daemon as `host install`
+/// sets it up, and an application that is a unit.
 private struct UserSession {
     let systemd: Systemd
     let directory: String
@@ -263,8 +263,8 @@ private struct UserSession {
             [Service]
             ExecStart=\(player.joined(separator: " ")) test.player \(directory)/record - eth0
             """,
-            // So that a test need not wait for the 30 s of the unit, and nothing but the watchdog starts it again. It is
-            // answered every 3 s, and so bears a machine that stands still for as long.
+            // Shortens the unit's 30 s, and makes the watchdog the only reason for a restart. The daemon notifies it
+            // every 3 s, and so survives a test machine that is suspended for as long.
             "remotesystems-host.service.d/soon.conf":
                 "[Service]\nWatchdogSec=6\nRestart=on-watchdog\nRestartSec=200ms\n",
         ]
@@ -314,7 +314,7 @@ private struct UserSession {
         )
     }
 
-    /// The main process of a service, as it is called where its manager is; 0 when it has none.
+    /// The main process of a service, by its number in the manager's namespace; 0 if it has none.
     func mainProcess(_ unit: String) async throws -> Int32 {
         Int32(try await self.control("show", unit, "--property=MainPID", "--value")) ?? 0
     }

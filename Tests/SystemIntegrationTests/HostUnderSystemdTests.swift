@@ -7,12 +7,12 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §3: the host daemon by the units that `host install --system` writes, under a systemd of its own.
+    /// Issue 3 §3: the host daemon with the units of `host install --system`, under a systemd of its own.
     @Suite struct HostUnderSystemd {
         private static let service = "remotesystems-host.service"
         private static let units = ["remotesystems-host.socket", service]
 
-        @Test func `one that is killed is started again, ten times in all, and then left lying (X-34)`() async throws {
+        @Test func `a killed daemon is restarted, ten times at most (X-34)`() async throws {
             try await Self.with { systemd in
                 try await Self.start(systemd)
                 for count in 1...9 {
@@ -21,13 +21,13 @@ extension SystemTests {
                 }
                 try await systemd.control("kill", "--signal=KILL", "--kill-whom=main", Self.service)
                 try await systemd.reaches("SubState=failed", "Result=signal")
-                // Whoever calls must not have it started again and again, either.
+                // Calls must not restart it again and again, either.
                 let socket = try await systemd.control("show", Self.units[0], "--property=Result")
                 #expect(socket.contains("Result=service-start-limit-hit"), "\(socket)")
             }
         }
 
-        @Test func `one whose configuration is not understood is not started again (X-34)`() async throws {
+        @Test func `a daemon with an invalid configuration is not restarted (X-34)`() async throws {
             try await Self.with { systemd in
                 try await systemd.write(
                     "\(Self.service).d/faulty.conf",
@@ -40,7 +40,7 @@ extension SystemTests {
         }
 
         @Test
-        func `it starts a unit of the machine if polkit has a rule that lets it, and else says why not (R-26, X-34)`()
+        func `the daemon starts a system unit if a polkit rule allows it, and otherwise reports why not (R-26, X-34)`()
             async throws
         {
             let polkit = Polkit()
@@ -52,16 +52,17 @@ extension SystemTests {
                 #expect(refused.contains("Interactive authentication required"), "\(refused)")
 
                 try await polkit.allow(systemd)
-                // What failed is not tried again for two seconds.
+                // A failed start is not repeated for two seconds.
                 _ = try await eventually("the application", within: .seconds(20), every: .milliseconds(500)) {
                     try await caller.call().contains("pong") ? true : nil
                 }
             }
         }
 
-        // MARK: What it takes
+        // MARK: The environment
 
-        /// Runs the body with the daemon's units. What they may not see of this machine, the program above all, is shown to them.
+        /// Runs the body with the daemon's units. Files of this machine that the units cannot see, above all the
+        /// program, are mounted for them.
         private static func with(
             units more: [String: String] = [:],
             _ body: @escaping (Systemd) async throws -> Void
@@ -108,7 +109,7 @@ extension SystemTests {
             let systemd: Systemd
             let state: String
 
-            /// What the command prints that calls the application by the daemon's address.
+            /// The output of the command that calls the application by the daemon's address.
             func call() async throws -> String {
                 let arguments = [
                     "call", "127.0.0.1", "remote-systems.ping", "Type=ping", "--application", Polkit.application,
@@ -122,7 +123,7 @@ extension SystemTests {
 }
 
 extension Systemd {
-    /// Waits until systemd says this of the daemon.
+    /// Waits until systemd reports these properties of the daemon.
     fileprivate func reaches(_ properties: String...) async throws {
         let names = properties.map { $0.prefix { $0 != "=" } }.joined(separator: ",")
         var last = ""
@@ -137,7 +138,7 @@ extension Systemd {
     }
 }
 
-/// A system bus and polkitd for a ``Systemd``, and an application that is a unit of the machine.
+/// A system bus and polkitd for a ``Systemd``, and an application that is a system unit.
 private struct Polkit {
     static let application = "test.unit"
     private static let user = "remotesystems-host"
@@ -168,8 +169,8 @@ private struct Polkit {
         ]
     }
 
-    /// Starts both, and makes the daemon's user for good, as the system bus wants it. The machine's own files stay as they are: what is
-    /// mounted over them only the systemd's processes see.
+    /// Starts both, and creates the daemon's user permanently, as the system bus requires it. The machine's own files
+    /// are unchanged: only the systemd's processes see the files that are mounted over them.
     func prepare(_ systemd: Systemd) async throws {
         let directory = systemd.host.directory
         for (file, line) in [
@@ -209,7 +210,7 @@ private struct Polkit {
         try await systemd.control("start", "dbus.socket", "dbus.service", "polkit.service")
     }
 
-    /// The rule of Docs/host-daemon.md.
+    /// Installs the rule of Docs/host-daemon.md.
     func allow(_ systemd: Systemd) async throws {
         try """
         polkit.addRule(function(action, subject) {

@@ -5,13 +5,14 @@ import Glibc
 import IntegrationSupport
 import Testing
 
-/// Issue 2 §4: a client in Python, written from the wire page alone, holds a host and an inviter to what the page says.
+/// Issue 2 §4: a client in Python, written from the wire protocol document alone, checks a host and an inviter against
+/// that document.
 ///
 /// Loopback only; no simulated network is needed.
 @Suite(.timeLimit(.minutes(3)))
 struct IndependentClientTests {
     @Test(.enabled(if: IndependentClient.isToBeTried, "\(IndependentClient.obstacle ?? "")"))
-    func `a client written from the wire page alone finds that every promise of the page is kept`() async throws {
+    func `a client written from the wire protocol document alone finds every promise kept`() async throws {
         if let obstacle = IndependentClient.obstacle { throw IntegrationError(obstacle) }
         try await IndependentClient.withAccount { state in
             let serving = try IndependentClient.command("serve", "--port", "0", state: state)
@@ -27,7 +28,7 @@ struct IndependentClientTests {
                     )
                     #expect(try await inviting.exit() == 0)
                 }
-                // Whatever the client did to it, the host lives, and ends as it should.
+                // After all of the client's attacks the host still runs, and ends gracefully.
                 #expect(serving.exitCode == nil)
                 serving.send(SIGTERM)
                 #expect(try await serving.exit() == 0)

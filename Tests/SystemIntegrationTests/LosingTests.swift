@@ -7,7 +7,7 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Processes end, cables break, daemons go: what is listed is told in time, and comes back.
+    /// Processes end, cables break, daemons stop: listed systems are removed in time, and return.
     @Suite struct Losing {
         @Test(arguments: Way.pairs)
         func `a system is removed within a second when its process is killed or stopped`(_ ways: Way.Pair) async throws
@@ -18,8 +18,9 @@ extension SystemTests {
                 try await ways.serving.prepare(a.host)
                 try await ways.watching.prepare(b.host)
                 let onB = try b.watch()
-                // Each at a port of its own. At the killed one's, the watcher's next attempt would find the other as the new
-                // announcement does, and the second of these connections may open while the first is told goodbye.
+                // Each process has a port of its own. With the killed one's port, both the watcher's next attempt and
+                // the new advertisement would find the other process, and the second of these connections might open
+                // while the first one is being closed.
                 var times: [Double] = []
                 for (signal, what, port) in [(SIGKILL, "killed", 4001), (SIGTERM, "stopped", 4002)] {
                     var reported = onB.reported.count
@@ -35,7 +36,7 @@ extension SystemTests {
                     _ = try await serving.exit()
                 }
                 #expect(onB.reported.filter { $0.event == "removed" }.count == 2)
-                // A machine that does other work may be late once.
+                // A busy machine may be late once.
                 #expect(times.contains { $0 < 1 }, "\(times)")
             }
         }
@@ -55,7 +56,7 @@ extension SystemTests {
         }
 
         @Test(arguments: zip([Cut.cable] + Cut.allCases, [Way.daemon, .embedded, .embedded, .embedded]))
-        func `a system is removed when its network falls silent, and added when that is back`(
+        func `a system is removed when its network falls silent, and added when it returns`(
             _ cut: Cut,
             _ way: Way
         ) async throws {
@@ -86,7 +87,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `a cut shorter than the time of silence changes nothing`() async throws {
+        @Test func `an outage shorter than the silence timeout changes nothing`() async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -95,8 +96,10 @@ extension SystemTests {
                 try await onB.reported("added", a)
                 let reported = onB.reported.count
                 try await a.host.setCable(plugged: false)
+                // An outage in real time.
                 try await Task.sleep(for: .seconds(3))
                 try await a.host.setCable(plugged: true)
+                // Longer than the silence timeout, so that a removal would show.
                 try await Task.sleep(for: .seconds(12))
                 #expect(!onB.hasReported("removed", from: reported))
                 #expect(try await b.ping("alpha").answered == 3)
@@ -104,7 +107,7 @@ extension SystemTests {
         }
 
         @Test(arguments: [SIGTERM, SIGKILL])
-        func `a restart of the watching host's daemon removes nobody, and new systems are found after it`(
+        func `a restart of the watching host's daemon removes no system, and new systems are found after it`(
             _ signal: Int32
         ) async throws {
             try await SimulatedNetwork.with { network in
@@ -118,7 +121,7 @@ extension SystemTests {
                 try await b.host.stopDaemon(signal)
                 try await onB.reported("error", from: reported)
                 try await b.host.startDaemon()
-                // Longer than the time those have to come back that were known before.
+                // Longer than the grace period in which known instances may reappear. Avahi runs in real time.
                 try await Task.sleep(for: .seconds(4))
                 _ = try await c.serve()
                 try await onB.reported("added", c, from: reported, within: .seconds(15))
@@ -129,7 +132,7 @@ extension SystemTests {
         }
 
         @Test(arguments: [SIGTERM, SIGKILL])
-        func `a restart of the serving host's daemon removes nobody, and newcomers find it after it`(
+        func `a restart of the serving host's daemon removes no system, and new watchers find it after it`(
             _ signal: Int32
         ) async throws {
             try await SimulatedNetwork.with { network in
@@ -148,7 +151,7 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.allCases)
-        func `a host that comes back on another port is removed, added and reachable`(_ way: Way) async throws {
+        func `a host that returns on another port is removed, added and reachable`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])

@@ -6,13 +6,13 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §7: a network full of other people's services.
+    /// Issue 3 §7: a network full of other services.
     @Suite struct ManyServices {
-        /// Of a watcher in a debug build: far above what is measured.
+        /// The limit for a watcher in a debug build, in MiB. Far above measured values.
         static let maxMemory = 100
 
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-        func `among a thousand services ours are found in time, and the limit that is near is reported`(
+        func `among a thousand services ours are found in time, and the nearly reached limit is reported`(
             _ way: Way
         ) async throws {
             try await SimulatedNetwork.with { network in
@@ -34,7 +34,7 @@ extension SystemTests {
                 let onC = try c.watch()
                 let found = try await onC.reported("added", a, within: .seconds(30))
                 report("\(way): start of a watcher among 1200 services to added", [found.seconds(since: late)])
-                // Nobody is told more than what there is: strangers are none of our business.
+                // Only our systems are reported. Foreign services are not.
                 #expect(Set((onB.reported + onC.reported).filter { $0.event == "added" }.compactMap(\.id)).count == 1)
                 if way == .daemon {
                     let error = try await onB.reported("error", within: .seconds(20))

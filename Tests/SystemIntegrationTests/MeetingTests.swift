@@ -6,7 +6,7 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Two hosts join one account, find each other and talk.
+    /// Two hosts join one account, find each other and exchange messages.
     @Suite struct Meeting {
         @Test func `a machine joins another's account over the network, and an invitation works once`() async throws {
             try await SimulatedNetwork.with { network in
@@ -34,7 +34,8 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.pairs)
-        func `hosts find each other both ways and ping by name, id and address`(_ ways: Way.Pair) async throws {
+        func `hosts find each other in both directions and ping by name, id and address`(_ ways: Way.Pair) async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -59,7 +60,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `two hosts of equal name are two systems`() async throws {
+        @Test func `two hosts of the same name are two systems`() async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(3)
                 let a = Machine(host: try await network.addHost("a"), name: "twin", state: states[0])
@@ -78,7 +79,7 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.allCases)
-        func `several processes of one host are one system, there until the last ends`(_ way: Way) async throws {
+        func `several processes of one host are one system until the last one ends`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -88,8 +89,8 @@ extension SystemTests {
                 let first = try await a.serve(port: 4001)
                 let second = try await a.serve(port: 4002, application: "test.second")
                 try await onB.reported("added", a)
-                // Each is found and connected to, though both are one system: the watcher holds a connection to each, and has
-                // heard from the second as well, which is one more place where the application is.
+                // Both are found and connected to, though they are one system. The watcher holds a connection to each,
+                // and has received the second one's description, which adds an endpoint to the application.
                 for port in [4001, 4002] { try await b.connected(to: a, port: port) }
                 try await onB.reported("updated", a)
                 await first.stop()
@@ -102,18 +103,20 @@ extension SystemTests {
             }
         }
 
-        /// Both ask the network from one address, and what the first says to know must not keep the answer from the second.
+        /// Both send queries from one address. The first one's known answers (RFC 6762 §7.1) must not suppress the
+        /// response to the second.
         @Test(arguments: [100, 200, 300, 400, 500])
-        func `two programs of a host without a daemon that start one after the other both find a system`(
+        func `two programs that start one after the other on a host without a daemon both find a system`(
             _ milliseconds: Int
         ) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
                 _ = try await a.serve()
-                // What it announces at its start is over.
+                // Waits for the end of the announcements.
                 try await Task.sleep(for: .seconds(2))
                 let first = try b.watch()
+                // The time between the two starts, which the test varies.
                 try await Task.sleep(for: .milliseconds(milliseconds))
                 let second = try b.watch()
                 try await first.reported("added", a, within: .seconds(6))
@@ -134,9 +137,10 @@ extension SystemTests {
                 _ = try await a.serve()
                 try await onB.reported("added", a)
                 try await onS.reported("added", s)
+                // A wrong addition would follow within this time; no event reports its absence.
                 try await Task.sleep(for: .seconds(2))
                 #expect(!onB.hasReported("added", s) && !onS.hasReported("added", a))
-                // Not even who knows the address gets in.
+                // Knowing the address does not help either.
                 let knocking = try s.command(["ping", a.address, "--count", "1"])
                 #expect(try await knocking.exit(within: .seconds(20)) == 2)
                 _ = try await knocking.allLines()

@@ -7,11 +7,11 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §7: where programs run that have less than a desktop has.
+    /// Issue 3 §7: programs in environments with less than a desktop.
     @Suite struct Places {
-        /// Its own mounts, processes and network; a file system with the program, its libraries and an empty /run: no /etc, no
-        /// /sys, no bus, no environment.
-        @Test func `a container without D-Bus serves and watches, and ends as it is reported to`() async throws {
+        /// A container has its own mounts, processes and network. Its file system has the program, its libraries and an
+        /// empty /run: no /etc, no /sys, no bus, no environment.
+        @Test func `a container without D-Bus serves and watches, and ends on SIGTERM`() async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(3)
                 let a = try await network.addContainer("alpha", state: states[0])
@@ -26,7 +26,7 @@ extension SystemTests {
                 #expect(try await c.ping("alpha").answered == 3)
                 #expect(try await b.ping(a.address).answered == 3)
 
-                // As `docker stop` does: the program is process 1 there, which no signal ends that it does not handle.
+                // Like `docker stop`: the program is process 1 there, which no signal ends without a handler.
                 let end = Date()
                 kill(try serving.processInside(), SIGTERM)
                 #expect(try await onB.reported("removed", a).seconds(since: end) < Removal.byConnection)
@@ -38,7 +38,7 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.allCases)
-        func `a user that is not root makes an account, joins, serves and watches`(_ way: Way) async throws {
+        func `an unprivileged user creates an account, joins, serves and watches`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let a = try await network.addMachineOfNobody("alpha")
                 let b = try await network.addMachineOfNobody("beta")
@@ -71,7 +71,8 @@ extension SimulatedNetwork {
         try await run(["cp", "-a", state, "\(root)/state"])
         let program = try builtProgram("remotesystems")
         try await run(["cp", program, "\(root)/bin/remotesystems"])
-        // Opened while it runs, so not among what it is linked with. Nothing of D-Bus, and nothing that talks to a daemon.
+        // Loaded at run time, so not among the linked libraries. The container has nothing of D-Bus, and no client
+        // library of the daemon.
         let opened = try await run(["ldconfig", "-p"]).split(whereSeparator: \.isWhitespace)
             .first { $0.hasSuffix("/libavahi-core.so.7") }
         guard let avahi = opened.map(String.init) else { throw IntegrationError("libavahi-core7 is not installed") }
@@ -79,7 +80,8 @@ extension SimulatedNetwork {
             .filter { $0.hasPrefix("/") && !$0.hasSuffix(":") }.map(String.init)
         try await run(["cp", "--parents", "--dereference"] + Set(libraries + [avahi]) + [root])
         let script =
-            "mount -t proc proc \"$0/proc\" && mount -t tmpfs tmpfs \"$0/run\" && exec env -i \"$(command -v chroot)\" \"$0\" \"$@\""
+            "mount -t proc proc \"$0/proc\" && mount -t tmpfs tmpfs \"$0/run\" "
+            + "&& exec env -i \"$(command -v chroot)\" \"$0\" \"$@\""
         let isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, root]
         return Machine(host: host, name: name, state: "/state", launch: isolated + ["/bin/remotesystems"])
     }
@@ -103,8 +105,8 @@ extension SimulatedHost {
         return state
     }
 
-    /// A copy of a program that every user can start: where the tests are built, and where the Swift toolchain is, they
-    /// need not be able to read.
+    /// A copy of a program that every user can run. The build directory and the Swift toolchain may be unreadable for
+    /// other users.
     func programForEverybody(_ name: String = "remotesystems") async throws -> [String] {
         let (program, libraries) = ("\(directory)/\(name)", "\(directory)/lib")
         try await run(["cp", try builtProgram(name), program])

@@ -6,12 +6,14 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// The part of the network that was chosen, on machines with two cables: what is sent and taken where.
+    /// Restricting the network to an interface, on machines with two cables: what is sent and accepted where.
     @Suite struct Reach {
-        @Test func `a host of one interface is reached over that one and loopback alone, without rights`() async throws
+        @Test
+        func `a host restricted to one interface is reached over that one and loopback alone, without privileges`()
+            async throws
         {
             try await SimulatedNetwork.with { network in
-                // As nobody: binding to an interface takes no rights.
+                // As an unprivileged user: binding to an interface requires no privileges.
                 let a = try await network.addMachineOfNobody("alpha")
                 let b = try await network.addMachineOfNobody("beta")
                 try await a.invite(b)
@@ -24,16 +26,16 @@ extension SystemTests {
                 #expect(try await a.ping("127.0.0.1").answered == 3)
                 #expect(try await a.ping(a.address).answered == 3)
                 #expect(try await b.attempt("ping", second) == 2)
-                // This machine answers for all of its addresses on all of its cables; the host must not.
+                // This machine's kernel accepts packets for all of its addresses on every cable. The host must not.
                 #expect(try await b.attempt("ping", a.address, "--interface", "eth1") == 2)
 
                 // Another address, and then another interface with the same name.
                 try await a.host.ip("addr", "add", "10.77.0.99/24", "dev", "eth0")
                 #expect(try await b.ping("10.77.0.99").answered == 3)
                 try await a.host.replaceInterface()
-                // Its hardware address is another one.
+                // Its hardware address is new.
                 try await b.host.ip("neigh", "flush", "all")
-                // It is taken in within a second or so.
+                // The host notices it within about a second.
                 _ = try await eventually("an answer by the new interface", every: .milliseconds(200)) {
                     try await b.attempt("ping", a.address, "--count", "1") == 0 ? true : nil
                 }
@@ -42,7 +44,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `an invitation of one interface is taken over that one alone`() async throws {
+        @Test func `an invitation restricted to one interface is accepted over that one alone`() async throws {
             try await SimulatedNetwork.with { network in
                 let a = try await network.addMachineOfNobody("alpha")
                 let b = try await network.addMachineOfNobody("beta")
@@ -59,7 +61,7 @@ extension SystemTests {
             }
         }
 
-        @Test func `what stays on this machine, or on one interface, sends nothing anywhere else`() async throws {
+        @Test func `restricted to this machine or to one interface, nothing is sent elsewhere`() async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -74,7 +76,7 @@ extension SystemTests {
                     #expect(try await b.attempt(command + ["--loopback"]) == 64, "\(command)")
                 }
                 #expect(try await b.host.whatLeft() == ["eth0": 0, "eth1": 0])
-                // The routes say eth1, but it goes by eth0, where the other machine answers for this address, too.
+                // The routes name eth1, but the packets go by eth0, where the other machine accepts this address, too.
                 #expect(try await b.attempt("ping", second, "--interface", "eth0", "--count", "1") == 0)
                 #expect(try await b.host.whatLeft()["eth1"] == 0)
                 #expect(try await b.attempt("ping", second, "--interface", "eth1", "--count", "1") == 0)
@@ -94,7 +96,7 @@ extension Machine {
 }
 
 extension SimulatedHost {
-    /// Counts the packets that leave by each Ethernet from now on, but for those that keep an IPv6 network going.
+    /// Counts the packets that leave by each Ethernet from now on, except those that maintain an IPv6 network.
     fileprivate func countWhatLeaves() async throws {
         try await self.setFirewall(
             """

@@ -23,10 +23,10 @@ extension SystemTests {
                 _ = try await a.serve()
                 try await onB.reported("added", a)
                 for address in addresses { #expect(try await b.ping(address).answered == 3) }
-                // Both addresses are known here before one is taken away.
+                // Both addresses must be known here before one is removed. No event reports the second.
                 try await Task.sleep(for: .seconds(2))
 
-                // Whichever the watcher's own connection goes over.
+                // The cable that the watcher's own connection uses.
                 let reported = onB.reported.count
                 let used = try await b.ethernet(usedFor: a)
                 let cut = Date()
@@ -34,7 +34,7 @@ extension SystemTests {
                 let start = Date()
                 #expect(try await b.ping("alpha").answered == 3)
                 report("\(way): a ping by name with one of two cables cut", [Date().timeIntervalSince(start)])
-                // Longer than silence is borne.
+                // Longer than the silence timeout.
                 try await Task.sleep(for: .seconds(16) - .seconds(Date().timeIntervalSince(cut)))
                 #expect(!onB.hasReported("removed", from: reported), "\(onB.lines)")
                 _ = try await eventually("a connection over the other cable") {
@@ -42,11 +42,14 @@ extension SystemTests {
                 }
                 #expect(try await b.ping("alpha").answered == 3)
 
-                // The other one goes once the first is back. The daemon has no part in what follows.
+                // The second cable goes once the first has returned. The daemon plays no part in this, so one way is
+                // enough.
                 guard way == .embedded else { return }
                 try await a.host.setCable(plugged: true, ethernet: used)
+                // Real time until the first cable is in use again.
                 try await Task.sleep(for: .seconds(3))
                 try await a.host.setCable(plugged: false, ethernet: 1 - used)
+                // Longer than the silence timeout.
                 try await Task.sleep(for: .seconds(16))
                 try await onB.listed(a, within: .seconds(20))
                 #expect(try await b.ping("alpha").answered == 3)
@@ -62,7 +65,7 @@ extension SystemTests {
 }
 
 extension Machine {
-    /// The number of the Ethernet over which there is a connection from here to another machine's usual port.
+    /// The number of the Ethernet that carries a connection from here to another machine's default port.
     fileprivate func ethernet(usedFor other: Machine) async throws -> Int {
         let question = ["ss", "-Htno", "state", "established", "dport = :47474"]
         return try await eventually("a connection from \(name) to \(other.name)") { () -> Int? in
@@ -76,7 +79,7 @@ extension Machine {
 }
 
 extension ChildProcess {
-    /// Waits until what was told comes to this: the machine is listed.
+    /// Waits until the events so far leave the machine listed.
     func listed(_ machine: Machine, within limit: Duration = .seconds(10)) async throws {
         do {
             _ = try await eventually("\(machine.name) in the list", within: limit, every: .milliseconds(50)) {
@@ -85,11 +88,11 @@ extension ChildProcess {
                 return events.last?.event == "added" ? true : nil
             }
         } catch {
-            throw IntegrationError("\(error); told so far: \(lines.joined(separator: " | "))")
+            throw IntegrationError("\(error); reported so far: \(lines.joined(separator: " | "))")
         }
     }
 
-    /// Whether each removal was of what was listed, and each addition of what was not.
+    /// Whether each removal concerns a listed machine, and each addition an unlisted one.
     func reportedInTurns(_ machine: Machine) -> Bool {
         let events = reported.filter { $0.name == machine.name && ["added", "removed"].contains($0.event) }.map(\.event)
         return events.enumerated().allSatisfy { $0.element == ($0.offset % 2 == 0 ? "added" : "removed") }

@@ -6,16 +6,16 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// What is on the wire once a watcher was stopped.
+    /// What a stopped watcher sends.
     @Suite struct Stopping {
-        /// What a host sends over TCP and UDP. ARP, and the ICMPv6 of neighbours and groups, are the kernel's own.
+        /// What a host sends over TCP and UDP. ARP, and the ICMPv6 of neighbours and groups, come from the kernel.
         private struct Sent {
             var tcp = 0
             var mdns = 0
             var otherUDP = 0
             var isNothing: Bool { self.tcp == 0 && self.mdns == 0 && self.otherUDP == 0 }
 
-            /// - Parameter lines: What a capture printed: Ethernet frames in hexadecimal digits.
+            /// - Parameter lines: The output of a capture: Ethernet frames in hexadecimal digits.
             init(_ lines: some Sequence<String>, from host: String) {
                 for line in lines where line.hasPrefix("frame ") {
                     let digits = Array(line.dropFirst("frame ".count))
@@ -46,7 +46,7 @@ extension SystemTests {
                 try await way.prepare(a.host)
                 try await way.prepare(b.host)
                 _ = try await a.serve()
-                // A daemon announces its own host name in the first seconds, which no watcher asked for.
+                // A daemon announces its own host name in the first seconds, independently of watchers.
                 if way == .daemon { try await Task.sleep(for: .seconds(4)) }
                 let capture = try a.host.start(Python.capture(interface: "eth0"))
                 try await capture.capturing()
@@ -59,10 +59,11 @@ extension SystemTests {
                 let watching = Sent(capture.lines, from: ethernet)
                 #expect(watching.tcp > 0 && watching.mdns > 0, "its packets were not captured")
 
-                // The other side may still be acknowledging the end of the connection.
+                // The kernel may still acknowledge the end of the connection.
                 try await Task.sleep(for: .seconds(1))
                 let before = capture.lines.count
-                // Browsing asks again after 1, 2, 4, 8 seconds, a connection every second.
+                // A browse repeats its query after 1, 2, 4, 8 seconds, and a connection sends every second. None of
+                // that may occur.
                 try await Task.sleep(for: .seconds(12))
                 let after = Sent(capture.lines.dropFirst(before), from: ethernet)
                 #expect(after.isNothing, "\(after)")

@@ -6,10 +6,10 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Independent eyes see what is announced and nothing that tells who we are; strangers change nothing.
+    /// Independent programs see our advertisements, which do not identify user or machine; strangers change nothing.
     @Suite struct Strangers {
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-        func `independent eyes resolve the service and see nobody's name and no stable id`(_ way: Way) async throws {
+        func `independent programs resolve the service and see neither names nor stable ids`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let states = try await Accounts.shared.states(2)
                 let a = Machine(host: try await network.addHost("a"), name: "very-secret-host", state: states[0])
@@ -24,14 +24,14 @@ extension SystemTests {
                 let ready = try await a.serve(port: 4711).reported("ready")
                 let resolved = try await python.reported("resolved", within: .seconds(30)) { $0.port == 4711 }
                 #expect(resolved.message?.hasPrefix("\(a.address) ") == true)
-                // Each listing has what was answered within a second.
+                // Each listing contains the responses of one second.
                 let listing = try await eventually("a listing") { () -> String? in
                     let listing = try await c.output(of: ["avahi-browse", "-rptk", "_remote-systems._tcp"])
                     return listing.contains("=;eth0;IPv4;") ? listing : nil
                 }
                 let lines = listing.split(separator: "\n").filter { $0.hasPrefix("=;eth0;IPv4;") }
                 #expect(lines.count == 1 && lines[0].contains(";\(a.address);4711;"), "\(listing)")
-                // The connections of a watcher and of a ping are on this wire, too.
+                // The connections of a watcher and of a ping are captured, too.
                 let onB = try b.watch()
                 try await onB.reported("added", a)
                 #expect(try await b.ping("very-secret-host").answered == 3)
@@ -56,7 +56,8 @@ extension SystemTests {
             }
         }
 
-        /// TXT records in hexadecimal digits: empty, without keys, our keys with nonsense, lengths that lie, and long ones.
+        /// TXT records in hexadecimal digits: empty, without keys, our keys with invalid values, wrong lengths, and
+        /// long ones.
         static let garbage: [String] = [
             "", "00", "013d", "ff76", "03763d31", "03763d31" + "02743d", "03763d31" + "0a743d4141414141414141",
             "15763d393939393939393939393939393939393939393938" + "06743d00000000", "03743d31" + "03743d32" + "03763d31",
@@ -64,7 +65,7 @@ extension SystemTests {
         ]
 
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-        func `garbage under our service type is never listed and hampers nobody`(_ way: Way) async throws {
+        func `garbage under our service type is never listed and hampers no system`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -90,11 +91,12 @@ extension SystemTests {
                         readsErrors: true
                     )
                 }
+                // A wrong event would follow within this time; no event reports its absence.
                 try await Task.sleep(for: .seconds(3))
                 // Alpha itself may be updated: its addresses become known one after the other.
-                let told = onB.reported.filter { ["added", "removed", "updated"].contains($0.event) }
-                #expect(told.allSatisfy { $0.name == "alpha" }, "\(told)")
-                #expect(told.filter { $0.event != "updated" }.map(\.event) == ["added"], "\(told)")
+                let events = onB.reported.filter { ["added", "removed", "updated"].contains($0.event) }
+                #expect(events.allSatisfy { $0.name == "alpha" }, "\(events)")
+                #expect(events.filter { $0.event != "updated" }.map(\.event) == ["added"], "\(events)")
                 #expect(onB.exitCode == nil && serving.exitCode == nil)
                 #expect(try await b.ping("alpha").answered == 3)
                 await serving.stop()
@@ -109,7 +111,7 @@ extension SystemTests {
         }
 
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-        func `our own advertisement replayed under another address leads to nothing listed`(_ way: Way) async throws {
+        func `a copy of our advertisement under another address causes no listed system`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -127,7 +129,7 @@ extension SystemTests {
                 let instance = try #require(ours.id)
                 let txt = String(try #require(ours.message?.split(separator: " ").last))
 
-                // While ours lives.
+                // While our host runs.
                 func replay(from host: SimulatedHost, port: Int) async throws -> ChildProcess {
                     let script = Python.script("impostor.py", host.address, instance, "\(port)", txt)
                     let impostor = try host.start(script, readsErrors: true)
@@ -135,21 +137,24 @@ extension SystemTests {
                     return impostor
                 }
                 let early = try await replay(from: x, port: 5000)
+                // A wrong event would follow within this time; no event reports its absence.
                 try await Task.sleep(for: .seconds(3))
                 #expect(!onB.hasReported("removed"))
                 #expect(try await b.ping("alpha").answered == 3)
                 await early.stop()
 
-                // And when it is gone: at a port that answers with garbage, then at somebody else's real host.
+                // After our host has ended: at a port that responds with garbage, then at a real host of another
+                // account.
                 await serving.stop()
                 try await onB.reported("removed", a)
                 let reported = onB.reported.count
                 let late = try await replay(from: x, port: 5001)
-                // That it is tried at all shows that the trap was stepped into.
+                // The connection attempt proves that the watcher followed the forged advertisement.
                 try await late.reported("connected", within: .seconds(30))
                 await late.stop()
                 _ = try await s.serve(port: 5002)
                 _ = try await replay(from: s.host, port: 5002)
+                // A wrong event would follow within this time; no event reports its absence.
                 try await Task.sleep(for: .seconds(3))
                 #expect(!onB.hasReported("added", from: reported) && !onB.hasReported("updated", from: reported))
                 #expect(try await b.listed().isEmpty)

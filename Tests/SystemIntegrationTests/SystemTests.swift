@@ -6,11 +6,11 @@ import Testing
 
 /// Issue 2 §8: the whole system on simulated hosts, one process each, through the command that users run.
 ///
-/// One after the other: they measure times, and the machine is small.
+/// Serialized: the tests measure times, and the machine is small.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
-    // Of several limits the shortest holds, so this one is for the longest test.
+    // The shortest of several limits applies, so this one is for the longest test.
     .timeLimit(.minutes(5))
 )
 struct SystemTests {}
@@ -31,13 +31,13 @@ enum Way: String, CaseIterable, Sendable, CustomTestStringConvertible {
         var testDescription: String { "\(serving) to \(watching)" }
     }
 
-    /// Prepares a host for this way: the command chooses by itself.
+    /// Prepares a host for this way. The command selects it by itself.
     func prepare(_ host: SimulatedHost) async throws {
         if self == .daemon { try await host.startDaemon() }
     }
 }
 
-/// Says a figure that was measured.
+/// Prints a measured figure.
 func report(_ what: String, _ seconds: [Double]) {
     let milliseconds = seconds.sorted().map { Int(($0 * 1000).rounded()) }
     guard let least = milliseconds.first, let most = milliseconds.last else { return }

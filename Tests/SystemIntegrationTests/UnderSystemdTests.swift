@@ -7,10 +7,9 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §7: as a service of systemd, which is process 1 of namespaces of its own here.
+    /// Issue 3 §7: a service of systemd, which is process 1 of namespaces of its own here.
     @Suite struct UnderSystemd {
-        @Test func `a hardened unit of a user that is not root starts, is restarted, and stops in order`() async throws
-        {
+        @Test func `a hardened unit of an unprivileged user starts, restarts, and stops gracefully`() async throws {
             try await SimulatedNetwork.with { network in
                 let host = try await network.addHost("alpha")
                 let a = Machine(host: host, name: "alpha", state: try await host.stateOfNobody())
@@ -22,7 +21,7 @@ extension SystemTests {
         }
 
         private static func check(_ systemd: Systemd, _ a: Machine, _ b: Machine) async throws {
-            // Nobody has joined anybody yet: the unit makes the account, whose state the other machine then borrows.
+            // No system has joined yet: the unit creates the account, whose state is then copied to the other machine.
             try await systemd.control("start", "serve.service")
             _ = try await eventually("'ready'", within: .seconds(15)) {
                 systemd.printed.contains("\"ready\"") ? true : nil
@@ -49,7 +48,7 @@ extension SystemTests {
             #expect(systemd.printed.contains("\"stopped\""))
         }
 
-        /// What a careful administrator would write.
+        /// A unit as a careful administrator would write it.
         private static func unit(_ machine: Machine) async throws -> String {
             let command = try await machine.host.programForEverybody().joined(separator: " ")
             return """

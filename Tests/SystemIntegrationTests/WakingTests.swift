@@ -7,13 +7,16 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// Issue 3 §7: machines that were asleep, and machines that moved. Asleep, here: no program of theirs runs.
+    /// Issue 3 §7: machines that were asleep, and machines that moved. Asleep means here that none of their programs
+    /// runs.
     @Suite struct Waking {
-        /// Longer than silence is borne by either side.
+        /// Longer than the silence timeout of either side.
         static let sleep = Duration.seconds(18)
 
         @Test(arguments: Way.allCases)
-        func `a watcher that was asleep lists who is there, and not who has gone`(_ way: Way) async throws {
+        func `a watcher that was asleep lists the present systems, and not those that left meanwhile`(_ way: Way)
+            async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta", "gamma", "delta")
                 let (a, b, c, d) = (machines[0], machines[1], machines[2], machines[3])
@@ -24,9 +27,11 @@ extension SystemTests {
                 try await onB.reported("added", a)
                 try await onB.reported("added", c)
                 onB.send(SIGSTOP)
+                // The machine is asleep in real time.
                 try await Task.sleep(for: Self.sleep / 2)
                 leaving.send(SIGKILL)
                 _ = try await d.serve()
+                // The machine is asleep in real time.
                 try await Task.sleep(for: Self.sleep / 2)
                 let reported = onB.reported.count
                 let awake = Date()
@@ -34,9 +39,9 @@ extension SystemTests {
                 let gone = try await onB.reported("removed", c, from: reported, within: .seconds(15))
                 try await onB.listed(a, within: .seconds(15))
                 let new = try await onB.reported("added", d, from: reported, within: .seconds(15))
-                report("\(way): awake to removed, of who has gone", [gone.seconds(since: awake)])
-                report("\(way): awake to added, of who is new", [new.seconds(since: awake)])
-                // No later second thoughts.
+                report("\(way): awake to removed, of a lost system", [gone.seconds(since: awake)])
+                report("\(way): awake to added, of a new system", [new.seconds(since: awake)])
+                // No later events contradict this.
                 try await Task.sleep(for: .seconds(14))
                 try await onB.listed(a, within: .milliseconds(100))
                 for machine in [a, c, d] { #expect(onB.reportedInTurns(machine), "\(onB.lines)") }
@@ -46,7 +51,7 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.allCases)
-        func `a host that was asleep is removed, and comes back by itself`(_ way: Way) async throws {
+        func `a host that was asleep is removed, and returns by itself`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
@@ -58,6 +63,7 @@ extension SystemTests {
                 serving.send(SIGSTOP)
                 let silence = try await onB.reported("removed", a, within: .seconds(20)).seconds(since: asleep)
                 #expect(silence < 15)
+                // The machine is asleep in real time.
                 try await Task.sleep(for: .seconds(6))
                 let reported = onB.reported.count
                 let awake = Date()
@@ -77,7 +83,7 @@ extension SystemTests {
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
                 for machine in machines {
-                    // Or the old connection would go on over IPv6.
+                    // Otherwise the old connection would continue over IPv6.
                     _ = try await machine.host.output(of: ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"])
                     try await way.prepare(machine.host)
                 }

@@ -6,10 +6,10 @@ import IntegrationSupport
 import Testing
 
 extension SystemTests {
-    /// A watcher with the real Avahi: what it reports, and how filters choose.
+    /// A watcher with a real Avahi: what it reports, and how filters choose.
     @Suite struct Watching {
         @Test(arguments: Way.allCases)
-        func `from its start on a watcher reports what is added, updated and removed (R-06, R-08, R-10, R-11)`(
+        func `a watcher reports what is added, updated and removed from its start on (R-06, R-08, R-10, R-11)`(
             _ way: Way
         ) async throws {
             try await SimulatedNetwork.with { network in
@@ -22,7 +22,7 @@ extension SystemTests {
                 #expect(added.applications?.count == 1)
                 #expect(added.discovery == "proximal")
 
-                // It goes on: whatever changes from now on is reported, too.
+                // The watcher continues: later changes are reported, too.
                 let second = try a.command(["serve", "--port", "4002", "--application-id", "test.second"])
                 try await second.reported("ready", within: .seconds(15))
                 try await watching.reported("updated") { $0.id == added.id && $0.applications?.count == 2 }
@@ -64,7 +64,7 @@ extension SystemTests {
                     ["kind=\(other)"], ["discovery=cloud"], ["kind=\(kind)", "discovery=cloud"],
                     ["application=test.other"], ["service=test.other"],
                 ] {
-                    // That it is there, and that the filter leaves it out, is known once it has answered.
+                    // Whether the filter excludes a system is known once the system has described itself.
                     _ = try await eventually("what \(filters) leave out", within: .seconds(60)) { () -> Bool? in
                         let list = try b.command(["list"] + filters.flatMap { ["--filter", $0] })
                         let end = try await list.reported("enumeration-completed", within: .seconds(30))
@@ -82,7 +82,7 @@ extension SystemTests {
                 let a = machines[0]
                 var b = machines[1]
                 let id = try #require(try await a.serve().reported("ready").systemID)
-                // What a DNS server would say, on this machine alone.
+                // Stands for a DNS server's response, on this machine alone.
                 let names = b.state + ".hosts"
                 try "\(a.address) kitchen.example\n".write(toFile: names, atomically: true, encoding: .utf8)
                 defer { try? FileManager.default.removeItem(atPath: names) }

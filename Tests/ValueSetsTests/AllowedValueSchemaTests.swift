@@ -22,7 +22,7 @@ import ValueSets
     ]
 
     @Test(arguments: appServiceAllowed)
-    func `R-37: an app service takes`(_ value: Value) throws {
+    func `R-37: an app service accepts`(_ value: Value) throws {
         try AllowedValueSchema.appService.validate(["k": value])
     }
 
@@ -38,7 +38,7 @@ import ValueSets
         #expect(error?.message.contains("basedOn: .full") == true, "It says how to allow it.")
     }
 
-    @Test func `a misspelt key is reported with the one that was probably meant`() {
+    @Test func `a misspelt key is reported with the probable one`() {
         let schema = AllowedValueSchema(fields: [.optional("Volume", .number), .optional("Room", .string)])
         let error = #expect(throws: ValueSetError.self) { try schema.validate(["Volmue": 1]) }
         #expect(error?.message.contains("Did you mean \"Volume\"?") == true)
@@ -54,7 +54,7 @@ import ValueSets
             url, [[["a": [1]]]],
         ] as [Value]
     )
-    func `H-27: a user activity takes`(_ value: Value) throws {
+    func `H-27: a user activity accepts`(_ value: Value) throws {
         try AllowedValueSchema.userActivity.validate(["k": value])
     }
 
@@ -70,7 +70,7 @@ import ValueSets
         #expect(error?.found == "uuid")
     }
 
-    @Test func `the full schema takes everything`() throws {
+    @Test func `the full schema accepts every value`() throws {
         var generator = ValueGenerator(seed: 7)
         for _ in 0..<50 { try AllowedValueSchema.full.validate(generator.set()) }
     }
@@ -115,14 +115,17 @@ import ValueSets
             ),
         ] as [(ValueSet, ValueSetError.Code, String)]
     )
-    func `a message against the declaration is refused`(_ set: ValueSet, _ code: ValueSetError.Code, _ keyPath: String)
-    {
+    func `a message that violates the declaration is refused`(
+        _ set: ValueSet,
+        _ code: ValueSetError.Code,
+        _ keyPath: String
+    ) {
         let error = #expect(throws: ValueSetError.self) { try Self.play.validate(set) }
         #expect(error?.code == code)
         #expect(error?.keyPath == keyPath)
     }
 
-    @Test func `an unexpected key is reported what is declared`() {
+    @Test func `an unexpected key is reported with the declared ones`() {
         let error = #expect(throws: ValueSetError.self) {
             try AllowedValueSchema(fields: [.optional("volume", .number)]).validate(["volum": 1])
         }
@@ -133,13 +136,13 @@ import ValueSets
         play, .appService, .userActivity, .full,
         AllowedValueSchema(fields: [.required("s", .set(of: .url))], basedOn: .full),
     ])
-    func `a schema survives being published`(_ schema: AllowedValueSchema) throws {
+    func `a schema survives publishing`(_ schema: AllowedValueSchema) throws {
         let published = try schema.valueSet.encoded()
         #expect(published.count < 8 * 1024)
         #expect(try AllowedValueSchema(ValueSet(encoded: published)) == schema)
     }
 
-    @Test func `what a later version adds refuses no message`() throws {
+    @Test func `additions of a later version refuse no message`() throws {
         let schema = try AllowedValueSchema([
             "base": "quantum", "since": 9, "furtherKeys": true,
             "fields": [

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 import ValueSets
 
-// the platform converts a dictionary to the receiver's native construct and back.
+// the platform converts a dictionary to the receiver's native type and back.
 @Suite struct BridgingTests {
     @Test func `R-36: ordinary Swift values become values`() throws {
         let uuid = UUID()
@@ -30,13 +30,13 @@ import ValueSets
     }
 
     @Test(arguments: UInt64(0)..<100)
-    func `R-36: a generated set survives`(seed: UInt64) throws {
+    func `R-36: a generated set survives the conversion`(seed: UInt64) throws {
         var generator = ValueGenerator(seed: seed, forPython: true)
         let set = generator.set(depth: 2)
         #expect(try ValueSet(bridging: set.bridged) == set, "seed \(seed)")
     }
 
-    @Test func `a type without counterpart is refused with its key path`() {
+    @Test func `a type without a counterpart is refused with its key path`() {
         struct Own: Sendable {}
         let error = #expect(throws: ValueSetError.self) {
             try ValueSet(bridging: ["a": ["b": [1, Own()] as [any Sendable]] as [String: any Sendable]])

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 import ValueSets
 
-// RFC 8949, Appendix A: every example, either allowed by the profile and equal both ways, or refused.
+// RFC 8949, Appendix A: every example is either allowed by the profile and equal in both directions, or refused.
 @Suite struct CBORAppendixATests {
     static let allowed: [(hex: String, value: Value)] = [
         ("00", 0), ("01", 1), ("0a", 10), ("17", 23), ("1818", 24), ("1819", 25), ("1864", 100), ("1903e8", 1000),

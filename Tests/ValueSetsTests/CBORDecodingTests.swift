@@ -76,7 +76,7 @@ struct Refusal: Sendable, CustomTestStringConvertible {
     ]
 
     @Test(arguments: refusals)
-    func `what breaks the profile is refused with its place`(_ refusal: Refusal) {
+    func `input that violates the profile is refused with its place`(_ refusal: Refusal) {
         let error = #expect(throws: ValueSetError.self) { try Value(encoded: bytes(refusal.hex)) }
         #expect(error?.code == refusal.code)
         #expect(error?.byteOffset == refusal.offset)
@@ -119,7 +119,7 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         #expect(throws: ValueSetError.self) { try Value(encoded: bytes, limits: ValueSetLimits(items: 9)) }
     }
 
-    @Test func `a message over the limit of bytes is neither built nor read`() throws {
+    @Test func `a message over the byte limit is neither encoded nor decoded`() throws {
         let value: Value = "0123456789"
         let tight = ValueSetLimits(bytes: 10)
         #expect(throws: ValueSetError.self) { try value.encoded(limits: tight) }
@@ -128,13 +128,13 @@ struct Refusal: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `a head that claims a million elements costs no more than its bytes`() {
-        // 32 nested heads, each claiming as much as may be left: the count of items stops the second one.
+        // 32 nested heads, each claiming the remaining maximum: the item count stops the second one.
         let hostile = (0..<31).flatMap { _ in bytes("9a000f4240") } + [UInt8](repeating: 0, count: 1_000_000)
         let error = #expect(throws: ValueSetError.self) { try Value(encoded: hostile) }
         #expect(error?.code == .limitExceeded)
     }
 
-    @Test func `a value that has no encoding is refused with its key path`() {
+    @Test func `a value without an encoding is refused with its key path`() {
         for seconds in [Double.nan, .infinity, -.infinity] {
             let set: ValueSet = ["a": ["b": [1, .date(secondsSince1970: seconds)]]]
             let error = #expect(throws: ValueSetError.self) { try set.encoded() }

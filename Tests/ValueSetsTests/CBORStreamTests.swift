@@ -8,7 +8,7 @@ import Testing
 @testable import ValueSets
 
 @Suite struct CBORStreamTests {
-    @Test func `what is read is read item by item`() throws {
+    @Test func `streams are read item by item`() throws {
         let buffer = ByteBuffer(bytes: bytes("84031a000f4240a1616101820102"))
         try CBORReader.read(buffer) { reader in
             #expect(try reader.readArrayHead() == 4)
@@ -31,21 +31,21 @@ import Testing
         (CBORArray(3, 1, 2, set: [:], last: .null, further: ["a": 1]), "0000000a86030102a0f6a1616101"),
         (CBORArray(3, 1, 2, set: [:], last: .bytes([1]), further: [:]), "0000000886030102a04101a0"),
     ])
-    func `an array is written behind its length`(_ array: CBORArray, _ expected: String) throws {
+    func `an array is written after its length`(_ array: CBORArray, _ expected: String) throws {
         var buffer = ByteBuffer(string: "head")
         buffer.writeLengthPrefixed(array, size: try array.size())
         #expect(buffer.readString(length: 4) == "head")
         #expect(buffer.readableBytesView.elementsEqual(bytes(expected)))
     }
 
-    @Test func `what cannot be written is found before anything is`() {
+    @Test func `a value that cannot be written is found before anything is written`() {
         let error = #expect(throws: ValueSetError.self) {
             try CBORArray(3, 1, 2, set: ["when": .date(secondsSince1970: .infinity)]).size()
         }
         #expect(error?.keyPath == "when")
     }
 
-    @Test func `writing does not copy a buffer that has room`() throws {
+    @Test func `writing does not copy a buffer with enough capacity`() throws {
         var buffer = ByteBufferAllocator().buffer(capacity: 256)
         let before = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
         let array = CBORArray(0, set: ["a": "b"])
@@ -55,7 +55,7 @@ import Testing
         #expect(buffer.capacity == 256)
     }
 
-    @Test func `large data shares the memory it came in, and keeps it`() throws {
+    @Test func `large data shares the memory of its buffer, and retains it`() throws {
         let sent = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0) })
         var buffer: ByteBuffer? = ByteBuffer(bytes: try ValueSet(dictionaryLiteral: ("Data", .data(sent))).encoded())
         var data = Data()
@@ -64,7 +64,7 @@ import Testing
             data = try #require(set["Data"]?.data)
             #expect(Self.shares(data, buffer))
         }
-        // What is written next would take the memory if nobody kept it.
+        // The next write would reuse the memory if it were not retained.
         buffer = nil
         let others = (0..<100).map { Data(repeating: UInt8($0), count: 20_100) }
         #expect(data == sent)
@@ -73,7 +73,7 @@ import Testing
         #expect(data.dropFirst() == sent.dropFirst())
     }
 
-    @Test func `data that is small, or a small part of a message, is copied and keeps nothing`() throws {
+    @Test func `small data, or a small part of a message, is copied and retains nothing`() throws {
         let small = Data(repeating: 1, count: 1000)
         let part = Data(repeating: 2, count: 20_000)
         let set: ValueSet = ["A": .data(small), "B": .data(part), "C": .data(Data(repeating: 3, count: 100_000))]
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `what is a small part of all that came at once is copied, too`() throws {
+    @Test func `a small part of a large receive buffer is copied, too`() throws {
         let set: ValueSet = ["Data": .data(Data(repeating: 1, count: 20_000))]
         var buffer = ByteBuffer(bytes: try set.encoded())
         let count = buffer.readableBytes
@@ -122,7 +122,7 @@ import Testing
     @Test(arguments: [
         "c249010000000000000000", "f7", "f0", "f820", "d9d9f7a0", "fb3ff0000000000000", "a10102", "3bffffffffffffffff",
     ])
-    func `items of the future can be skipped`(_ hex: String) throws {
+    func `unknown items of later versions can be skipped`(_ hex: String) throws {
         try CBORReader.read(ByteBuffer(bytes: bytes(hex))) { reader throws(ValueSetError) in
             try reader.skipItem()
             try reader.finish()
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test(arguments: [(32, true), (33, false)])
-    func `what is skipped has at most 32 levels, each array, dictionary and tag being one`(depth: Int, isTaken: Bool) {
+    func `skipped items have at most 32 levels, each array, dictionary and tag being one`(depth: Int, isTaken: Bool) {
         for level in ["81", "a100", "c1"] {
             let buffer = ByteBuffer(bytes: bytes(String(repeating: level, count: depth) + "00"))
             let read = Result {
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: [(32, true), (33, false)])
-    func `a message has at most 32 levels, of which a set is one and the tags of dates, URLs and UUIDs are none`(
+    func `a message has at most 32 levels: a set is one, the tags of dates, URLs and UUIDs are none`(
         depth: Int,
         isTaken: Bool
     ) {

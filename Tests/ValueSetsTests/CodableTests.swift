@@ -51,14 +51,14 @@ import ValueSets
         )
     }
 
-    @Test func `a user type survives`() throws {
+    @Test func `a user type survives encoding`() throws {
         let message = try Self.message()
         let set = try ValueSetEncoder().encode(message)
         #expect(try ValueSetDecoder().decode(Message.self, from: set) == message)
         #expect(try ValueSetDecoder().decode(Message.self, from: ValueSet(encoded: set.encoded())) == message)
     }
 
-    @Test func `types with a counterpart are kept as such`() throws {
+    @Test func `types with a counterpart keep it`() throws {
         let message = try Self.message()
         let set = try ValueSetEncoder().encode(message)
         #expect(set["created"] == .date(message.created))
@@ -144,7 +144,7 @@ import ValueSets
         #expect(context.codingPath.map(\.stringValue) == ["list", "1"])
     }
 
-    @Test func `a missing key and a wrong type are reported apart`() {
+    @Test func `a missing key and a wrong type are different errors`() {
         struct Ping: Decodable { var type: String }
         for (set, isMissing) in [([:], true), (["type": 1], false)] as [(ValueSet, Bool)] {
             let error = #expect(throws: DecodingError.self) { try ValueSetDecoder().decode(Ping.self, from: set) }
@@ -167,7 +167,7 @@ import ValueSets
         }
     }
 
-    @Test func `a coding error is reported with the key path, and what was found and expected`() {
+    @Test func `a coding error has the key path, the expected and the found type`() {
         let mismatch = explain(["tracks": [["title": "a"], ["title": 7]]])
         #expect(mismatch?.code == .typeMismatch)
         #expect(mismatch?.keyPath == "tracks[1].title")
@@ -182,7 +182,7 @@ import ValueSets
         #expect(ValueSetError(coding: CancellationError()) == nil)
     }
 
-    @Test func `a coding error of other code is reported without the values that its text may quote`() throws {
+    @Test func `a foreign coding error is reported without values that its text may contain`() throws {
         enum Colour: String, Codable { case red }
         struct Lamp: Codable { var colour: Colour }
         let error = try #require(throws: DecodingError.self) {
@@ -201,7 +201,7 @@ import ValueSets
         #expect(throws: DecodingError.self) { try ValueSetDecoder().decode([UInt].self, fromValue: [-1]) }
     }
 
-    @Test func `a value that is no dictionary is encoded as value only`() throws {
+    @Test func `a value that is not a dictionary can only be encoded as a value`() throws {
         #expect(try ValueSetEncoder().encodeValue([1, 2]) == [1, 2])
         #expect(throws: EncodingError.self) { try ValueSetEncoder().encode([1, 2]) }
     }
@@ -228,7 +228,7 @@ import ValueSets
         #expect(throws: DecodingError.self) { try ValueSetDecoder().decode(EndlessWrapper.self, fromValue: 1) }
     }
 
-    @Test func `user info arrives`() throws {
+    @Test func `user info reaches the coders`() throws {
         struct Witness: Codable {
             init() {}
             init(from decoder: any Decoder) throws { try check(decoder.userInfo) }

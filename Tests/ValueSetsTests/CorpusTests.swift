@@ -5,9 +5,9 @@ import Foundation
 import Testing
 import ValueSets
 
-// What fuzzing found, and what it started from: see Tests/Fuzzing.
+// The fuzzer's findings and its seeds: see Tests/Fuzzing.
 @Suite struct CorpusTests {
-    @Test func `every input of the fuzzer's corpus is refused or given back byte for byte`() throws {
+    @Test func `every input of the fuzzer's corpus is refused or reproduced byte for byte`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Fuzzing/Corpus")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         #expect(files.count > 50)

@@ -18,12 +18,12 @@ import ValueSets
             ("0000-03-01T00:00:00Z", -62_162_035_200), ("0000-01-01T00:00:00Z", -62_167_219_200),
         ] as [(String, Double)]
     )
-    func `a date as text is that date`(text: String, seconds: Double) throws {
+    func `a text is read as that date`(text: String, seconds: Double) throws {
         #expect(try Value(json: #"{"$date":"\#(text)"}"#) == .date(secondsSince1970: seconds))
         #expect(FieldType.date.value(of: text) == .date(secondsSince1970: seconds))
     }
 
-    @Test func `every day of four centuries is the day after the one before`() throws {
+    @Test func `every day of four centuries follows the day before`() throws {
         let style = Date.ISO8601FormatStyle()
         for day in stride(from: -25_567.0, to: 120_530, by: 1) {
             let text = Date(timeIntervalSince1970: day * 86_400).formatted(style)
@@ -40,7 +40,7 @@ import ValueSets
         "2026-01-01 00:00:00Z", "2026-1-1T00:00:00Z", "+2026-01-01T00:00:00Z", "２026-01-01T00:00:00Z",
         "2026-01-01T00:00Z",
     ])
-    func `a date that does not exist, or more than a date, is none`(text: String) {
+    func `text that is not exactly one existing date is refused`(text: String) {
         let error = #expect(throws: ValueSetError.self) { try Value(json: #"{"a":{"$date":"\#(text)"}}"#) }
         #expect(error?.code == .invalidJSON)
         #expect(error?.keyPath == "a")

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 import ValueSets
 
-/// What people write for a field of a declared type.
+/// Text that users write for a field of a declared type.
 @Suite struct FieldTextTests {
     @Test(
         arguments: [
@@ -28,17 +28,17 @@ import ValueSets
             (.array(of: .any), "["),
         ] as [(FieldType, String)]
     )
-    func `text that is no value of the type is none`(type: FieldType, text: String) {
+    func `text that is not a value of the type is refused`(type: FieldType, text: String) {
         #expect(type.value(of: text) == nil)
     }
 
-    @Test func `JSON that does not fit stays as it is`() {
+    @Test func `JSON that does not fit stays unchanged`() {
         #expect(FieldType.integer.value(fitting: "x") == "x")
         #expect(FieldType.date.value(fitting: "soon") == "soon")
         #expect(FieldType.array(of: .integer).value(fitting: 1) == 1)
     }
 
-    @Test func `a type says what it is`() {
+    @Test func `a type describes itself`() {
         #expect("\(FieldType.array(of: .set(of: .url)))" == "array of set of url")
     }
 }

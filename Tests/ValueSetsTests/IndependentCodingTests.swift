@@ -5,22 +5,23 @@ import Foundation
 import Testing
 import ValueSets
 
-// The coding is checked by a CBOR library that shares no line with ours: Python's cbor2, through Tests/Independent.
+// The coding is checked by an independent CBOR library: Python's cbor2, through Tests/Independent.
 @Suite struct IndependentCodingTests {
     private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
 
-    /// What keeps the check from running, or `nil`. Never skipped where `CI` is set: there a missing cbor2 is a failure.
+    /// Why the check cannot run, or `nil`. Never skipped where `CI` is set: a missing cbor2 is a failure there.
     static let obstacle: String? = {
         guard ProcessInfo.processInfo.environment["CI"] == nil else { return nil }
         guard (try? python(["-c", "import cbor2"]))?.status != 0 else { return nil }
         let how =
-            "\(interpreter) has no cbor2. The check with an independent CBOR library is skipped; to run it: pip install cbor2"
+            "\(interpreter) has no cbor2. The check with an independent CBOR library is skipped; "
+            + "to run it: pip install cbor2"
         print("SKIPPED: \(how)")
         return how
     }()
 
     @Test(.enabled(if: obstacle == nil, "needs python3 with cbor2: pip install cbor2"), arguments: [UInt64(1), 2, 3])
-    func `cbor2 decodes what we encode, and encodes it the same`(seed: UInt64) throws {
+    func `cbor2 decodes our encoding, and encodes it identically`(seed: UInt64) throws {
         var generator = ValueGenerator(seed: seed, forPython: true)
         let lines = try (0..<500).map { _ in hex(try generator.value().encoded()) }
         let responses = try Self.script(["check"], input: lines.joined(separator: "\n"))
@@ -31,7 +32,7 @@ import ValueSets
     }
 
     @Test(.enabled(if: obstacle == nil, "needs python3 with cbor2: pip install cbor2"), arguments: [1, 2, 3])
-    func `we decode what cbor2 encodes, and encode it the same`(seed: Int) throws {
+    func `we decode cbor2's encoding, and encode it identically`(seed: Int) throws {
         let lines = try Self.script(["generate", "\(seed)", "500"])
         try #require(lines.count == 500, "seed \(seed)")
         for line in lines {
@@ -50,7 +51,7 @@ import ValueSets
         return result.output.split(separator: "\n").map(String.init)
     }
 
-    /// Files instead of pipes: nothing can block on a pipe that is full.
+    /// Uses files instead of pipes, since a full pipe would block.
     private static func python(
         _ arguments: [String],
         input: String = ""

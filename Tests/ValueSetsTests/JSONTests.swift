@@ -26,7 +26,7 @@ import ValueSets
     ]
 
     @Test(arguments: tagged)
-    func `a value has one text in JSON`(_ example: (value: Value, json: String)) throws {
+    func `a value has exactly one text in JSON`(_ example: (value: Value, json: String)) throws {
         #expect(try example.value.json() == example.json)
         #expect(try Value(json: example.json) == example.value)
     }
@@ -39,7 +39,7 @@ import ValueSets
             ("1.0", 1), (" [ ] ", []), (#"{"$double":2.5}"#, 2.5),
         ] as [(String, Value)]
     )
-    func `what people write is read`(_ json: String, _ value: Value) throws {
+    func `the usual forms of JSON are read`(_ json: String, _ value: Value) throws {
         #expect(try Value(json: json) == value)
     }
 
@@ -56,7 +56,7 @@ import ValueSets
     ]
 
     @Test(arguments: refused)
-    func `what is no value is refused with its key path`(
+    func `JSON that is not a value is refused with its key path`(
         _ example: (json: String, code: ValueSetError.Code, keyPath: String)
     ) {
         let error = #expect(throws: ValueSetError.self) { try Value(json: example.json) }
@@ -82,7 +82,7 @@ import ValueSets
     ]
 
     @Test(arguments: broken)
-    func `text that is no JSON is refused with its place`(
+    func `text that is not JSON is refused with its place`(
         _ example: (json: String, offset: Int, place: String, reason: String)
     ) {
         let error = #expect(throws: ValueSetError.self) { try Value(json: example.json) }
@@ -111,7 +111,7 @@ import ValueSets
     ]
 
     @Test(arguments: numbers)
-    func `a number keeps its value however it is written`(_ example: (json: String, value: Value)) throws {
+    func `a number keeps its value in every notation`(_ example: (json: String, value: Value)) throws {
         let value = try Value(json: example.json)
         #expect(value == example.value)
         #expect(value.double?.sign == example.value.double?.sign)
@@ -125,7 +125,7 @@ import ValueSets
         (#"{"x":{"a":[1,1e309]}}"#, .notRepresentable, 13, "x.a[1]"), ("-1e400", .notRepresentable, 0, ""),
         ("[1e99999999999999999999]", .notRepresentable, 1, "[0]"), ("1e-400", .notRepresentable, 0, ""),
         ("[0.1e-99999999999999999999]", .notRepresentable, 1, "[0]"),
-        // Exponents at the ends of what an integer holds.
+        // Exponents at the limits of an integer.
         ("[1.5e-9223372036854775808]", .notRepresentable, 1, "[0]"),
         ("[1.5e-9223372036854775807]", .notRepresentable, 1, "[0]"),
         ("[10e9223372036854775807]", .notRepresentable, 1, "[0]"),
@@ -137,7 +137,7 @@ import ValueSets
     ]
 
     @Test(arguments: lossy)
-    func `what cannot be kept is refused with its place`(
+    func `a number that cannot be represented is refused with its place`(
         _ example: (json: String, code: ValueSetError.Code, offset: Int, keyPath: String)
     ) {
         let error = #expect(throws: ValueSetError.self) { try Value(json: example.json) }
@@ -146,7 +146,7 @@ import ValueSets
         #expect(error?.keyPath == example.keyPath)
     }
 
-    @Test func `a number that is too large is not called an integer`() {
+    @Test func `a number that is too large is not described as an integer`() {
         let error = #expect(throws: ValueSetError.self) { try Value(json: "1e400") }
         #expect(error?.message.contains("too large") == true)
         #expect(error?.message.contains("integer") == false)
@@ -166,14 +166,14 @@ import ValueSets
         #expect(error?.message.contains("line 1, column \(11 + offset)") == true)
     }
 
-    @Test func `keys that differ in their composition only are two`() throws {
+    @Test func `keys that differ only in their Unicode composition are two keys`() throws {
         let set = try ValueSet(json: #"{"\u00e9":1,"e\u0301":2}"#)
         #expect(set.count == 2)
         #expect(set["\u{e9}"] == 1)
         #expect(set["e\u{301}"] == 2)
     }
 
-    @Test func `every escape stands for its character`() throws {
+    @Test func `every escape represents its character`() throws {
         #expect(try Value(json: #""\"\\\/\b\f\n\r\t\u0000\u00E9\ud83d\uDE00é""#) == "\"\\/\u{8}\u{c}\n\r\t\0é😀é")
     }
 
@@ -189,7 +189,7 @@ import ValueSets
         #expect(error?.keyPath == "a[1]")
     }
 
-    @Test func `keys that JSON libraries cannot report apart are refused`() {
+    @Test func `keys that JSON libraries cannot distinguish are refused`() {
         let set: ValueSet = ["\u{e9}": 1, "e\u{301}": 2]
         #expect(throws: ValueSetError.self) { try set.json() }
     }
@@ -209,7 +209,7 @@ import ValueSets
         #expect(error?.code == .limitExceeded)
     }
 
-    @Test func `values within user types go through any coder`() throws {
+    @Test func `values within user types work with any coder`() throws {
         struct Message: Codable, Equatable {
             var extra: Value
             var rest: ValueSet

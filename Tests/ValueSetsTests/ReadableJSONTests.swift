@@ -6,7 +6,7 @@ import Testing
 import ValueSets
 
 @Suite struct ReadableJSONTests {
-    @Test func `values are written for a person, without tags`() throws {
+    @Test func `values are written without tags for readers`() throws {
         let set: ValueSet = [
             "double": 22.0, "half": 0.5, "integer": 22, "none": .null, "date": .date(secondsSince1970: 1_769_860_800),
             "data": .data(Data([1, 2])), "text": "a \"b\"\n\u{1}", "list": [1, [:], []],

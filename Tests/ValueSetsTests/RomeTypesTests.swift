@@ -5,9 +5,9 @@ import FoundationEssentials
 import Testing
 import ValueSets
 
-/// What `Docs/rome-parity.md` says of the types that Windows lets into a `ValueSet`.
+/// What `Docs/rome-parity.md` states about the types that Windows allows in a `ValueSet`.
 @Suite struct RomeTypesTests {
-    /// A type of Windows, what stands for it here, and whether the rule of app services lets it in.
+    /// A Windows type, its counterpart here, and whether the rule of app services allows it.
     struct Counterpart: Sendable, CustomTestStringConvertible {
         let type: String
         let value: Value
@@ -47,7 +47,7 @@ import ValueSets
     ]
 
     @Test(arguments: counterparts)
-    func `each type of Windows has a counterpart that arrives as it was sent (R-36, R-37)`(
+    func `each Windows type has a counterpart that arrives as it was sent (R-36, R-37)`(
         _ counterpart: Counterpart
     ) throws {
         let message: ValueSet = ["value": counterpart.value]

@@ -47,7 +47,7 @@ import ValueSets
         AllowedValueSchema(fields: fields, allowsFurtherKeys: true, basedOn: .full)
     }
 
-    @Test func `a type's properties become fields, optional ones such that may be left out`() {
+    @Test func `a type's properties become fields, and optional ones are not required`() {
         #expect(
             AllowedValueSchema(decoding: Order.self)
                 == Self.schema(
@@ -71,7 +71,7 @@ import ValueSets
         #expect(AllowedValueSchema(encoding: Order.self) == AllowedValueSchema(decoding: Order.self))
     }
 
-    @Test func `what a type encodes satisfies the schema that is derived from it, and decodes again`() throws {
+    @Test func `a type's encoding satisfies the derived schema, and decodes again`() throws {
         let order = Order(
             dish: "soup",
             portions: 2,
@@ -98,7 +98,7 @@ import ValueSets
         #expect(error?.keyPath == "portions")
     }
 
-    @Test func `behind a property for which there is no placeholder everything is allowed`() {
+    @Test func `after a property without a placeholder no further fields are derived`() {
         struct Moody: Codable {
             var first: Int
             var mood: Mood
@@ -113,7 +113,7 @@ import ValueSets
             var shapes: [Shape]
             var size: Size
         }
-        // An array can be empty, so that what is behind it is seen.
+        // An array can be empty, so the properties after it are found.
         #expect(
             AllowedValueSchema(decoding: Drawing.self)
                 == Self.schema(
@@ -124,7 +124,7 @@ import ValueSets
         )
     }
 
-    @Test func `types that contain themselves end`() {
+    @Test func `recursive types end`() {
         final class Node: Codable {
             var name: String
             var children: [Node]
@@ -143,7 +143,7 @@ import ValueSets
         )
     }
 
-    @Test func `init(from:) of a type's own is followed as far as it reads`() {
+    @Test func `a custom init(from:) is followed as far as it reads`() {
         struct Either: Decodable {
             private enum Key: CodingKey { case id, kind, nested, flag }
             init(from decoder: any Decoder) throws {
@@ -162,7 +162,7 @@ import ValueSets
         )
     }
 
-    /// Whether the schema that is derived allows what the decoder takes.
+    /// Checks that the derived schema allows every message that the decoder accepts.
     private static func expectAccepted<T: Codable>(_ type: T.Type, _ messages: ValueSet...) throws {
         for message in messages {
             _ = try ValueSetDecoder().decode(T.self, from: message)
@@ -172,7 +172,7 @@ import ValueSets
         }
     }
 
-    @Test func `a single value that may have several forms may be any value`() throws {
+    @Test func `a single value with several possible forms may be any value`() throws {
         enum Identifier: Codable {
             case number(Int)
             case text(String)
@@ -192,7 +192,7 @@ import ValueSets
                 }
             }
         }
-        /// Always a text, so that nothing else is allowed.
+        /// Always text, so no other type is allowed.
         struct Name: Codable {
             var text: String
             init(from decoder: any Decoder) throws {
@@ -227,7 +227,7 @@ import ValueSets
         )
     }
 
-    @Test func `what depends on a value that was read is optional, and may be any value`() throws {
+    @Test func `a field that depends on a decoded value is optional, and may be any value`() throws {
         struct Versioned: Codable {
             var version: Int
             var text: String
@@ -270,7 +270,7 @@ import ValueSets
         )
     }
 
-    @Test func `what a type can do without, or reads in another form, is not required`() throws {
+    @Test func `a field that a type can omit, or read in another form, is not required`() throws {
         enum Kind: String, Codable, CaseIterable { case one, many }
         struct Tolerant: Codable {
             var kind: Kind
@@ -325,7 +325,7 @@ import ValueSets
         #expect(AllowedValueSchema(encoding: Written.self) == .full)
     }
 
-    @Test func `a type may say itself what its messages look like, also inside another one`() {
+    @Test func `a type may provide its own schema, also inside another type`() {
         struct Volume: Codable, AllowedValueSchemaProviding {
             var level: Double
             static let allowedValueSchema = AllowedValueSchema(fields: [.required("level", .double)])

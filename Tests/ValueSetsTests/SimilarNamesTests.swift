@@ -16,18 +16,18 @@ import ValueSets
             ("x", [], nil),
         ] as [(String, [String], String?)]
     )
-    func `the name that was probably meant is found, and no other`(name: String, names: [String], meant: String?) {
+    func `the probable name is found, and no other`(name: String, names: [String], meant: String?) {
         #expect(SimilarNames.closest(to: name, among: names) == meant)
         #expect(SimilarNames.question(for: name, among: names) == (meant.map { " Did you mean '\($0)'?" } ?? ""))
     }
 
-    @Test func `names of a peer, however long and many, cost little`() {
+    @Test func `many long names of a peer cost little`() {
         let long = String(repeating: "a", count: 1 << 16)
         #expect(SimilarNames.closest(to: long, among: [long + "b"]) == nil)
         #expect(SimilarNames.closest(to: "name", among: (0..<100_000).map { "\(long.prefix(300))\($0)" }) == nil)
     }
 
-    @Test func `names in a sentence are sorted, each once, and not too many`() {
+    @Test func `names in a sentence are sorted, unique, and limited in number`() {
         #expect(NameList.text([]) == "none")
         #expect(NameList.text(["b"]) == "b")
         #expect(NameList.text(["b", "a", "b"]) == "a and b")

@@ -6,9 +6,9 @@ import Testing
 
 @testable import ValueSets
 
-/// What counts as a URL on the wire: a URI of RFC 3986, section 3, and nothing else.
+/// A URL on the wire is a URI of RFC 3986, section 3, and nothing else.
 @Suite struct URLTests {
-    /// A URL as it is sent: tag 32 and the text.
+    /// Reads a URL from the wire: tag 32 and the text.
     private static func read(_ text: String) throws -> Value {
         try Value(encoded: [0xD8, 0x20] + Value.string(text).encoded())
     }
@@ -22,7 +22,7 @@ import Testing
         "http://[::2:3:4:5:6:7:8]/", "http://[1::8]:80/", "http://[::ffff:192.0.2.1]/", "http://[64:ff9b::192.0.2.33]/",
         "http://[v1.a:b]/", "http://[vF.x-y!z]/", "http://999.1.2.3.4/", "http://a_b/", "a:!$&'()*+,;=:@-._~",
     ])
-    func `every form of a URI is taken, and comes out as it went in`(text: String) throws {
+    func `every form of a URI is accepted, and is unchanged`(text: String) throws {
         let value = try Self.read(text)
         #expect(value.url?.absoluteString == text)
         #expect(try Value(encoded: value.encoded()) == value)
@@ -41,18 +41,18 @@ import Testing
         "a:|",
         "a:é", "a:\u{0}", "a:\u{7F}",
     ])
-    func `what is no URI is refused, read and written`(text: String) {
+    func `text that is not a URI is refused when read and when written`(text: String) {
         #expect(throws: ValueSetError.self) { try Self.read(text) }
         #expect(throws: ValueSetError.self) { try ValueSet(json: Data(#"{"a":{"$url":"\#(text)"}}"#.utf8)) }
         guard let url = URL(string: text) else { return }
         #expect(throws: ValueSetError.self) {
-            // Foundation may have made another one of it, which can be sent.
+            // Foundation may have changed it to another URL, which can be sent.
             guard url.absoluteString == text else { throw ValueSetError(.invalidText, "") }
             return try Value.url(url).encoded()
         }
     }
 
-    @Test func `whatever the grammar makes is taken`() throws {
+    @Test func `every URI that the grammar produces is accepted`() throws {
         var generator = URIGenerator()
         for _ in 0..<5_000 {
             let text = generator.uri()
@@ -61,7 +61,7 @@ import Testing
     }
 }
 
-/// Makes URIs by the grammar of RFC 3986, appendix A.
+/// Generates URIs by the grammar of RFC 3986, appendix A.
 private struct URIGenerator {
     private var random = SystemRandomNumberGenerator()
 

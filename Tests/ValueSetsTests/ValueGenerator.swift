@@ -4,7 +4,7 @@
 import FoundationEssentials
 import ValueSets
 
-/// Makes values from a seed, always the same ones for the same seed.
+/// Generates values from a seed, always the same ones for the same seed.
 struct ValueGenerator {
     /// SplitMix64: small, and good enough to choose test data.
     struct Randomness: RandomNumberGenerator {
@@ -20,7 +20,7 @@ struct ValueGenerator {
     }
 
     private var randomness: Randomness
-    /// Python holds dates to the microsecond, and takes 1, 1.0 and True for one element of a set.
+    /// Python limits dates to microseconds, and treats 1, 1.0 and True as one element of a set.
     private let forPython: Bool
 
     init(seed: UInt64, forPython: Bool = false) {
@@ -54,7 +54,7 @@ struct ValueGenerator {
     }
 
     private mutating func integer() -> Int64 {
-        // Around every length of the encoding, and anywhere.
+        // Values around every length of the encoding, and any others.
         let edges: [Int64] = [0, 23, 24, 255, 256, 65_535, 65_536, 4_294_967_295, 4_294_967_296, .max]
         let edge = edges[int(0...(edges.count - 1))]
         switch int(0...2) {
@@ -114,7 +114,7 @@ struct ValueGenerator {
 
     private mutating func members(depth: Int) -> Set<Value> {
         guard forPython else { return Set((0..<int(0...6)).map { _ in value(depth: depth) }) }
-        // Of one type, since cbor2 orders the elements of a set by length before it looks at their bytes.
+        // Of one type, since cbor2 orders the elements of a set by length before it compares their bytes.
         return Bool.random(using: &randomness)
             ? Set((0..<int(0...6)).map { _ in .string(string()) })
             : Set((0..<int(0...6)).map { _ in Value(UInt64.random(in: 0 ... .max, using: &randomness)) })

@@ -5,7 +5,7 @@ import Testing
 import ValueSets
 
 @Suite struct ValueSetTests {
-    @Test func `keys are in canonical order however they came`() {
+    @Test func `keys are in canonical order, however they were inserted`() {
         let set: ValueSet = ["bb": 1, "a": 2, "é": 3, "b": 4, "": 5]
         #expect(Array(set.keys) == ["", "a", "b", "bb", "é"])
         #expect(set == ["": 5, "b": 4, "é": 3, "a": 2, "bb": 1])
@@ -18,13 +18,13 @@ import ValueSets
         #expect(set["\u{e9}"] == 1 && set["e\u{301}"] == 2)
     }
 
-    @Test func `of a key written twice the last wins`() {
+    @Test func `of a duplicate key the last value wins`() {
         #expect(["a": 1, "b": 2, "a": 3] as ValueSet == ["a": 3, "b": 2])
         let many = (0..<50).map { ("key\($0 % 25)", Value($0)) }
         #expect(ValueSet(many) == ValueSet(many.suffix(25)))
     }
 
-    @Test func `the caller decides between values of one key`() {
+    @Test func `the caller chooses between values of one key`() {
         let set = ValueSet([("b", 1), ("a", 2), ("b", 3), ("b", 4)]) { earlier, later in
             .array((earlier.array ?? [earlier]) + [later])
         }
@@ -43,7 +43,7 @@ import ValueSets
         #expect(set["a"] == nil && set.count == 3)
     }
 
-    @Test func `a null that was set is there`() {
+    @Test func `a null that was set is present`() {
         var set: ValueSet = [:]
         set["a"] = .null
         #expect(set["a"] == .some(.null))
@@ -58,8 +58,8 @@ import ValueSets
         #expect(set == ["n": 1, "m": [1]])
     }
 
-    // H-23: new entries are merged into the dictionary; the caller says which wins.
-    @Test func `merging keeps what only one side has`() {
+    // H-23: new entries are merged into the dictionary; the caller chooses which value wins.
+    @Test func `merging keeps the entries of one side only`() {
         let left: ValueSet = ["a": 1, "c": 2, "ee": 3]
         let right: ValueSet = ["b": 4, "c": 5, "ff": 6]
         #expect(left.merging(right) { _, new in new } == ["a": 1, "b": 4, "c": 5, "ee": 3, "ff": 6])

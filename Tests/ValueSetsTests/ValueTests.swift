@@ -38,7 +38,7 @@ import ValueSets
         #expect(Set([Value.string("\u{e9}"), .string("e\u{301}")]).count == 2)
     }
 
-    @Test func `literals give the types they look like`() {
+    @Test func `literals create the types they resemble`() {
         let value: Value = [.null, true, 1, 1.5, "a \(1)", ["k": [2]]]
         #expect(
             value
@@ -74,7 +74,7 @@ import ValueSets
         #expect(Value(exactly: Int128(UInt64.max) + 1) == nil)
     }
 
-    @Test func `nested values are reached by subscripts`() {
+    @Test func `nested values are accessed by subscripts`() {
         let set: ValueSet = ["player": ["tracks": [["title": "Prelude"]]]]
         #expect(set["player"]?["tracks"]?[0]?["title"]?.string == "Prelude")
         #expect(set["player"]?["tracks"]?[1] == nil)

@@ -4,8 +4,8 @@
 import Foundation
 import IntegrationSupport
 
-/// Runs the built command as a process, with a state directory that nobody else uses. Whatever uses the network is told
-/// to stay on the loopback interface by its test.
+/// Runs the built command as a process with a state directory of its own. Tests keep commands that use the network on
+/// the loopback interface.
 struct Sandbox {
     let directory: String
 
@@ -18,14 +18,14 @@ struct Sandbox {
         try await body(sandbox)
     }
 
-    /// The state directory of a machine.
+    /// The state directory of a simulated machine.
     func state(_ machine: String = "own") -> String { "\(self.directory)/\(machine)" }
 
     /// Starts the command.
     ///
     /// - Parameters:
-    ///   - machine: whose state directory it has.
-    ///   - input: what it reads; nothing unless given.
+    ///   - machine: The simulated machine whose state directory the command uses.
+    ///   - input: The standard input. Empty unless given.
     func start(
         _ arguments: [String],
         as machine: String = "own",
@@ -55,8 +55,8 @@ struct Sandbox {
         try await self.start(arguments, as: machine, input: input, around: around).finish()
     }
 
-    /// Runs `list` until it lists something. It waits for nobody who has not answered when all seems to be told, and on a busy
-    /// machine somebody may need longer.
+    /// Runs `list` until it lists a system. `list` returns as soon as browsing settles, and on a busy machine a system
+    /// may respond later.
     func list(_ arguments: String..., as machine: String = "own") async throws -> FinishedCommand {
         var said = ""
         do {
@@ -70,7 +70,7 @@ struct Sandbox {
         }
     }
 
-    /// Runs `body` while `serve` answers pings on the loopback interface; it gets the port.
+    /// Runs `body` with the port of a `serve` that answers pings on the loopback interface.
     func whileServing(
         as machine: String = "own",
         _ body: (RunningCommand, String) async throws -> Void
@@ -86,7 +86,7 @@ struct Sandbox {
         await serving.process.stop()
     }
 
-    /// What the account of a machine is.
+    /// The output of `account show` on a machine.
     func account(_ machine: String = "own") async throws -> JSONLine {
         let finished = try await self.run("account", "show", "--json", as: machine)
         guard let line = finished.json.first else { throw IntegrationError("no account: \(finished.errors)") }

@@ -1,6 +1,6 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Browses for our service type with python-zeroconf and prints what it sees in lines of JSON."""
+"""Browses for our service type with python-zeroconf and prints the events as lines of JSON."""
 
 import json
 import signal

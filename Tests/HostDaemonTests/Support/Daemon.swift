@@ -5,7 +5,7 @@ import Foundation
 import IntegrationSupport
 import RemoteSystems
 
-/// Everything that a host daemon needs, in a throw-away directory; on the loopback interface.
+/// A host daemon with its files in a temporary directory, on the loopback interface.
 struct Daemon {
     let directory: String
 
@@ -32,7 +32,7 @@ struct Daemon {
     }
 
     var configurationFile: String { "\(self.directory)/config/remote-systems/host.json" }
-    /// Where started applications write what they find.
+    /// The file in which started applications record their environment.
     var record: String { "\(self.directory)/record" }
     var starts: [String] {
         ((try? String(contentsOfFile: self.record, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
@@ -74,7 +74,7 @@ struct Daemon {
     /// The test application's command line.
     func program(_ id: String) throws -> String { "\(try builtProgram("installed-application")) \(id) \(self.record)" }
 
-    /// The way to start the test application.
+    /// A manifest's start method that runs the test application.
     func exec(_ id: String) throws -> String {
         #"{"exec": ["\#(try builtProgram("installed-application"))", "\#(id)", "\#(self.record)"]}"#
     }
@@ -97,7 +97,7 @@ struct Daemon {
         return (status, try await process.allLines())
     }
 
-    /// Runs the daemon while `body` runs, which gets its port. Stops what it has started, too.
+    /// Runs the daemon while `body` runs with its port. Also ends the applications that it started.
     func whileRunning(
         _ arguments: [String] = ["--port", "0"],
         network: [String] = ["--loopback"],
@@ -124,7 +124,7 @@ struct Daemon {
         try result.get()
     }
 
-    /// The processes that have noted themselves in the state directory.
+    /// The ids of the processes recorded in the state directory.
     var noted: [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(self.directory)/state/run")) ?? []
         return names.compactMap { Int32($0.prefix { $0 != "-" }) }
@@ -165,7 +165,7 @@ struct Daemon {
         try result.get()
     }
 
-    // MARK: The other side
+    // MARK: The caller's side
 
     func configuration(_ application: String = "test.caller") -> RemoteSystemsConfiguration {
         var configuration = RemoteSystemsConfiguration(
@@ -173,13 +173,13 @@ struct Daemon {
             network: .loopback,
             stateDirectory: "\(self.directory)/state"
         )
-        // No test is about how fast a handshake is.
+        // Generous, since no test measures how fast a handshake is.
         configuration.helloTimeout = .seconds(10)
         configuration.connectTimeout = .seconds(15)
         return configuration
     }
 
-    /// The system as a watcher finds it, once it is as wanted.
+    /// Waits until a watcher reports the system in the wanted form.
     func system(where fits: (RemoteSystem) -> Bool) async throws -> RemoteSystem {
         let watcher = RemoteSystemWatcher(self.configuration("test.watcher"))
         try await watcher.start()
@@ -194,7 +194,7 @@ struct Daemon {
         return found
     }
 
-    /// A connection to the daemon's own service.
+    /// Opens a connection to the daemon's own service.
     func openPing(port: Int) async throws -> AppServiceConnection {
         let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
         let status = try await connection.open(
@@ -204,7 +204,7 @@ struct Daemon {
         return connection
     }
 
-    /// Has a URI opened by whoever is at the daemon's address.
+    /// Launches a URI on the system at the daemon's address.
     func launch(_ uri: String, port: Int) async throws -> RemoteLaunchURIResult {
         try await RemoteLauncher().launchURI(
             uri,
@@ -220,7 +220,7 @@ struct Daemon {
         return path
     }
 
-    /// Installs a handler for schemes, which writes the URIs that it gets into a file.
+    /// Installs a handler for schemes that writes its URIs into a file.
     func installHandler(_ schemes: String...) throws {
         let program = try self.script("handler", #"printf '%s\n' "$1" >> '\#(self.directory)/handled'"#)
         try self.installEntry("handler", "Exec=\"\(program)\" %u", "X-RemoteSystems-NeedsDisplay=false")
@@ -232,7 +232,7 @@ struct Daemon {
         )
     }
 
-    /// What the handler got.
+    /// The URIs that the handler got.
     var handled: [String] {
         ((try? String(contentsOfFile: "\(self.directory)/handled", encoding: .utf8)) ?? "").split(separator: "\n")
             .map(String.init)
@@ -256,7 +256,7 @@ struct Daemon {
 }
 
 extension ChildProcess {
-    /// Waits for a line of JSON with this event, from a place on.
+    /// Waits for a line of JSON with this event, starting at an index.
     func event(_ name: String, from start: Int = 0) async throws -> [String: Any] {
         try await eventually("the event \(name)", within: .seconds(30)) {
             for line in self.lines.dropFirst(start) {

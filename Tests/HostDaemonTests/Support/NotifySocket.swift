@@ -6,7 +6,7 @@ import Glibc
 import IntegrationSupport
 import Synchronization
 
-/// A service manager's ear: what a service tells it (sd_notify(3)).
+/// The socket of a service manager, which receives a service's notifications (sd_notify(3)).
 final class NotifySocket: Sendable {
     let path: String
     private let descriptor: Int32
@@ -28,7 +28,7 @@ final class NotifySocket: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// Everything told so far, a line each.
+    /// All notifications so far, one element for each line.
     var lines: [String] {
         self.received.withLock { received in
             var buffer = [UInt8](repeating: 0, count: 4096)

@@ -1,9 +1,9 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
 
-"""Stops one thread of a process while the others go on, as a hung event loop looks to them.
+"""Stops one thread of a process while the others continue, which simulates a hung event loop.
 
-usage: freeze.py PROCESS NAME   NAME is how the thread's name begins. It goes on when this program ends.
+usage: freeze.py PROCESS NAME   NAME is the beginning of the thread's name. The thread continues when this program ends.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ for task in os.listdir(tasks):
         with open(f"{tasks}/{task}/comm", encoding="utf-8") as comm:
             names[int(task)] = comm.read().strip()
     except (FileNotFoundError, ProcessLookupError):
-        # Threads come and go, and this one has gone since it was listed.
+        # The thread has ended since it was listed.
         continue
 threads = sorted(thread for thread in names if names[thread].startswith(name))
 if not threads:
@@ -32,7 +32,7 @@ for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
     if libc.ptrace(request, threads[0], None, None) != 0:
         sys.exit(f"ptrace: {os.strerror(ctypes.get_errno())}")
 print("frozen", flush=True)
-# Until the thread is gone: its end is told to whoever stopped it.
+# Runs until the thread has ended. The kernel reports its end to the tracer, which must reap it.
 while True:
     try:
         _, status = os.waitpid(threads[0], 0x40000000)

@@ -20,7 +20,7 @@ import X509
         #expect(root.p256Key.map(AccountID.init(of:)) == authority.accountID)
     }
 
-    @Test func `a system's certificate has the form that the trust rules say`() throws {
+    @Test func `a system's certificate has the form that the trust rules require`() throws {
         let authority = try AccountAuthority(creatingAt: noon)
         let key = P256.Signing.PrivateKey().publicKey
         let certificate = try Certificate(boundedDER: authority.issueCertificate(for: key, now: noon))
@@ -43,8 +43,8 @@ import X509
         #expect(first.serialNumber != second.serialNumber)
     }
 
-    // Privacy (seed X-02): nothing in a certificate tells whose or which machine it is.
-    @Test func `no host name or user name is in a certificate`() throws {
+    // Privacy (seed X-02): a certificate identifies neither the user nor the machine.
+    @Test func `a certificate contains no host name or user name`() throws {
         let authority = try AccountAuthority(creatingAt: noon)
         let der = try authority.issueCertificate(for: P256.Signing.PrivateKey().publicKey, now: noon)
         let certificate = try Certificate(boundedDER: der)
@@ -53,7 +53,7 @@ import X509
     }
 
     @Test(arguments: [0.0, 1_700_000_000, 7_300_000_000])
-    func `a clock that cannot be right makes no certificates`(seconds: Double) {
+    func `an implausible clock makes no certificates`(seconds: Double) {
         let error = #expect(throws: IdentityError.self) {
             try AccountAuthority(creatingAt: Date(timeIntervalSince1970: seconds))
         }
@@ -84,7 +84,7 @@ import X509
         #expect(try SystemID(of: SigningRequest.key(in: SigningRequest.make(with: key))) == SystemID(of: key.publicKey))
     }
 
-    @Test func `a request that somebody changed is refused`() throws {
+    @Test func `an altered request is refused`() throws {
         let request = try SigningRequest.make(with: P256.Signing.PrivateKey())
         for index in request.indices {
             var changed = request
@@ -95,7 +95,7 @@ import X509
     }
 
     @Test(arguments: [[], [0x30], [UInt8](repeating: 0x30, count: 100_000)])
-    func `what is no request is refused`(bytes: [UInt8]) {
+    func `data that is not a request is refused`(bytes: [UInt8]) {
         let error = #expect(throws: IdentityError.self) { try SigningRequest.key(in: bytes) }
         #expect(error?.code == .rejectedCertificate)
     }

@@ -23,7 +23,7 @@ import Testing
         #expect(!key.matches([], instance: "abc"))
     }
 
-    @Test func `nothing printed of a key shows it`() {
+    @Test func `no description of a key shows it`() {
         let key = DiscoveryKey()
         var dumped = ""
         dump(key, to: &dumped)
@@ -31,7 +31,7 @@ import Testing
         #expect(!dumped.contains("bytes"))
     }
 
-    @Test(arguments: [0, 31, 33]) func `bytes of another number are no key`(count: Int) {
+    @Test(arguments: [0, 31, 33]) func `bytes of another length are not a key`(count: Int) {
         #expect(DiscoveryKey(bytes: [UInt8](repeating: 1, count: count)) == nil)
     }
 }

@@ -16,7 +16,7 @@ import Testing
         self.store = self.temporary.store
     }
 
-    /// A system of an account whose key is elsewhere.
+    /// A system of an account whose root key is on another system.
     private func joined() throws -> SystemIdentity {
         let authority = try AccountAuthority(creatingAt: noon)
         let key = P256.Signing.PrivateKey()
@@ -40,7 +40,7 @@ import Testing
         #expect(mode(self.store.directory + "/account/system-key.pem") == 0o600)
     }
 
-    @Test func `a personal account is kept aside whole and can be brought back by hand`() throws {
+    @Test func `a personal account is set aside completely and can be restored by hand`() throws {
         let personal = try self.store.identity(now: noon)
         let joined = try self.joined()
         let change = try self.store.adopt(joined, now: noon)
@@ -55,7 +55,7 @@ import Testing
         #expect(back.isAuthority)
     }
 
-    @Test func `a shared account is left only when reported so`() throws {
+    @Test func `a shared account is left only on explicit request`() throws {
         _ = try self.store.identity(now: noon)
         try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
         let before = try self.temporary.snapshot()
@@ -66,7 +66,7 @@ import Testing
         #expect(try self.store.adopt(joined, evenIfShared: true, now: noon).setAside != nil)
     }
 
-    @Test func `a joined account is left only when reported so`() throws {
+    @Test func `a joined account is left only on explicit request`() throws {
         let first = try self.joined()
         let second = try self.joined()
         _ = try self.store.adopt(first, now: noon)
@@ -82,7 +82,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.adopt(joined, now: noon) } == .damaged)
     }
 
-    @Test func `two accounts set aside in one second do not collide`() throws {
+    @Test func `two accounts that are set aside in the same second do not collide`() throws {
         for _ in 0..<3 {
             _ = try self.store.adopt(self.joined(), evenIfShared: true, now: noon)
         }

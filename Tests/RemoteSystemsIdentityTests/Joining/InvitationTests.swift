@@ -16,7 +16,7 @@ import Testing
         try Invitation(accountID: self.account, addresses: addresses, now: noon)
     }
 
-    @Test func `an invitation reads back from its text`() throws {
+    @Test func `an invitation survives its conversion to text`() throws {
         let invitation = try self.invitation([
             .init(host: "192.0.2.7", port: 4711), .init(host: "2001:db8::1", port: 1),
             .init(host: "fe80::1%eth0", port: 65535),
@@ -33,7 +33,7 @@ import Testing
         #expect(invitation.secret.revealed.count == 26)
     }
 
-    @Test func `nothing printed of an invitation shows its secret`() throws {
+    @Test func `no description of an invitation shows its secret`() throws {
         let invitation = try self.invitation()
         var text = "\(invitation) \(String(reflecting: invitation)) \(OpenInvitation(invitation))"
         dump(invitation, to: &text)
@@ -44,7 +44,7 @@ import Testing
         #expect(!text.contains("bytes"))
     }
 
-    /// Parts of a good text and what to put in their place.
+    /// Parts of a valid text and their faulty replacements.
     static let faults: [(part: String, replacement: String)] = [
         ("remote-systems://join?", "https://join?"),
         ("remote-systems://join?", "remote-systems://join/?"),
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: ["", " ", "join", "remote-systems://join", "remote-systems://join?", "remote-systems://join?%"])
-    func `what is no invitation is refused`(text: String) {
+    func `text that is not an invitation is refused`(text: String) {
         let error = #expect(throws: IdentityError.self) { try Invitation(uri: text) }
         #expect(error?.code == .invitationMalformed)
     }
@@ -99,13 +99,13 @@ import Testing
         #expect(try Invitation(uri: invitation.uri + "&hint=x") == invitation)
     }
 
-    @Test func `an invitation that nobody could use is not made`() {
+    @Test func `an invitation that could not be used is not created`() {
         #expect(throws: IdentityError.self) { try self.invitation([]) }
         #expect(throws: IdentityError.self) { try self.invitation([.init(host: "", port: 1)]) }
         #expect(throws: IdentityError.self) { try self.invitation([.init(host: "a", port: 0)]) }
     }
 
-    @Test func `an invitation ends after ten minutes, and the error says so`() throws {
+    @Test func `an invitation ends after ten minutes, and the error states it`() throws {
         let invitation = try self.invitation()
         try invitation.checkTime(noon.addingTimeInterval(599))
         let error = #expect(throws: IdentityError.self) { try invitation.checkTime(noon.addingTimeInterval(600)) }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import RemoteSystemsIdentity
 
-/// The codes against values that Python's hashlib and hmac computed from the written rules alone, so that a client in
-/// another language can be checked, too. Private keys are the numbers 1 (account), 2 (joiner) and 3 (inviter).
+/// The codes against values that Python's hashlib and hmac computed from the written rules alone, so that clients in
+/// other languages can be checked, too. The private keys are the numbers 1 (account), 2 (joiner) and 3 (inviter).
 @Suite struct JoinTranscriptTests {
     private func key(_ number: UInt8) throws -> P256.Signing.PublicKey {
         try P256.Signing.PrivateKey(rawRepresentation: [UInt8](repeating: 0, count: 31) + [number]).publicKey
@@ -17,7 +17,7 @@ import Testing
         bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    @Test func `both codes are what the written rules give`() throws {
+    @Test func `both codes follow the written rules`() throws {
         let account = try AccountID(of: self.key(1))
         #expect(account.description == "ltjff6ym5cjsinx27dgncbajqg4j5zfnnop6tyvcw7trvlfsptjq")
         let secret = try #require(InvitationSecret(text: "aaaqeayeaudaocajbifqydiob4"))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteSystemsIdentity
 
-/// Both machines against each other, message by message, with the transport's part played by hand.
+/// Both state machines against each other, message by message. The test plays the transport's part.
 @Suite struct JoiningTests {
     let authority: AccountAuthority
     let identity: SystemIdentity
@@ -23,7 +23,7 @@ import Testing
         )
     }
 
-    /// One connection: the two machines and what each sees of the other's TLS certificate.
+    /// One connection: the two state machines, and the other side's TLS certificate as each sees it.
     private struct Connection {
         var joiner: JoinJoiner
         var inviter: JoinInviter
@@ -54,14 +54,14 @@ import Testing
 
     private struct Refused: Error { var action: String }
 
-    /// The same invitation with another secret, as someone would have it who saw all but the secret.
+    /// The same invitation with another secret, like that of an attacker that saw everything else.
     private func withAnotherSecret() throws -> Invitation {
         try Invitation(accountID: self.authority.accountID, addresses: self.invitation.addresses, now: noon)
     }
 
-    // MARK: The good way
+    // MARK: Success
 
-    @Test func `a system that has the invitation becomes one of the account`() throws {
+    @Test func `a system with the invitation becomes a member of the account`() throws {
         var open = OpenInvitation(self.invitation)
         var connection = try Connection(self)
         let proof = try connection.proof(open)
@@ -76,7 +76,7 @@ import Testing
         #expect(joined.discoveryKey == self.identity.discoveryKey)
         #expect(!joined.isAuthority)
         #expect(joined.privateKeyPEM == connection.joiner.privateKeyPEM)
-        // Each now trusts the other.
+        // Each system now trusts the other.
         _ = try joined.trustStore().authorise(peerCertificate: self.identity.certificate, now: noon)
         _ = try self.identity.trustStore().authorise(peerCertificate: joined.certificate, now: noon)
     }
@@ -96,7 +96,7 @@ import Testing
         #expect(joined.accountID == self.authority.accountID)
         #expect(joined.roots == newest.roots && joined.root == 3)
         _ = try joined.trustStore().authorise(peerCertificate: inviting.certificate, now: noon)
-        // The chain of another account does not pass for the one in the invitation.
+        // The chain of another account is not accepted for the account in the invitation.
         var other = try Connection(self)
         let foreign = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
         var challenge = try other.challenge(OpenInvitation(self.invitation))
@@ -107,14 +107,14 @@ import Testing
         #expect(error?.code == .wrongAccount)
     }
 
-    // MARK: Once, in time, and with the right secret
+    // MARK: Single use, expiry and the secret
 
-    @Test func `an invitation lets in only the first`() throws {
+    @Test func `an invitation admits only the first joiner`() throws {
         var open = OpenInvitation(self.invitation)
         var first = try Connection(self)
         var second = try Connection(self)
         var third = try Connection(self)
-        // Both are half-way in when the first finishes.
+        // Both joiners are halfway through when the first finishes.
         let proofs = try (first.proof(open), second.proof(open))
         guard case .accept = try first.inviter.receive(proofs.0, invitation: &open, now: noon) else {
             throw Refused(action: "first")
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(arguments: [[], [0], [UInt8](repeating: 0, count: 31), [UInt8](repeating: 0, count: 1 << 20)])
-    func `a proof of another size is a wrong one`(code: [UInt8]) throws {
+    func `a proof of another length is a wrong proof`(code: [UInt8]) throws {
         var open = OpenInvitation(self.invitation)
         var connection = try Connection(self)
         _ = try connection.proof(open)
@@ -164,7 +164,7 @@ import Testing
         )
     }
 
-    @Test func `an invitation that ended lets nobody in, wherever the conversation is`() throws {
+    @Test func `an ended invitation admits no joiner, at any point of the exchange`() throws {
         var open = OpenInvitation(self.invitation)
         let end = noon.addingTimeInterval(600)
         #expect(throws: IdentityError.self) { try JoinJoiner(invitation: self.invitation, now: end) }
@@ -176,15 +176,15 @@ import Testing
         #expect(slow.joiner.receive(.expired).code == .invitationExpired)
     }
 
-    // MARK: Who the joiner talks to
+    // MARK: The inviter's identity
 
-    @Test func `another account's system gets no proof`() throws {
+    @Test func `a system of another account gets no proof`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let otherIdentity = try SystemIdentity.founding(other, now: noon)
         var connection = try Connection(self)
         let genuine = try connection.challenge(OpenInvitation(self.invitation))
         let challenges = [
-            // All its own; our root with its leaf.
+            // One challenge with only its own certificates, one with our root and its leaf.
             JoinChallenge(
                 nonce: genuine.nonce,
                 certificate: otherIdentity.certificate,
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test func `a man in the middle who passes the challenge on gets no proof`() throws {
+    @Test func `a man in the middle that relays the challenge gets no proof`() throws {
         let attacker = try JoiningCertificate.make(with: P256.Signing.PrivateKey(), now: noon)
         var connection = try Connection(self)
         let challenge = try connection.challenge(OpenInvitation(self.invitation))
@@ -218,7 +218,7 @@ import Testing
         #expect(error?.code == .wrongAccount)
     }
 
-    @Test func `an inviter whose certificate is out of date is reported apart from a wrong one`() throws {
+    @Test func `an inviter with an expired certificate and a wrong inviter are different errors`() throws {
         var connection = try Connection(self)
         let challenge = try connection.challenge(OpenInvitation(self.invitation))
         let later = noon.addingTimeInterval(100 * day)
@@ -228,17 +228,17 @@ import Testing
         #expect(error?.code == .wrongClock)
     }
 
-    @Test func `a proof is of no use on another connection`() throws {
+    @Test func `a proof cannot be used on another connection`() throws {
         var open = OpenInvitation(self.invitation)
         var genuine = try Connection(self)
         let proof = try genuine.proof(open)
-        // The attacker relays the joiner's own hello, but over a connection made with the attacker's key.
+        // The attacker relays the joiner's own hello, but over a connection with the attacker's key.
         var attacker = try Connection(self)
         _ = try attacker.challenge(open)
         #expect(try attacker.inviter.receive(proof, invitation: &open, now: noon) == .refuse(.wrongSecret))
     }
 
-    @Test func `a request for another key than the connection's is refused`() throws {
+    @Test func `a request for a key other than the connection's is refused`() throws {
         var connection = try Connection(self)
         let hello = try connection.joiner.start()
         let other = try JoiningCertificate.make(with: P256.Signing.PrivateKey(), now: noon)
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func `a changed message anywhere is noticed`() throws {
+    @Test func `any changed message is detected`() throws {
         let changes: [(inout JoinChallenge) -> Void] = [
             { $0.nonce[0] ^= 1 },
             { $0.nonce.append(0) },
@@ -279,7 +279,7 @@ import Testing
         }
     }
 
-    @Test func `an acceptance that somebody made or changed is refused`() throws {
+    @Test func `a forged or altered acceptance is refused`() throws {
         let changes: [(inout JoinAccepted) -> Void] = [
             { $0.code[0] ^= 1 },
             { $0.code = [] },
@@ -299,7 +299,7 @@ import Testing
         }
     }
 
-    @Test func `the joiner's own proof is not taken for the inviter's`() throws {
+    @Test func `the joiner's own proof is not accepted as the inviter's`() throws {
         let open = OpenInvitation(self.invitation)
         var connection = try Connection(self)
         let proof = try connection.proof(open)
@@ -311,7 +311,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try connection.joiner.receive(echo, now: noon) } == .wrongSecret)
     }
 
-    @Test func `an inviter that cannot sign says why and keeps the invitation good`() throws {
+    @Test func `an inviter that cannot sign reports why and keeps the invitation valid`() throws {
         var connection = try Connection(self)
         var open = OpenInvitation(self.invitation)
         let proof = try connection.proof(open)
@@ -327,7 +327,7 @@ import Testing
 
     // MARK: Order
 
-    @Test func `messages out of turn end the conversation`() throws {
+    @Test func `messages out of order end the exchange`() throws {
         var open = OpenInvitation(self.invitation)
         var inviter = JoinInviter(identity: self.identity, authority: self.authority)
         #expect(try inviter.receive(JoinProof(code: []), invitation: &open, now: noon) == .refuse(.malformed))
@@ -347,7 +347,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try joiner.start() } == .joinFailed)
     }
 
-    @Test(arguments: [0, 31, 33]) func `a nonce of another size is refused`(count: Int) throws {
+    @Test(arguments: [0, 31, 33]) func `a nonce of another length is refused`(count: Int) throws {
         var connection = try Connection(self)
         let hello = try connection.joiner.start(nonce: [UInt8](repeating: 1, count: count))
         #expect(
@@ -375,7 +375,7 @@ import Testing
         )
     }
 
-    @Test func `nothing printed of the machines or messages shows a secret`() throws {
+    @Test func `no description of the state machines or messages shows a secret`() throws {
         var open = OpenInvitation(self.invitation)
         var connection = try Connection(self)
         let proof = try connection.proof(open)

@@ -16,7 +16,7 @@ import Testing
         #expect(id.description.utf8.count == 52)
     }
 
-    @Test func `an id reads back from its text, its bytes and its JSON`() throws {
+    @Test func `an id survives its conversion to text, bytes and JSON`() throws {
         let id = AccountID(of: P256.Signing.PrivateKey().publicKey)
         #expect(AccountID(id.description) == id)
         #expect(AccountID(bytes: id.bytes) == id)
@@ -49,7 +49,7 @@ import Testing
         String(repeating: "a", count: 51) + "=",
         String(repeating: "a", count: 26) + "/" + String(repeating: "a", count: 25),
     ])
-    func `a text that is not canonical is no id`(text: String) {
+    func `text that is not canonical is not an id`(text: String) {
         #expect(SystemID(text) == nil)
         #expect(AccountID(text) == nil)
         #expect(throws: DecodingError.self) {
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 31, 33]) func `bytes of another number are no id`(count: Int) {
+    @Test(arguments: [0, 31, 33]) func `bytes of another length are not an id`(count: Int) {
         #expect(SystemID(bytes: [UInt8](repeating: 0, count: count)) == nil)
     }
 }
@@ -68,12 +68,12 @@ import Testing
         ("", ""), ("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foob", "mzxw6yq"), ("fooba", "mzxw6ytb"),
         ("foobar", "mzxw6ytboi"),
     ])
-    func `the vectors of the RFC hold both ways`(plain: String, coded: String) {
+    func `the vectors of the RFC hold in both directions`(plain: String, coded: String) {
         #expect(Base32.encode(plain.utf8) == coded)
         #expect(Base32.decode(coded, count: plain.utf8.count) == Array(plain.utf8))
     }
 
-    @Test(arguments: ["mz", "m1", "M7", "my="]) func `a second spelling of one byte is refused`(text: String) {
+    @Test(arguments: ["mz", "m1", "M7", "my="]) func `a second spelling of the same bytes is refused`(text: String) {
         #expect(Base32.decode(text, count: 1) == nil)
     }
 }

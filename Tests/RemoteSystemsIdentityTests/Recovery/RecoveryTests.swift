@@ -10,7 +10,7 @@ import Testing
 @testable import RemoteSystemsIdentity
 
 @Suite struct RecoveryTests {
-    /// As little work as is accepted, so that tests are quick.
+    /// The minimum work factors that are accepted, so that tests are fast.
     private static let factors = RecoveryFile.WorkFactors(logN: 10, r: 8, p: 1)
     private static let passphrase = Array("correct horse battery staple".utf8)
 
@@ -37,7 +37,7 @@ import Testing
         try store.importRecovery(from: self.path, passphrase: passphrase, now: noon)
     }
 
-    @Test func `a fresh machine gets the account back, as a new system`() throws {
+    @Test func `a new machine restores the account as a new system`() throws {
         let lost = try self.export()
         let fresh = try TemporaryDirectory()
         let change = try self.importing(into: fresh.store)
@@ -51,10 +51,10 @@ import Testing
         #expect(try fresh.store.authority().accountID == lost.accountID)
     }
 
-    @Test func `a recovery file brings the chain of root keys back, and one from before is refused`() throws {
+    @Test func `a recovery file restores the chain of root keys, and an older file is refused`() throws {
         let identity = try self.export()
         let newest = try self.store.authority().successor(retiring: noon, now: noon)
-        // A member that has heard of the new root.
+        // A member that has received the new root key.
         let member = try TemporaryDirectory()
         _ = try member.store.adopt(SystemIdentity.member(of: newest, identity.discoveryKey), now: noon)
         #expect(
@@ -68,7 +68,7 @@ import Testing
             } == .notAuthority
         )
         #expect(try member.store.identity(now: noon).roots == newest.roots)
-        // A file from after it makes any machine the authority of the newest root.
+        // A newer file makes any machine the authority of the newest root key.
         let sealed = try RecoveryFile.seal(
             RecoveryFile.Content(
                 rootKey: newest.rootKey.derRepresentation,
@@ -89,14 +89,14 @@ import Testing
         #expect(recovered.roots == newest.roots && recovered.root == 2)
     }
 
-    @Test func `a machine's personal account is kept aside`() throws {
+    @Test func `a machine's personal account is set aside`() throws {
         _ = try self.export()
         let other = try TemporaryDirectory()
         _ = try other.store.identity(now: noon)
         #expect(try self.importing(into: other.store).setAside != nil)
     }
 
-    @Test func `a shared account is not left unasked`() throws {
+    @Test func `a shared account is not left without explicit request`() throws {
         _ = try self.export()
         let other = try TemporaryDirectory()
         _ = try other.store.identity(now: noon)
@@ -104,7 +104,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.importing(into: other.store) } == .accountInUse)
     }
 
-    @Test func `a system of the account keeps its id and becomes its authority`() throws {
+    @Test func `a system of the account keeps its id and becomes the account's authority`() throws {
         let identity = try self.export()
         let member = try TemporaryDirectory()
         let key = P256.Signing.PrivateKey()
@@ -121,7 +121,7 @@ import Testing
         #expect(change.identity.isAuthority)
     }
 
-    @Test func `the account's own machine keeps its lists of systems`() throws {
+    @Test func `the account's own authority keeps its lists of systems`() throws {
         let identity = try self.export()
         let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
         try self.store.recordJoined(system)
@@ -131,7 +131,7 @@ import Testing
         #expect(try self.store.revocations() == revocations)
     }
 
-    @Test func `a damaged account is replaced by recovery and kept aside`() throws {
+    @Test func `a damaged account is replaced by recovery and set aside`() throws {
         let lost = try self.export()
         try remove(self.store.directory + "/account/system-key.pem")
         let change = try self.importing(into: self.store)
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: ["root-key.pem", "discovery-key.pem"])
-    func `a damaged key of the account is mended by recovery, with the system's id and lists as they were`(
+    func `recovery repairs a damaged account key and keeps the system's id and lists`(
         name: String
     ) throws {
         let identity = try self.export()
@@ -157,7 +157,7 @@ import Testing
         #expect(try self.store.joinedSystems() == [system])
     }
 
-    @Test func `a recovery file is for its owner alone and holds no key in the clear`() throws {
+    @Test func `a recovery file is readable by its owner only and contains no plain key`() throws {
         _ = try self.export()
         #expect(mode(self.path) == 0o600)
         let text = try String(contentsOfFile: self.path, encoding: .utf8)
@@ -179,7 +179,7 @@ import Testing
         #expect(try String(contentsOfFile: self.path, encoding: .utf8) == "precious")
     }
 
-    @Test(arguments: ["", "1234567"]) func `a short passphrase is refused and nothing written`(passphrase: String)
+    @Test(arguments: ["", "1234567"]) func `a short passphrase is refused, and nothing is written`(passphrase: String)
         throws
     {
         _ = try self.store.identity(now: noon)
@@ -191,7 +191,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: self.path))
     }
 
-    @Test func `only the machine with the account's key can export`() throws {
+    @Test func `only the system with the account's key can export`() throws {
         _ = try self.store.identity(now: noon)
         try remove(self.store.directory + "/account/root-key.pem")
         #expect(
@@ -201,7 +201,7 @@ import Testing
         )
     }
 
-    @Test func `a wrong passphrase is reported apart from a damaged file`() throws {
+    @Test func `a wrong passphrase and a damaged file are different errors`() throws {
         _ = try self.export()
         let fresh = try TemporaryDirectory()
         let wrong = Array("correct horse battery stable".utf8)
@@ -211,7 +211,7 @@ import Testing
         #expect(try fresh.contents().isEmpty)
     }
 
-    @Test func `damage anywhere in the armour is noticed before the passphrase is tried`() throws {
+    @Test func `damage anywhere in the armour is detected before the passphrase is tried`() throws {
         _ = try self.export()
         let text = try String(contentsOfFile: self.path, encoding: .utf8)
         let start = try #require(text.firstRange(of: "-----BEGIN"))
@@ -220,7 +220,7 @@ import Testing
         for index in lines.indices {
             var changed = lines
             let old = Array(changed[index].utf8)
-            // The last line of the text may have four characters only.
+            // The last line of the text may have only four characters.
             let place = min(10, old.count - 1)
             let replacement: UInt8 = old[place] == UInt8(ascii: "B") ? UInt8(ascii: "C") : UInt8(ascii: "B")
             changed[index] = String(decoding: old[..<place] + [replacement] + old[(place + 1)...], as: UTF8.self)
@@ -240,7 +240,7 @@ import Testing
         #expect(try fresh.contents().isEmpty)
     }
 
-    /// The bytes of an exported file after a change, with a checksum that fits them again.
+    /// The bytes of an exported file after a change, with a matching checksum.
     private func exportChanging(_ change: (inout [UInt8]) -> Void) throws {
         _ = try self.export()
         var bytes = try PEMDocument(pemString: String(contentsOfFile: self.path, encoding: .utf8)).derBytes
@@ -250,33 +250,33 @@ import Testing
         try write(PEMDocument(type: "REMOTE SYSTEMS RECOVERY", derBytes: bytes).pemString, to: self.path)
     }
 
-    @Test func `a newer format is an error that says to update`() throws {
+    @Test func `a newer format is an error that asks for an update`() throws {
         try self.exportChanging { $0[0] = 2 }
         let fresh = try TemporaryDirectory()
         #expect(code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .unsupportedFormat)
     }
 
     @Test(arguments: [(1, 31), (1, 0), (2, 255), (2, 0), (3, 255), (3, 0)])
-    func `a file that asks for endless work is refused`(index: Int, value: UInt8) throws {
+    func `a file with excessive work factors is refused`(index: Int, value: UInt8) throws {
         try self.exportChanging { $0[index] = value }
         let fresh = try TemporaryDirectory()
         #expect(code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .recoveryDamaged)
     }
 
-    @Test func `work factors that somebody lowered do not open the file`() throws {
+    @Test func `a file with lowered work factors does not open`() throws {
         try self.exportChanging { $0[2] = 1 }
         let fresh = try TemporaryDirectory()
         #expect(code { () throws(IdentityError) in try self.importing(into: fresh.store) } == .wrongPassphrase)
     }
 
-    @Test func `a file that is not there, or endless, is an error`() throws {
+    @Test func `a missing file and an endless file are errors`() throws {
         #expect(code { () throws(IdentityError) in try self.importing(into: self.store) } == .fileMissing)
         try write("", to: self.path)
         try stretch(self.path, to: 1 << 40)
         #expect(code { () throws(IdentityError) in try self.importing(into: self.store) } == .damaged)
     }
 
-    @Test func `the passphrase is stretched by scrypt as RFC 7914 demands of interactive use and more`() {
+    @Test func `scrypt uses at least the work factors of RFC 7914 for interactive use`() {
         #expect(RecoveryFile.WorkFactors.standard == RecoveryFile.WorkFactors(logN: 17, r: 8, p: 1))
         #expect(RecoveryFile.WorkFactors.standard.isBearable)
     }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteSystemsIdentity
 
-/// accounts are removed as well as added.
+/// accounts can be removed as well as added.
 @Suite struct AccountStoreLeavingTests {
     let temporary: TemporaryDirectory
     let store: AccountStore
@@ -18,7 +18,7 @@ import Testing
         self.store = self.temporary.store
     }
 
-    /// Makes this system one of an account whose key is elsewhere.
+    /// Makes this system a member of an account whose root key is on another system.
     private func join() throws -> SystemIdentity {
         let authority = try AccountAuthority(creatingAt: noon)
         let key = P256.Signing.PrivateKey()
@@ -38,7 +38,7 @@ import Testing
         get throws { try self.temporary.contents().filter { $0.hasSuffix(".pem") } }
     }
 
-    @Test func `leaving deletes every key and certificate, and the next start makes another identity (X-37)`() throws {
+    @Test func `leaving deletes every key and certificate, and the next start creates a new identity (X-37)`() throws {
         let joined = try self.join()
         let departure = try self.store.leave(evenWithRootKey: false)
         #expect(departure.account == joined.accountID)
@@ -59,7 +59,7 @@ import Testing
         #expect(try self.store.revocations() == nil)
     }
 
-    @Test func `the root key is not deleted unless that is confirmed, and nothing is touched then (X-37)`() throws {
+    @Test func `without confirmation the root key is not deleted and nothing changes (X-37)`() throws {
         let founded = try self.store.identity(now: noon)
         for joined in 0..<3 {
             let before = try self.temporary.snapshot()
@@ -77,7 +77,7 @@ import Testing
         #expect(try self.store.identity(now: noon).accountID != founded.accountID)
     }
 
-    @Test func `who has no account has nothing to leave, and gets none by trying (X-37)`() throws {
+    @Test func `without an account there is nothing to leave, and none is created (X-37)`() throws {
         #expect(code { () throws(IdentityError) in try self.store.leave(evenWithRootKey: true) } == .fileMissing)
         #expect(try self.temporary.contents().isEmpty)
         _ = try self.store.identity(now: noon)
@@ -86,7 +86,7 @@ import Testing
         #expect(try !self.store.holdsAccount())
     }
 
-    @Test func `accounts that were set aside are left alone, and named (X-37)`() throws {
+    @Test func `accounts that were set aside are kept and named (X-37)`() throws {
         let personal = try self.store.identity(now: noon)
         _ = try self.join()
         let departure = try self.store.leave(evenWithRootKey: false)
@@ -98,7 +98,7 @@ import Testing
 
     // MARK: Crashes
 
-    /// What may be left of a directory when the process died while it deleted it.
+    /// What may be left of a directory if the process died while it deleted it.
     static let remains: [[String]] = [
         ["account.json", "discovery-key.pem", "root-certificate.pem", "system-certificate.pem", "system-key.pem"],
         ["account.json", "discovery-key.pem", "root-certificate.pem", "system-certificate.pem"],
@@ -106,7 +106,7 @@ import Testing
     ]
 
     @Test(arguments: remains, [false, true])
-    func `what a crash has left of an account is deleted before there is another one (X-37)`(
+    func `the remains of an account after a crash are deleted before a new one is created (X-37)`(
         files: [String],
         isRecorded: Bool
     ) throws {
@@ -135,7 +135,7 @@ import Testing
 
     @Test func `a file that cannot be deleted is named, and the account is left all the same (X-37)`() throws {
         let joined = try self.join()
-        // Nothing that we put there: its removal takes another call.
+        // A directory, which our code never creates here: removing it takes a different call.
         try FileManager.default.createDirectory(
             atPath: self.store.directory + "/account/directory",
             withIntermediateDirectories: false
@@ -145,11 +145,11 @@ import Testing
         #expect(try self.secrets.isEmpty)
         #expect(try self.store.hasLeft(joined.systemID))
         #expect(try !self.store.holdsAccount())
-        // Nor does it keep this system from another account.
+        // The remaining file does not prevent a new account either.
         #expect(try self.store.identity(now: noon).accountID != joined.accountID)
     }
 
-    @Test func `of very many systems that were left the newest are remembered`() throws {
+    @Test func `of many systems that were left only the newest are remembered`() throws {
         var systems: [SystemID] = []
         for _ in 0..<3 {
             systems.append(try self.join().systemID)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteSystemsIdentity
 
-/// What only several processes or a file system of a test's own can show. Each test's children end by themselves.
+/// Tests that need several processes or a file system of their own. Each test's child processes end by themselves.
 @Suite struct AccountStoreProcessTests {
     @Test func `sixteen threads that start at once agree on one identity`() async throws {
         let temporary = try TemporaryDirectory()
@@ -27,7 +27,7 @@ import Testing
             for _ in 0..<8 {
                 group.addTask {
                     await #expect(processExitsWith: .success) { [path = path as String] in
-                        // Wait for the others, so that all find nothing and start at the same moment.
+                        // Waits for the other processes, so that all find no account and start at the same moment.
                         try write("", to: "\(path)/ready-\(getpid())")
                         for _ in 0..<1000 where try ready(path) < 8 { usleep(10_000) }
                         let identity = try AccountStore(directory: path + "/state").identity(now: noon)
@@ -42,7 +42,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/state").sorted() == ["account", "lock"])
     }
 
-    @Test func `a lock that is never given back is an error, not a hang`() throws {
+    @Test func `a lock that is never released is an error, not a hang`() throws {
         let temporary = try TemporaryDirectory()
         let holder = try SecretDirectory.make(path: temporary.path + "/state")
         try holder.withLock { () throws(IdentityError) in
@@ -52,10 +52,10 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
-    func `a full disk leaves nothing half-written and says so`() throws {
+    func `a full disk leaves no partial file and is reported`() throws {
         let temporary = try TemporaryDirectory()
         var failures = 0
-        // One page more each time: the disk gets full at every step of making an account, until it no longer does.
+        // One page more in each round: the disk gets full at every step of creating an account, until the account fits.
         for pages in 1...64 {
             try mountMemory(at: temporary.path, pages: pages)
             defer { unmount(temporary.path) }
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
-    func `where an account that is joined would not fit, nothing is joined`() throws {
+    func `an account that does not fit on the disk is not joined`() throws {
         let elsewhere = try TemporaryDirectory()
         let joined = try elsewhere.store.identity(now: noon)
         let temporary = try TemporaryDirectory()
@@ -95,14 +95,14 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
-    func `a read-only disk holds nobody up but who has no identity yet`() throws {
+    func `a read-only disk is an error only without a valid certificate`() throws {
         let temporary = try TemporaryDirectory()
         try mountMemory(at: temporary.path, pages: 256)
         defer { unmount(temporary.path) }
         let store = temporary.store
         let identity = try store.identity(now: noon)
         try mountMemory(at: temporary.path, readOnlyAgain: true)
-        // Renewal is due and cannot be written, but the old certificate is good for another month.
+        // Renewal is due and cannot be written, but the old certificate is valid for another month.
         #expect(try store.identity(now: noon.addingTimeInterval(61 * day)).certificate == identity.certificate)
         let late = noon.addingTimeInterval(91 * day)
         #expect(code { () throws(IdentityError) in try store.identity(now: late) } == .notAllowed)
@@ -110,8 +110,8 @@ import Testing
         #expect(code { () throws(IdentityError) in try other.identity(now: noon) } == .notAllowed)
     }
 
-    @Test func `a directory that may not be written is an error that says so`() throws {
-        // Nobody, root included, may make a directory there.
+    @Test func `a directory without write permission is an error that says so`() throws {
+        // Under this path even root cannot create a directory.
         let store = AccountStore(directory: "/sys/remote-systems")
         #expect(code { () throws(IdentityError) in try store.identity(now: noon) } == .notAllowed)
     }

@@ -16,7 +16,7 @@ import Testing
         self.store = self.temporary.store
     }
 
-    @Test func `a certificate is renewed at two thirds of its life and not before`() throws {
+    @Test func `a certificate is renewed at two thirds of its lifetime and not before`() throws {
         let first = try self.store.identity(now: noon)
         let before = try self.store.renewIfDue(now: noon.addingTimeInterval(60 * day - 1))
         #expect(before.certificate == first.certificate)
@@ -28,7 +28,7 @@ import Testing
         #expect(try self.store.identity(now: due).certificate == after.certificate)
     }
 
-    @Test func `loading the identity renews it when due, even when it has long expired`() throws {
+    @Test func `loading the identity renews a due certificate, even long after its expiry`() throws {
         let first = try self.store.identity(now: noon)
         let later = noon.addingTimeInterval(400 * day)
         let renewed = try self.store.identity(now: later)
@@ -36,20 +36,20 @@ import Testing
         #expect(renewed.certificateValidity.contains(later))
     }
 
-    @Test func `a certificate made by a clock that ran ahead is replaced when the clock is right again`() throws {
+    @Test func `a certificate from a clock that ran ahead is replaced when the clock is correct again`() throws {
         _ = try self.store.identity(now: noon.addingTimeInterval(1000 * day))
         let identity = try self.store.identity(now: noon)
         #expect(identity.certificateValidity.contains(noon))
     }
 
-    @Test func `a clock that is not set yet keeps nobody from their identity`() throws {
+    @Test func `a clock that is not set yet does not prevent loading the identity`() throws {
         let first = try self.store.identity(now: noon)
         #expect(try self.store.identity(now: Date(timeIntervalSince1970: 0)).certificate == first.certificate)
     }
 
     // MARK: A system that joined
 
-    /// A store of a system that belongs to `authority` but does not hold its key.
+    /// A store of a member of the authority's account, without the account's key.
     private func joined(_ authority: AccountAuthority) throws -> SystemIdentity {
         let key = P256.Signing.PrivateKey()
         let identity = try SystemIdentity(
@@ -68,7 +68,7 @@ import Testing
         try identity.trustStore().authorise(peerCertificate: identity.certificate, now: noon)
     }
 
-    @Test func `a system without the account's key cannot renew by itself`() throws {
+    @Test func `a system without the account's key cannot renew its certificate by itself`() throws {
         let identity = try self.joined(AccountAuthority(creatingAt: noon))
         let loaded = try self.store.identity(now: noon.addingTimeInterval(70 * day))
         #expect(loaded.certificate == identity.certificate)
@@ -77,7 +77,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.authority() } == .notAuthority)
     }
 
-    @Test func `a system that joined asks the authority, checks the response and installs it`() throws {
+    @Test func `a member requests a certificate from the authority, verifies the response and installs it`() throws {
         let authority = try AccountAuthority(creatingAt: noon)
         let identity = try self.joined(authority)
         let later = noon.addingTimeInterval(65 * day)
@@ -88,7 +88,7 @@ import Testing
         #expect(try self.store.identity(now: later).certificate == response)
     }
 
-    @Test func `the authority renews nobody in another's name`() throws {
+    @Test func `the authority renews no certificate in another system's name`() throws {
         let authority = try AccountAuthority(creatingAt: noon)
         let identity = try self.joined(authority)
         let request = try SigningRequest.make(with: P256.Signing.PrivateKey())
@@ -113,14 +113,14 @@ import Testing
         )
     }
 
-    @Test func `a certificate that is no better is not installed`() throws {
+    @Test func `a certificate that is no improvement is not installed`() throws {
         let authority = try AccountAuthority(creatingAt: noon)
         let identity = try self.joined(authority)
         let before = try self.temporary.snapshot()
         let later = noon.addingTimeInterval(65 * day)
         let key = identity.systemKey.publicKey
         let unsuitable = try [
-            // No longer life, another account, another key, not valid yet, no certificate.
+            // In this order: no longer lifetime, another account, another key, not valid yet, not a certificate.
             authority.issueCertificate(for: key, now: noon),
             AccountAuthority(creatingAt: noon).issueCertificate(for: key, now: later),
             authority.issueCertificate(for: P256.Signing.PrivateKey().publicKey, now: later),

@@ -11,7 +11,7 @@ import Testing
 @Suite struct AccountStoreRevokingTests {
     let temporary: TemporaryDirectory
     let store: AccountStore
-    /// The machine with the account's key.
+    /// The system with the account's key.
     let identity: SystemIdentity
 
     init() throws {
@@ -22,7 +22,7 @@ import Testing
 
     private static func anySystem() -> SystemID { SystemID(of: P256.Signing.PrivateKey().publicKey) }
 
-    /// Another machine of the account, without its key.
+    /// A member of the account without its key.
     private func member() throws -> TemporaryDirectory {
         let key = P256.Signing.PrivateKey()
         let joined = try SystemIdentity(
@@ -42,11 +42,11 @@ import Testing
         return try RevocationList(number: number + 1, systems, of: authority.accountID, signing: authority.rootKey)
     }
 
-    @Test func `nobody is revoked at first`() throws {
+    @Test func `a new account has revoked no system`() throws {
         #expect(try self.store.revocations() == nil)
     }
 
-    @Test func `a revoked system is on a list that is kept`() throws {
+    @Test func `a revoked system is on a stored list`() throws {
         let (one, other) = (Self.anySystem(), Self.anySystem())
         let first = try self.store.revoke(one, now: noon)
         let second = try self.store.revoke(other, now: noon)
@@ -62,21 +62,21 @@ import Testing
         #expect(try self.store.revoke(system, now: noon.addingTimeInterval(day)) == first)
     }
 
-    @Test func `the machine that holds the key cannot revoke itself`() throws {
+    @Test func `the system that holds the key cannot revoke itself`() throws {
         #expect(
             code { () throws(IdentityError) in try self.store.revoke(self.identity.systemID, now: noon) }
                 == .accountInUse
         )
     }
 
-    @Test func `a machine without the key revokes nobody`() throws {
+    @Test func `a system without the key cannot revoke`() throws {
         let member = try self.member()
         #expect(
             code { () throws(IdentityError) in try member.store.revoke(Self.anySystem(), now: noon) } == .notAuthority
         )
     }
 
-    @Test func `a list has its bound`() throws {
+    @Test func `the length of a list is bounded`() throws {
         let systems = (0..<RevocationList.maxSystems).compactMap { number in
             SystemID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 4 * 8)) })
         }
@@ -89,9 +89,9 @@ import Testing
         #expect(try self.store.revocations() == largest)
     }
 
-    // MARK: Lists from others
+    // MARK: Lists from other systems
 
-    @Test func `a member takes a newer list and keeps it when an older one comes`() throws {
+    @Test func `a member installs a newer list and keeps it when an older one arrives`() throws {
         let member = try self.member()
         let first = try self.store.revoke(Self.anySystem(), now: noon)
         let second = try self.store.revoke(Self.anySystem(), now: noon)
@@ -118,7 +118,7 @@ import Testing
         #expect(try member.store.revocations() == nil)
     }
 
-    @Test func `a list that was changed on the disk lets nobody back in`() throws {
+    @Test func `a list that was altered on the disk readmits no system`() throws {
         _ = try self.store.revoke(Self.anySystem(), now: noon)
         let path = self.store.directory + "/account/revoked-systems.pem"
         let foreign = try AccountAuthority(creatingAt: noon).revocationList(of: [], after: nil, now: noon)
@@ -126,30 +126,32 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.revocations() } == .damaged)
     }
 
-    // MARK: Two machines with the key
+    // MARK: Two systems with the key
 
-    @Test(arguments: [0, 1_000_000_000_000_000]) func `where the key is, lists are made one`(number: UInt64) throws {
+    @Test(arguments: [0, 1_000_000_000_000_000]) func `two systems with the key merge their lists`(number: UInt64)
+        throws
+    {
         let (here, there) = (Self.anySystem(), Self.anySystem())
         let own = try self.store.revoke(here, now: noon)
         let others = try self.list([there], after: number)
         let merged = try self.store.install(revocations: others.bytes, now: noon)
         #expect(Set(merged.systems) == [here, there])
         #expect(merged.number > max(own.number, others.number))
-        // It says all that either did, so neither brings anything new.
+        // The merged list contains both, so that installing either again changes nothing.
         #expect(try self.store.install(revocations: others.bytes, now: noon) == merged)
         #expect(try self.store.install(revocations: own.bytes, now: noon) == merged)
     }
 
-    @Test func `where the key is, a newer list that says as much is taken as it is`() throws {
+    @Test func `a system with the key installs a newer list with the same content unchanged`() throws {
         let system = Self.anySystem()
         let own = try self.store.revoke(system, now: noon)
         let newer = try self.list([system, Self.anySystem()], after: own.number)
         #expect(try self.store.install(revocations: newer.bytes, now: noon) == newer)
     }
 
-    // MARK: Noticing
+    // MARK: Noticing changes
 
-    @Test func `a change of what is stored is noticed`() throws {
+    @Test func `a change of the stored list is noticed`() throws {
         let before = self.store.version()
         #expect(self.store.version() == before)
         _ = try self.store.revoke(Self.anySystem(), now: noon)

@@ -24,7 +24,7 @@ import Testing
         try String(contentsOfFile: self.store.directory + "/account/" + name, encoding: .utf8)
     }
 
-    @Test func `a store keeps newer root keys, notices them and never goes back`() throws {
+    @Test func `a store keeps newer root keys, reports them and never returns to older ones`() throws {
         let second = try self.first.successor(retiring: noon.addingTimeInterval(90 * day), now: noon)
         let third = try second.successor(retiring: noon.addingTimeInterval(90 * day), now: noon)
         let before = self.store.version()
@@ -38,7 +38,7 @@ import Testing
         #expect(try self.store.identity(now: noon).roots.count == 3)
     }
 
-    @Test func `one root is stored as before`() throws {
+    @Test func `an account with one root key is stored as before`() throws {
         #expect(try self.file("root-certificate.pem").components(separatedBy: "BEGIN CERTIFICATE").count == 2)
     }
 
@@ -52,7 +52,7 @@ import Testing
         #expect(try self.store.identity(now: noon).roots == second.roots)
     }
 
-    @Test func `a machine with a replaced root key signs nothing any more`() throws {
+    @Test func `a system with a replaced root key signs nothing any more`() throws {
         let second = try self.first.successor(retiring: noon.addingTimeInterval(90 * day), now: noon)
         #expect(try self.store.identity(now: noon).isAuthority)
         _ = try self.store.install(roots: second.roots)
@@ -61,14 +61,14 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.authority() } == .notAuthority)
         let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
         #expect(code { () throws(IdentityError) in try self.store.revoke(system, now: noon) } == .notAuthority)
-        // Its own certificate should be renewed, and one of the newer root takes its place.
+        // The system's own certificate is due for renewal, and one by the newer root key replaces it.
         #expect(identity.root == 1 && identity.isRenewalDue(at: noon))
         let der = try second.issueCertificate(for: identity.systemKey.publicKey, now: noon)
         let renewed = try self.store.install(renewedCertificate: der, now: noon)
         #expect(renewed.root == 2 && !renewed.isRenewalDue(at: noon))
     }
 
-    @Test func `a revocation list of a newer root replaces one with a greater number`() throws {
+    @Test func `a revocation list of a newer root key replaces one with a greater number`() throws {
         let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
         let second = try self.first.successor(retiring: noon, now: noon)
         let stolen = try RevocationList(
@@ -86,7 +86,7 @@ import Testing
                 == .rejectedCertificate
         )
         _ = try member.store.install(roots: second.roots)
-        // What was kept stays readable though its root is retired, until there is a newer one.
+        // The stored list stays valid although its root key is retired, until a newer one arrives.
         #expect(try member.store.revocations() == stolen)
         #expect(try member.store.install(revocations: new.bytes, now: noon) == new)
         #expect(
@@ -96,7 +96,7 @@ import Testing
         #expect(try member.store.revocations()?.systems == [])
     }
 
-    @Test func `root certificates that were changed on the disk are an error that names the file`() throws {
+    @Test func `root certificates that were altered on the disk are an error that names the file`() throws {
         let second = try self.first.successor(retiring: noon, now: noon)
         let rival = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
         let good = Array(StoredAccount.rootsFile(second.roots))

@@ -21,7 +21,7 @@ import Testing
 
     // MARK: First use
 
-    @Test func `first use makes a personal account that later uses find again`() throws {
+    @Test func `first use creates a personal account that later uses find again`() throws {
         let first = try self.store.identity(now: noon)
         let second = try AccountStore(directory: self.store.directory).identity(now: noon)
         #expect(first.isAuthority)
@@ -44,7 +44,7 @@ import Testing
         #expect(try self.store.identity(now: noon).accountID != other.store.identity(now: noon).accountID)
     }
 
-    @Test func `directories and files are for their owner alone`() throws {
+    @Test func `directories and files are accessible to their owner only`() throws {
         _ = try self.store.identity(now: noon)
         #expect(mode(self.store.directory) == 0o700)
         #expect(mode(self.store.directory + "/account") == 0o700)
@@ -60,14 +60,14 @@ import Testing
         }
     }
 
-    @Test func `nothing half-made is left behind`() throws {
+    @Test func `no partial files are left behind`() throws {
         _ = try self.store.identity(now: noon)
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: self.store.directory).sorted() == ["account", "lock"]
         )
     }
 
-    @Test func `a wrong clock makes no account`() throws {
+    @Test func `a wrong clock creates no account`() throws {
         #expect(
             code { () throws(IdentityError) in try self.store.identity(now: Date(timeIntervalSince1970: 0)) }
                 == .wrongClock
@@ -75,7 +75,7 @@ import Testing
         #expect(try !self.temporary.contents().contains("state/account"))
     }
 
-    @Test func `nothing printed of an identity shows a key`() throws {
+    @Test func `no description of an identity shows a key`() throws {
         let identity = try self.store.identity(now: noon)
         var text = "\(identity) \(String(reflecting: identity))"
         dump(identity, to: &text)
@@ -85,12 +85,12 @@ import Testing
         #expect(text.contains(identity.systemID.short))
     }
 
-    // MARK: Where
+    // MARK: The state directory
 
     @Test(arguments: [
         (["REMOTE_SYSTEMS_STATE": "/a", "XDG_STATE_HOME": "/b", "HOME": "/c"], "/a"),
         (["REMOTE_SYSTEMS_STATE": "", "XDG_STATE_HOME": "/b", "HOME": "/c"], "/b/remote-systems"),
-        // XDG Base Directory Specification: a relative path is to be ignored.
+        // XDG Base Directory Specification: relative paths are ignored.
         (["XDG_STATE_HOME": "b", "HOME": "/c"], "/c/.local/state/remote-systems"),
         (["HOME": "/c"], "/c/.local/state/remote-systems"),
     ])
@@ -99,19 +99,21 @@ import Testing
     }
 
     @Test(arguments: [[:], ["HOME": ""], ["HOME": "relative"], ["XDG_STATE_HOME": ""]])
-    func `without a home the error says what to set`(environment: [String: String]) {
+    func `without a home directory the error names the variables to set`(environment: [String: String]) {
         let error = #expect(throws: IdentityError.self) { try AccountStore(environment: environment) }
         #expect(error?.code == .noStateDirectory)
         #expect(error?.message.contains("REMOTE_SYSTEMS_STATE") == true)
     }
 
-    // MARK: What is wrong is refused, named and left alone
+    // MARK: Damaged files are refused, named and left unchanged
 
     @Test(arguments: [
         "account.json", "root-certificate.pem", "root-key.pem", "system-key.pem", "system-certificate.pem",
         "discovery-key.pem",
     ])
-    func `a missing, emptied, cut or foreign file is an error that names it and changes nothing`(name: String) throws {
+    func `a missing, empty, truncated or foreign file is an error that names it and changes nothing`(name: String)
+        throws
+    {
         _ = try self.store.identity(now: noon)
         let path = self.file(name)
         let whole = try String(contentsOfFile: path, encoding: .utf8)
@@ -128,7 +130,7 @@ import Testing
             #expect(error?.path?.hasPrefix(self.store.directory + "/account/") == true)
             #expect(try self.temporary.snapshot() == before)
         }
-        // A machine may go on without the account's root key: the next test.
+        // An account works without its root key. The next test covers that.
         guard name != "root-key.pem" else { return }
         try remove(path)
         let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
@@ -137,7 +139,7 @@ import Testing
         #expect(error?.message.contains("is missing") == true)
     }
 
-    @Test func `an account directory without anything in it is not filled again`() throws {
+    @Test func `an empty account directory is an error and is not filled again`() throws {
         _ = try self.store.identity(now: noon)
         for name in try FileManager.default.contentsOfDirectory(atPath: self.store.directory + "/account") {
             try remove(self.file(name))
@@ -145,7 +147,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .damaged)
     }
 
-    @Test func `a system whose root key is gone goes on as a member, and knows that it was here`() throws {
+    @Test func `a system whose root key is missing continues as a member, and knows that it had the key`() throws {
         let identity = try self.store.identity(now: noon)
         #expect(try !self.store.lacksRootKey())
         try remove(self.file("root-key.pem"))
@@ -155,7 +157,7 @@ import Testing
         #expect(try self.store.lacksRootKey())
     }
 
-    @Test func `an account of an earlier version is read, and its root key missed if others joined`() throws {
+    @Test func `an account of an earlier version is read, and its root key is missed if other systems joined`() throws {
         _ = try self.store.identity(now: noon)
         let path = self.file("account.json")
         let manifest = try String(contentsOfFile: path, encoding: .utf8)
@@ -168,7 +170,7 @@ import Testing
         #expect(try self.store.lacksRootKey())
     }
 
-    @Test func `what to do about a damaged root key does not give up the identity`() throws {
+    @Test func `the advice about a damaged root key keeps the identity`() throws {
         _ = try self.store.identity(now: noon)
         try write("\u{1}garbage", to: self.file("root-key.pem"))
         let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
@@ -176,7 +178,7 @@ import Testing
         #expect(error?.message.contains("recovery file") == true)
     }
 
-    @Test func `a newer format is an error that says to update`() throws {
+    @Test func `a newer format is an error that asks for an update`() throws {
         _ = try self.store.identity(now: noon)
         try write(#"{"format": 2, "something": "new"}"#, to: self.file("account.json"))
         let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
@@ -185,7 +187,7 @@ import Testing
     }
 
     @Test(arguments: ["account.json", "system-key.pem", "root-key.pem"])
-    func `a file that others can read is refused with the command that closes it`(name: String) throws {
+    func `a file readable by others is refused with the command that fixes it`(name: String) throws {
         _ = try self.store.identity(now: noon)
         try setMode(0o640, of: self.file(name))
         let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
@@ -194,7 +196,7 @@ import Testing
     }
 
     @Test(arguments: ["", "/account"])
-    func `a directory that others can enter is refused with the command that closes it`(name: String) throws {
+    func `a directory accessible to others is refused with the command that fixes it`(name: String) throws {
         _ = try self.store.identity(now: noon)
         try setMode(0o755, of: self.store.directory + name)
         let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
@@ -219,7 +221,7 @@ import Testing
         #expect(code { () throws(IdentityError) in try self.store.identity(now: noon) } == .notAPlainFile)
     }
 
-    @Test func `the account is not entered through a symbolic link`() throws {
+    @Test func `the account is not opened through a symbolic link`() throws {
         _ = try self.store.identity(now: noon)
         let moved = self.temporary.path + "/moved"
         try move(self.store.directory + "/account", to: moved)
@@ -258,9 +260,9 @@ import Testing
         #expect(error.debugDescription.contains(self.file("system-key.pem")))
     }
 
-    // MARK: What a crash leaves
+    // MARK: After a crash
 
-    @Test func `what a process that died left half-made is cleared away`() throws {
+    @Test func `the partial files of a crashed process are removed`() throws {
         try makeDirectory(self.store.directory)
         try makeDirectory(self.store.directory + "/.new-abc")
         try write("half", to: self.store.directory + "/.new-abc/root-key.pem")
@@ -270,13 +272,13 @@ import Testing
         )
     }
 
-    @Test func `a replacement that died before its last step is finished`() throws {
+    @Test func `a replacement that crashed before its last step is completed`() throws {
         let identity = try self.store.identity(now: noon)
         try move(self.store.directory + "/account", to: self.store.directory + "/incoming")
         #expect(try self.store.identity(now: noon).systemID == identity.systemID)
     }
 
-    @Test func `a replacement that died before the old account was moved away is undone`() throws {
+    @Test func `a replacement that crashed before it moved the old account away is undone`() throws {
         let identity = try self.store.identity(now: noon)
         let other = try TemporaryDirectory()
         _ = try other.store.identity(now: noon)

@@ -5,10 +5,10 @@ import Glibc
 
 @testable import RemoteSystemsIdentity
 
-// Foundation has no call for some of these, and would follow links or replace files in others.
+// Foundation has no call for some of these operations. In others it would follow links or replace files.
 
-// By way of the product's code: where Foundation is loaded too, the compiler counts C's `stat` among Foundation's
-// types or among Glibc's, as it happens to meet them, and refuses its members to a file that imports the other.
+// Uses the product's code: if Foundation is imported, too, the compiler assigns C's `stat` either to Foundation or to
+// Glibc, and refuses its members to a file that imports the other.
 func mode(_ path: String) -> mode_t { FileStatus(path: path)?.permissions ?? 0 }
 
 /// Writes in place, so that the file keeps its owner and mode.

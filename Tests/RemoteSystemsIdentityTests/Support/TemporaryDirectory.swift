@@ -6,7 +6,7 @@ import Glibc
 
 @testable import RemoteSystemsIdentity
 
-/// A directory of one test's own, removed with it.
+/// A temporary directory for one test, removed with the object.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -23,12 +23,12 @@ final class TemporaryDirectory: Sendable {
     /// A store in a subdirectory that does not exist yet.
     var store: AccountStore { AccountStore(directory: self.path + "/state") }
 
-    /// Every file and directory below, relative, sorted.
+    /// The relative paths of all files and directories below, sorted.
     func contents() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: self.path).sorted()
     }
 
-    /// All files below and their bytes: equal before and after means nothing was touched.
+    /// All files below and their bytes. Equal before and after means that nothing was changed.
     func snapshot() throws -> [String: Data] {
         var snapshot: [String: Data] = [:]
         for name in try self.contents() {

@@ -14,7 +14,7 @@ let hour: TimeInterval = 3600
 let day: TimeInterval = 24 * hour
 
 extension SystemIdentity {
-    /// A system of the account without its key.
+    /// A system of the account without the account's key.
     static func member(of authority: AccountAuthority, _ discoveryKey: DiscoveryKey = DiscoveryKey()) throws -> Self {
         let key = P256.Signing.PrivateKey()
         return try SystemIdentity(
@@ -27,7 +27,7 @@ extension SystemIdentity {
     }
 }
 
-/// A certificate of a system that each test makes wrong in one way.
+/// A system's certificate that a test changes in one property.
 struct CertificateForgery {
     var signer: P256.Signing.PrivateKey
     var issuer: DistinguishedName
@@ -42,7 +42,7 @@ struct CertificateForgery {
     var version = Certificate.Version.v3
     var algorithm = Certificate.SignatureAlgorithm.ecdsaWithSHA256
 
-    /// What the authority itself would have issued for `key`.
+    /// The certificate that the authority itself would have issued for `key`.
     init(by authority: AccountAuthority, for key: P256.Signing.PublicKey) throws {
         self.signer = authority.rootKey
         self.issuer = try Certificate(derEncoded: authority.rootCertificate).subject

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteSystemsIdentity
 
-/// What becomes of a certificate of another account that is linked with grants.
+/// How certificates of a linked account are judged. A link carries grants.
 @Suite struct LinkedAccountTests {
     let own: AccountAuthority
     let other: AccountAuthority
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `a system of a linked account has that standing, with what was granted, until the grants end`() throws {
+    @Test func `a system of a linked account has that standing and its grants until the grants end`() throws {
         let peer = try self.store.authorise(peerCertificate: self.certificate, now: noon, accepting: [.linked])
         #expect(peer.standing == .linked(self.other.accountID, self.grants))
         #expect(peer.systemID == SystemID(of: self.key))
@@ -49,7 +49,7 @@ import Testing
         #expect(peer.standing.accountID == self.other.accountID)
     }
 
-    @Test func `the standing depends on what is accepted, on the link and on the time`() throws {
+    @Test func `the standing depends on the accepted standings, the link and the time`() throws {
         let linked = Standing.linked(self.other.accountID, self.grants)
         let later = noon.addingTimeInterval(8 * day)
         var unlinked = self.store
@@ -72,7 +72,8 @@ import Testing
         }
     }
 
-    @Test func `a system that names a linked account must be of it, even where anonymous ones are accepted`() throws {
+    @Test func `a system that names a linked account must belong to it, even where anonymous ones are accepted`() throws
+    {
         var forgery = try CertificateForgery(by: self.other, for: self.key)
         forgery.signer = P256.Signing.PrivateKey()
         #expect(throws: TrustError.self) { try self.judged(forgery.der()).get() }
@@ -80,7 +81,7 @@ import Testing
         #expect(error.code == .badSignature)
     }
 
-    @Test func `a system that the linked account revoked is refused, and one that this account revoked`() throws {
+    @Test func `a system that the linked account or this account revoked is refused`() throws {
         let system = SystemID(of: self.key)
         let theirs = try self.other.revocationList(of: [system], after: nil, now: noon)
         var store = TrustStore(TrustedAccount(roots: self.own.roots))
@@ -100,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a connection is objected to when the link is withdrawn, changed or over`() throws {
+    @Test func `a connection is not trusted any more when its link is withdrawn, changed or expired`() throws {
         let peer = try self.store.authorise(peerCertificate: self.certificate, now: noon, accepting: [.linked])
         #expect(self.store.objection(to: peer, now: noon) == nil)
         #expect(self.store.objection(to: peer, now: noon.addingTimeInterval(8 * day))?.code == .notOurAccount)

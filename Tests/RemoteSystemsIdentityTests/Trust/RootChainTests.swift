@@ -9,7 +9,7 @@ import X509
 
 @testable import RemoteSystemsIdentity
 
-/// An account whose root key was replaced, each link made wrong in one way where a test wants it.
+/// An account whose root key was replaced. Tests change each link in one property.
 struct LinkForgery {
     var signer: P256.Signing.PrivateKey
     var key = P256.Signing.PrivateKey().publicKey
@@ -22,7 +22,7 @@ struct LinkForgery {
     var more: [Certificate.Extension] = []
     var name: DistinguishedName
 
-    /// What `authority` itself would have made for its successor.
+    /// The link that `authority` itself would have made for its successor.
     init(after authority: AccountAuthority) throws {
         self.signer = authority.rootKey
         self.number = authority.roots.count + 1
@@ -63,7 +63,7 @@ struct LinkForgery {
         self.third = try self.second.successor(retiring: noon.addingTimeInterval(180 * day), now: noon)
     }
 
-    /// Trust in the account as a system has it that knows this much of its chain.
+    /// The trust store of a system that knows this part of its account's chain.
     private func store(knowing authority: AccountAuthority, revoking list: RevocationList? = nil) -> TrustStore {
         TrustStore(TrustedAccount(roots: authority.roots, revocations: list))
     }
@@ -86,7 +86,7 @@ struct LinkForgery {
         #expect(self.third.roots.count == 3)
     }
 
-    @Test func `a chain is read from its bytes, and one root alone is its certificate`() throws {
+    @Test func `a chain is read from its bytes, and a single root is its certificate`() throws {
         #expect(try RootChain(self.third.roots.bytes) == self.third.roots)
         #expect(self.first.roots.bytes == self.first.rootCertificate)
         #expect(self.first.roots.bytes == self.third.roots.certificates[0])
@@ -107,20 +107,20 @@ struct LinkForgery {
         #expect(verdict.peer.root == 3)
         #expect(verdict.learned == self.third.roots)
         #expect(try store.extend(roots: try #require(verdict.learned)))
-        // What it has learned it does not need to be shown again.
+        // After it has learned the chain, it accepts the certificate without the links.
         #expect(try store.authorise(peerCertificate: certificate, now: noon).root == 3)
         #expect(try store.judge(.init(certificate, links: self.third.roots.links), now: noon).learned == nil)
         #expect(try !store.extend(roots: self.second.roots))
     }
 
-    @Test func `a system that has not heard of a newer root presents the part that it knows`() throws {
+    @Test func `a system that does not know a newer root presents the part that it knows`() throws {
         let certificate = try self.second.issueCertificate(for: self.key, now: noon)
         let verdict = try self.store(knowing: self.third).judge(
             .init(certificate, links: self.second.roots.links),
             now: noon
         )
         #expect(verdict.peer.root == 2 && verdict.learned == nil)
-        // Until then its root counts, and no longer.
+        // Trusted until its root is retired.
         #expect(verdict.peer.expiry == noon.addingTimeInterval(90 * day))
     }
 
@@ -160,7 +160,7 @@ struct LinkForgery {
     ]
 
     @Test(arguments: Self.forgeries.indices)
-    func `a link is taken, or refused with a code, by its form`(index: Int) throws {
+    func `a link is accepted, or refused with a code, by its form`(index: Int) throws {
         let (name, change, expected) = Self.forgeries[index]
         var forgery = try LinkForgery(after: self.third)
         try change(&forgery)
@@ -180,7 +180,7 @@ struct LinkForgery {
         )
     }
 
-    @Test func `a forged link in the middle is refused, whatever is known`() throws {
+    @Test func `a forged link in the middle is refused, whatever the store knows`() throws {
         var forgery = try LinkForgery(after: self.first)
         forgery.signer = P256.Signing.PrivateKey()
         forgery.key = self.second.rootKey.publicKey
@@ -195,7 +195,7 @@ struct LinkForgery {
         }
     }
 
-    @Test func `links in another order, or with one left out, are refused`() throws {
+    @Test func `links in another order, or with one missing, are refused`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon)
         let links = self.third.roots.links
         let store = self.store(knowing: self.first)
@@ -205,20 +205,20 @@ struct LinkForgery {
         }
     }
 
-    @Test func `the chain of another account is of no use`() throws {
+    @Test func `the chain of another account is refused`() throws {
         let other = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
         let certificate = try self.first.issueCertificate(for: self.key, now: noon)
         let presented = TrustStore.Presented(certificate, links: other.roots.links)
         var store = self.store(knowing: self.first)
         #expect(self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .malformed)
         #expect(self.code { () throws(TrustError) in _ = try store.extend(roots: other.roots) } == .notOurAccount)
-        // An anonymous system's links are not looked at.
+        // An anonymous system's links are not checked.
         let foreign = try other.issueCertificate(for: self.key, now: noon)
         let verdict = try store.judge(.init(foreign, links: [[1, 2, 3]]), now: noon, accepting: [.anonymous])
         #expect(verdict.peer.standing == .anonymous && verdict.peer.root == nil && verdict.learned == nil)
     }
 
-    @Test func `a link and a system's certificate cannot be taken for each other`() throws {
+    @Test func `a link and a system's certificate are not accepted for each other`() throws {
         let store = self.store(knowing: self.first)
         let system = try self.first.issueCertificate(for: self.key, now: noon)
         let link = self.second.roots.links[0]
@@ -229,9 +229,9 @@ struct LinkForgery {
         )
     }
 
-    // MARK: Bounds
+    // MARK: Limits
 
-    @Test func `an account has at most sixteen roots, whose certificates fit into a message of joining`() throws {
+    @Test func `an account has at most sixteen roots, whose certificates fit into a join message`() throws {
         var newest = self.first
         for _ in 1..<RootChain.maxRoots { newest = try newest.successor(retiring: noon, now: noon) }
         #expect(newest.roots.count == 16)
@@ -256,7 +256,7 @@ struct LinkForgery {
         #expect(self.code { () throws(TrustError) in _ = try RootChain(bytes) } == .malformed)
     }
 
-    @Test func `a root key does not come back`() throws {
+    @Test func `a root key cannot be used again`() throws {
         var forgery = try LinkForgery(after: self.third)
         forgery.key = self.first.rootKey.publicKey
         let bytes = try self.third.roots.bytes + forgery.der()
@@ -265,15 +265,15 @@ struct LinkForgery {
 
     // MARK: Two successors
 
-    @Test func `of two successors of a root, the one that was known first stays`() throws {
+    @Test func `of two successors of a root, the one known first is kept`() throws {
         let rival = try self.first.successor(retiring: noon, now: noon)
         let certificate = try rival.issueCertificate(for: self.key, now: noon)
         let presented = TrustStore.Presented(certificate, links: rival.roots.links)
-        // A system that knows neither takes the one that it meets first …
+        // A system that knows neither successor accepts the first one that it sees …
         var store = self.store(knowing: self.first)
         let learned = try #require(try store.judge(presented, now: noon).learned)
         try store.extend(roots: learned)
-        // … and refuses the other from then on, as does one that knew the other first.
+        // … and refuses the other one from then on. So does a system that knew the other one first.
         let late = try self.third.issueCertificate(for: self.key, now: noon)
         let other = TrustStore.Presented(late, links: self.third.roots.links)
         #expect(self.code { () throws(TrustError) in _ = try store.judge(other, now: noon) } == .conflictingRoots)
@@ -289,7 +289,7 @@ struct LinkForgery {
         }
     }
 
-    @Test func `another statement about the same successor changes nothing`() throws {
+    @Test func `another signature over the same successor changes nothing`() throws {
         let key = self.second.rootKey
         let again = try self.first.successor(key: key, retiring: noon.addingTimeInterval(-day), now: noon)
         #expect(again.roots == self.second.roots && again.roots.bytes != self.second.roots.bytes)
@@ -314,11 +314,11 @@ struct LinkForgery {
         #expect(error?.messageToPeer.contains("Your certificate") == true)
         #expect(store.objection(to: peer, now: retirement.addingTimeInterval(-1)) == nil)
         #expect(store.objection(to: peer, now: retirement)?.code == .retiredRoot)
-        // Those that have not heard of the new root trust it until its end.
+        // Systems that do not know the new root trust the old one until the certificate expires.
         #expect(try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: retirement).root == 1)
     }
 
-    @Test func `a stolen root is out at once where the newer one is known`() throws {
+    @Test func `a stolen root is refused at once by systems that know its successor`() throws {
         let successor = try self.first.successor(retiring: noon.addingTimeInterval(-day), now: noon)
         let certificate = try self.first.issueCertificate(for: self.key, now: noon)
         let peer = try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: noon)
@@ -327,13 +327,13 @@ struct LinkForgery {
             self.code { () throws(TrustError) in _ = try store.judge(.init(certificate), now: noon) } == .retiredRoot
         )
         #expect(store.objection(to: peer, now: noon)?.code == .retiredRoot)
-        // Showing the link does not help.
+        // Presenting the link does not help either.
         let presented = TrustStore.Presented(certificate, links: successor.roots.links)
         let fresh = self.store(knowing: self.first)
         #expect(self.code { () throws(TrustError) in _ = try fresh.judge(presented, now: noon) } == .retiredRoot)
     }
 
-    @Test func `a certificate of a later root lives as long as any`() throws {
+    @Test func `a certificate of a later root has the usual lifetime`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon.addingTimeInterval(200 * day))
         let store = self.store(knowing: self.third)
         let peer = try store.authorise(peerCertificate: certificate, now: noon.addingTimeInterval(201 * day))
@@ -349,7 +349,7 @@ struct LinkForgery {
         let known = TrustedAccount(roots: self.second.roots)
         #expect(try known.revocationList(new.bytes, now: noon) == new)
         #expect(new.root == 2)
-        // It replaces one of an older root, whatever that one's number is.
+        // It replaces a list of an older root, regardless of that list's number.
         #expect(old.number > new.number)
         #expect(new.isNewer(than: old) && !old.isNewer(than: new))
         let certificate = try self.second.issueCertificate(for: self.key, now: noon)
@@ -358,12 +358,12 @@ struct LinkForgery {
                 _ = try self.store(knowing: self.second, revoking: new).judge(.init(certificate), now: noon)
             } == .revoked
         )
-        // A system that does not know the root cannot judge it.
+        // A system that does not know the root cannot verify the list.
         let behind = TrustedAccount(roots: self.first.roots)
         #expect(
             self.code { () throws(TrustError) in _ = try behind.revocationList(new.bytes, now: noon) } == .badSignature
         )
-        // A list of a retired root is refused, and one of a replaced root is taken until then.
+        // A list of a retired root is refused. A list of a replaced root is accepted until the root is retired.
         let retirement = noon.addingTimeInterval(90 * day)
         #expect(try known.revocationList(old.bytes, now: noon).root == 1)
         #expect(

@@ -41,7 +41,7 @@ import X509
         return TrustStore(TrustedAccount(roots: self.authority.roots, revocations: list))
     }
 
-    // MARK: What is accepted
+    // MARK: Accepted certificates
 
     @Test func `a system of the account is recognised by its id`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
@@ -51,16 +51,16 @@ import X509
         #expect(peer.expiry == noon.addingTimeInterval(90 * day))
     }
 
-    @Test func `what the forgeries start from is accepted`() throws {
+    @Test func `the unchanged certificate of the forgeries is accepted`() throws {
         #expect(try self.code(self.forgery { _ in }) == nil)
     }
 
-    @Test func `a clock up to a day behind does not lock anybody out`() throws {
+    @Test func `a clock up to a day behind accepts valid certificates`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         #expect(self.code(der, now: noon.addingTimeInterval(-23 * hour)) == nil)
     }
 
-    @Test func `an unknown extension that is not critical is let through`() throws {
+    @Test func `an unknown extension that is not critical is accepted`() throws {
         let der = try self.forgery {
             $0.more = [.init(oid: [1, 3, 6, 1, 4, 1, 99999, 1], critical: false, value: [5, 0])]
         }
@@ -77,7 +77,7 @@ import X509
         #expect(error?.code == .expired)
         #expect(error?.message.contains(end.formatted(.iso8601)) == true)
         #expect(error?.message.contains("clock") == true)
-        // Who has the certificate reads it as said to itself: what to mend is on its machine.
+        // The certificate's owner gets this message in the second person, since the fault is on its machine.
         #expect(error?.messageToPeer.hasPrefix("Your certificate expired on \(end.formatted(.iso8601))") == true)
         #expect(error?.messageToPeer.contains("other system") == false)
     }
@@ -90,7 +90,7 @@ import X509
         #expect(error?.message.contains("Check the clock on both machines") == true)
     }
 
-    // MARK: Whose it is
+    // MARK: Account
 
     @Test func `another account's system is refused`() throws {
         let other = try AccountAuthority(creatingAt: noon)
@@ -134,19 +134,19 @@ import X509
         #expect(self.code(der) == .identityMismatch)
     }
 
-    @Test func `a system that was revoked is refused, and only that one`() throws {
+    @Test func `a revoked system is refused, and only that one`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let other = SystemID(of: P256.Signing.PrivateKey().publicKey)
         #expect(try self.code(der, store: self.storeRevoking([other])) == nil)
         #expect(try self.code(der, store: self.storeRevoking([other, SystemID(of: self.key)])) == .revoked)
     }
 
-    @Test func `a joining certificate opens nothing`() throws {
+    @Test func `a joining certificate is not accepted for connections`() throws {
         let der = try JoiningCertificate.make(with: P256.Signing.PrivateKey(), now: noon)
         #expect(self.code(der) == .notOurAccount)
     }
 
-    @Test func `the account's own root certificate opens nothing`() {
+    @Test func `the account's own root certificate is not accepted for connections`() {
         #expect(self.code(self.authority.rootCertificate) == .notOurAccount)
     }
 
@@ -162,7 +162,7 @@ import X509
         }
     }
 
-    @Test func `where strangers are let in, another account's system is known by its id and by no account`() throws {
+    @Test func `where anonymous systems are accepted, another account's system has an id and no account`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
         let peer = try self.store.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
@@ -170,18 +170,18 @@ import X509
         #expect(peer.systemID == SystemID(of: self.key))
     }
 
-    @Test func `where strangers are let in, a system of our account is one of ours`() throws {
+    @Test func `where anonymous systems are accepted, a system of our account keeps its standing`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let peer = try self.store.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
         #expect(peer.standing == .sameAccount(self.authority.accountID))
     }
 
-    @Test func `where strangers are let in, who claims our account must be of it`() throws {
+    @Test func `where anonymous systems are accepted, a system that claims our account must belong to it`() throws {
         let impostor = P256.Signing.PrivateKey()
         #expect(try self.anonymousCode(self.forgery { $0.signer = impostor }) == .badSignature)
     }
 
-    @Test func `a stranger's certificate keeps every rule but for the signature`() throws {
+    @Test func `an anonymous system's certificate must meet every rule except the signature`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         func code(now: Date = noon, _ change: (inout CertificateForgery) throws -> Void) throws -> TrustError.Code? {
             var forgery = try CertificateForgery(by: other, for: self.key)
@@ -206,7 +206,7 @@ import X509
         #expect(self.anonymousCode(joining) == .notOurAccount)
     }
 
-    @Test func `a system that was revoked does not come back as a stranger`() throws {
+    @Test func `a revoked system is not accepted as an anonymous one`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let store = try self.storeRevoking([SystemID(of: self.key)])
         #expect(self.anonymousCode(try other.issueCertificate(for: self.key, now: noon), store: store) == .revoked)
@@ -240,14 +240,14 @@ import X509
         #expect(try self.code(self.forgery { $0.names?.insert(.dnsName("example.com"), at: 0) }) == .notOurAccount)
     }
 
-    @Test func `no name is refused`() throws {
+    @Test func `a certificate without a name is refused`() throws {
         #expect(try self.code(self.forgery { $0.names = nil }) == .notOurAccount)
         #expect(try self.code(self.forgery { $0.names = [] }) == .notOurAccount)
     }
 
     // MARK: Purpose
 
-    @Test func `a system's certificate that is an authority's is refused`() throws {
+    @Test func `a system's certificate that claims to be an authority is refused`() throws {
         let der = try self.forgery { $0.constraints = .isCertificateAuthority(maxPathLength: 0) }
         #expect(self.code(der) == .wrongUsage)
         #expect(try self.code(self.forgery { $0.constraints = nil }) == .wrongUsage)
@@ -271,7 +271,7 @@ import X509
         #expect(try self.code(self.forgery { $0.extendedUsages = usages }) == .wrongUsage)
     }
 
-    @Test func `a critical extension that is not understood is refused`() throws {
+    @Test func `an unknown critical extension is refused`() throws {
         let der = try self.forgery {
             $0.more = [.init(oid: [1, 3, 6, 1, 4, 1, 99999, 1], critical: true, value: [5, 0])]
         }
@@ -312,7 +312,7 @@ import X509
         #expect(self.code(der + der) == .malformed)
     }
 
-    @Test func `a certificate of any single changed byte is refused`() throws {
+    @Test func `a certificate with any single changed byte is refused`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         for index in der.indices {
             var changed = der
@@ -321,14 +321,14 @@ import X509
         }
     }
 
-    @Test func `huge and hostile bytes are refused without being parsed`() {
+    @Test func `large hostile input is refused without parsing`() {
         // A SEQUENCE that announces 2 GiB, and real nesting in 64 KiB.
         #expect(self.code([0x30, 0x84, 0x7F, 0xFF, 0xFF, 0xFF]) == .malformed)
         #expect(self.code([UInt8](repeating: 0x30, count: 65_536)) == .malformed)
         #expect(self.code([UInt8](repeating: 0x30, count: 4096)) == .malformed)
     }
 
-    @Test func `an oversized certificate with a good signature is refused`() throws {
+    @Test func `an oversized certificate with a valid signature is refused`() throws {
         let der = try self.forgery {
             $0.more = [
                 .init(
@@ -341,7 +341,7 @@ import X509
         #expect(self.code(der) == .malformed)
     }
 
-    @Test func `no error shows a name`() throws {
+    @Test func `no error contains a name from the certificate`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
         let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: noon) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Who may call a service (issue 3; status 6).
+/// Which callers may use a service (issue 3; status 6).
 @Suite struct AppServiceCallersTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var callers = AppServiceCallers.account
@@ -37,7 +37,7 @@ import Testing
         Case(callers: .applications(["test.x"]), application: "", isAllowed: false),
         Case(callers: .anyoneNearby, isAllowed: true),
     ])
-    func `a service is open to those it is meant for and to nobody else`(example: Case) {
+    func `a service accepts exactly the callers that it allows`(example: Case) {
         let service = AppService(
             "test.service",
             options: .init(callers: example.callers, supportsRemote: example.supportsRemote)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a caller that is refused is never seen by the service`() async throws {
+    @Test func `a refused caller never reaches the service`() async throws {
         struct Provider: AppServiceProvider {
             let seen: @Sendable () -> Void
             func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
@@ -75,7 +75,7 @@ import Testing
                     configuration: loopbackSystem.configuration("test.friend")
                 )
                 #expect(welcome == .success)
-                // A host tells the service of a connection just after it has said yes to it.
+                // The host notifies the service of a connection just after it has accepted it.
                 try await until { seen.withLock { $0 } == 1 }
                 #expect(seen.withLock { $0 } == 1)
                 await friend.close()
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `version, summary, schemas and whether other systems may call are reported to watchers`() async throws {
+    @Test func `version, summary, schemas and visibility to other systems are reported to watchers`() async throws {
         let schema = AllowedValueSchema(fields: [.required("Volume", .number)])
         let service = AppService(
             "test.volume",
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a service that says too much of itself is refused where somebody can see it`() async throws {
+    @Test func `a service whose description is too long is refused, with a visible error`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             for options in [
                 AppService.Options(version: ""), AppService.Options(summary: String(repeating: "x", count: 1025)),
@@ -122,8 +122,10 @@ import Testing
         }
     }
 
-    @Test func `a schema too large for the opening keeps nobody out, and is known all the same`() async throws {
-        // Data, which a message may hold only because the schema says so.
+    @Test func `a schema too large for the handshake refuses no caller, and watchers know it all the same`()
+        async throws
+    {
+        // Data is allowed in a message only because the schema says so.
         let names = (0..<400).map { "a-rather-long-name-of-a-field-\($0)" }
         let schema = AllowedValueSchema(fields: names.map { .optional($0, .data) }, basedOn: .full)
         let service = AppService(
@@ -143,7 +145,7 @@ import Testing
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             try await loopbackSystem.withHost([service]) { host in
-                // By address nothing is known of the schema: the host checks, and the caller refuses nothing.
+                // A connection by address does not know the schema: the host validates, and the caller refuses nothing.
                 let description = AppServiceDescription(name: "test.large")
                 let (connection, status) = try await Loopback.connect(
                     loopbackSystem,
@@ -159,7 +161,7 @@ import Testing
                 let echoed = try await connection.send(pushed)
                 #expect(echoed.message == pushed)
                 await connection.close()
-                // From the system's description it is: nothing is sent that would be refused.
+                // A connection from the system's description knows the schema, so an invalid message is not sent.
                 let application = try #require(try await recorder.added().application("test.host"))
                 try await application.withAppService("test.large") { connection in
                     let error = await #expect(throws: RemoteSystemError.self) {
@@ -174,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func `a schema that cannot be read keeps nobody out, and the others hold`() async throws {
+    @Test func `a schema that cannot be read refuses no caller, and the others still apply`() async throws {
         let strict = AllowedValueSchema(fields: [.required("n", .integer)])
         try await LoopbackSystem.with { loopbackSystem in
             let context = ApplicationContext(loopbackSystem.configuration("test.host"))
@@ -207,7 +209,7 @@ import Testing
                 )
             )
             #expect(status == .success)
-            // Any request, and the responses that the other schema allows.
+            // Any request is accepted, and the responses that the readable schema allows.
             let message: ValueSet = ["n": 1, "data": .data(Data([1]))]
             let refused = try? await connection.send(message)
             #expect(refused?.error?.code == .protocolViolation)

@@ -10,7 +10,7 @@ import Testing
 
 /// On which threads a service and its caller are called back.
 @Suite struct CallbackTests {
-    /// Notes the thread of every callback.
+    /// Records the thread of every callback.
     private final class Provider: AppServiceProvider {
         let threads = Mutex<[String: [pthread_t]]>([:])
 
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [AppService.Execution.onEventLoop, .onThreadPool])
-    func `a service is called on its connection's event loop, its handler elsewhere if it says so (R-43)`(
+    func `a service runs on its connection's event loop, its handler elsewhere if it asks for it (R-43)`(
         execution: AppService.Execution
     ) async throws {
         let provider = Provider()
@@ -48,7 +48,7 @@ import Testing
         #expect(threads["request"]?.allSatisfy { ($0 == eventLoop) == (execution == .onEventLoop) } == true)
     }
 
-    @Test func `a caller's listener is called on the event loop, or by whoever registers it too late (R-43)`()
+    @Test func `a caller's listener runs on the event loop, or inline if it registers too late (R-43)`()
         async throws
     {
         let notes = Provider()

@@ -9,10 +9,9 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Rome's `CallerRemoteConnectionToken`: a service keeps a token of its caller, and calls back when there is a reason
-///
+/// Rome's `CallerRemoteConnectionToken`: a service keeps a token of its caller, and calls back later.
 @Suite struct CallerTokenTests {
-    /// A caller of the same account.
+    /// The standing of a caller of the same account.
     private static let own: Standing =
         AccountID(bytes: [UInt8](repeating: 7, count: 32)).map { .sameAccount($0) } ?? .anonymous
 
@@ -54,7 +53,7 @@ import Testing
             serving.cancel()
             try await serving.value
 
-            // Neither the server nor the caller runs any more: all that is left is the text.
+            // Neither the server nor the caller runs any more. Only the token's text is left.
             let token = kept.withLock { $0 }
             for number in 1...2 {
                 let notified = Mutex<[ValueSet]>([])
@@ -84,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `a token names the system and the application, and nothing else (X-36)`() async throws {
+    @Test func `a token contains the system and the application, and nothing else (X-36)`() async throws {
         try await DiscoveryStage.with { stage in
             let system = try stage.system("Speaker").id
             let text = try Self.token(system, "test.host")
@@ -99,7 +98,7 @@ import Testing
                 claimedApplicationID: ""
             )
             #expect(nameless.connectionToken == nil)
-            // Whoever made the text up must not make us call strangers.
+            // A forged token must not make us call strangers.
             let anonymous = try Self.token(system, standing: .anonymous)
             #expect(throws: RemoteSystemError.self) {
                 _ = try RemoteSystemConnectionRequest(connectionToken: anonymous, configuration: stage.configuration)
@@ -112,7 +111,7 @@ import Testing
         }
     }
 
-    /// Opens by a token while the stage's time moves on.
+    /// Opens a connection by a token while the stage's clock advances.
     private static func open(
         _ token: String,
         on stage: DiscoveryStage,
@@ -127,7 +126,9 @@ import Testing
         return (status, connection.openError)
     }
 
-    @Test func `a system that is not found, or lacks the application, is reported apart (X-21, X-36)`() async throws {
+    @Test func `a system that is not found and one without the application are different errors (X-21, X-36)`()
+        async throws
+    {
         try await DiscoveryStage.with { stage in
             let speaker = try stage.system("Speaker", application: "test.other")
             let token = try Self.token(speaker.id)
@@ -148,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `a system that comes while it is looked for is called (X-36)`() async throws {
+    @Test func `a system that appears during the search is called (X-36)`() async throws {
         try await DiscoveryStage.with { stage in
             let speaker = try stage.system("Speaker", services: [AppService("test.notify") { $0.message }])
             try await stage.appears(speaker, after: .seconds(4))
@@ -167,7 +168,7 @@ import Testing
         func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision { .opened }
     }
 
-    @Test func `URIs are launched by a caller's token, too (R-21)`() async throws {
+    @Test func `URIs can also be launched by a caller's token (R-21)`() async throws {
         try await DiscoveryStage.with { stage in
             let application = StagedApplication("test.host", launchURIProvider: Opener())
             let speaker = try stage.system("Speaker", applications: [application])

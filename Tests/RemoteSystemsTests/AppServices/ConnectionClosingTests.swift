@@ -7,7 +7,7 @@ import ServiceLifecycle
 import Synchronization
 import Testing
 
-/// How connections end, and hosts with them, over loopback, with TLS and all.
+/// How connections and hosts end, over loopback with TLS.
 @Suite struct ConnectionClosingTests {
     @Test func `closing is reported on both sides as completed, and nothing is sent afterwards`() async throws {
         let closed = Mutex<AppServiceClosedStatus?>(nil)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that nobody holds any more is closed, and the service learns it (R-44)`() async throws {
+    @Test func `a released connection is closed, and the service is notified (R-44)`() async throws {
         let closed = Mutex<AppServiceClosedStatus?>(nil)
         struct Provider: AppServiceProvider {
             let onClose: @Sendable (AppServiceClosedStatus) -> Void
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `a listener that is cancelled is not reported, others are (R-43)`() async throws {
+    @Test func `a cancelled listener is not notified, others are (R-43)`() async throws {
         let reported = Mutex<[String]>([])
         try await Loopback.talk(Loopback.echo) { connection in
             let first = connection.onClosed { _ in reported.withLock { $0.append("first") } }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `waiting for a connection's end can be cancelled, and the connection goes on`() async throws {
+    @Test func `waiting for a connection's end can be cancelled without closing the connection`() async throws {
         try await Loopback.talk(Loopback.echo) { connection in
             let waiting = Task { try await connection.waitUntilClosed() }
             waiting.cancel()
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `giving a connection up has happened when it returns`() async throws {
+    @Test func `cancelling a connection is complete when the call returns`() async throws {
         let reported = Mutex<AppServiceClosedStatus?>(nil)
         try await Loopback.talk(Loopback.echo) { connection in
             connection.onClosed { status in reported.withLock { $0 = status } }
@@ -89,12 +89,12 @@ import Testing
         }
     }
 
-    @Test func `a handler that gives its own connection up is cancelled like the others`() async throws {
+    @Test func `a handler that cancels its own connection is cancelled like the others`() async throws {
         let outcome = Mutex<String?>(nil)
         let service = AppService("test.leaving") { request in
             await request.connection.cancel()
             do {
-                // Longer than the test waits: only being cancelled ends it in time.
+                // Longer than the test waits, so that only cancellation ends it in time.
                 try await Task.sleep(for: .seconds(60))
                 outcome.withLock { $0 = "went on" }
             } catch {
@@ -111,7 +111,7 @@ import Testing
 
     // MARK: The end of a host
 
-    /// A host whose one service never answers by itself, and a request that it is at.
+    /// Runs a host whose only service does not respond by itself, with a request in progress.
     private static func whileHandling(
         for duration: Duration,
         _ body: (ServiceGroup, Task<Void, any Error>, AppServiceConnection, Task<AppServiceResponse, any Error>)
@@ -121,6 +121,7 @@ import Testing
             let started = Mutex(false)
             let slow = AppService("test.echo") { request in
                 started.withLock { $0 = true }
+                // Real time, since it stands for a handler's work.
                 try await Task.sleep(for: duration)
                 return request.message
             }
@@ -139,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a graceful shutdown lets requests under way finish`() async throws {
+    @Test func `a graceful shutdown lets requests in progress finish`() async throws {
         try await Self.whileHandling(for: .milliseconds(200)) { group, running, connection, sending in
             await group.triggerGracefulShutdown()
             let value9 = try await sending.value.message
@@ -151,7 +152,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
-    func `a host whose task is cancelled waits for nothing, a shutdown or not`(isShuttingDown: Bool) async throws {
+    func `a host whose task is cancelled ends at once, even during a shutdown`(isShuttingDown: Bool) async throws {
         try await Self.whileHandling(for: .seconds(600)) { group, running, connection, sending in
             if isShuttingDown { await group.triggerGracefulShutdown() }
             running.cancel()
@@ -164,10 +165,11 @@ import Testing
         }
     }
 
-    @Test func `a connection that is given up ends with status 3 for what was under way`() async throws {
+    @Test func `a cancelled connection ends with status 3 for its requests in progress`() async throws {
         let started = Mutex(false)
         let slow = AppService("test.slow") { _ in
             started.withLock { $0 = true }
+            // Longer than the test waits, so that only cancellation ends it in time.
             try await Task.sleep(for: .seconds(60))
             return [:]
         }

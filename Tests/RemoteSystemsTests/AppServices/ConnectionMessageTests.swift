@@ -6,9 +6,9 @@ import RemoteSystems
 import Synchronization
 import Testing
 
-/// Messages over an open connection, both ways, over loopback, with TLS and all (R-35 to R-42, X-22).
+/// Messages over an open connection in both directions, over loopback with TLS (R-35 to R-42, X-22).
 @Suite struct ConnectionMessageTests {
-    @Test func `the ping of the guide comes back with its creation date (R-38, R-41, R-42)`() async throws {
+    @Test func `the ping of the guide returns with its creation date (R-38, R-41, R-42)`() async throws {
         let ping = AppService("test.ping") { request in
             ["Type": "pong", "CreationDate": request.message["CreationDate"] ?? .null]
         }
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `the schema that a service declares is known to callers before they send`() async throws {
+    @Test func `callers know the schema that a service declares before they send`() async throws {
         let strict = AppService(
             "test.volume",
             requestSchema: AllowedValueSchema(fields: [.required("Volume", .number)], allowsFurtherKeys: false)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a response that the caller's schema forbids is not handed on`() async throws {
+    @Test func `a response that the caller's schema forbids is not delivered`() async throws {
         let free = AppService("test.free", requestSchema: .full, responseSchema: .full) { _ in
             ["data": .data(Data([1]))]
         }
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a handler's failure reaches the caller in its words, other errors do not`() async throws {
+    @Test func `a handler's failure reaches the caller verbatim, other errors do not`() async throws {
         struct Secret: Error { let password = "hunter2" }
         let failing = AppService("test.failing") { request in
             if request.message["secret"] != nil { throw Secret() }
@@ -106,6 +106,7 @@ import Testing
         let wasCancelled = Mutex(false)
         let slow = AppService("test.slow") { _ in
             do {
+                // Outlasts the request's deadline. Ended by cancellation.
                 try await Task.sleep(for: .seconds(60))
             } catch {
                 wasCancelled.withLock { $0 = true }
@@ -127,6 +128,7 @@ import Testing
         let wasCancelled = Mutex(false)
         let slow = AppService("test.slow") { _ in
             started.withLock { $0 = true }
+            // Ended by cancellation.
             try? await Task.sleep(for: .seconds(60))
             wasCancelled.withLock { $0 = Task.isCancelled }
             return [:]
@@ -140,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `requests start in the order in which they were sent, one at a time if the service says so (R-34)`()
+    @Test func `requests start in the order in which they were sent, one at a time if the service asks for it (R-34)`()
         async throws
     {
         let order = Mutex<[Int]>([])
@@ -159,7 +161,7 @@ import Testing
         }
     }
 
-    /// Submits requests in order and waits for all of them.
+    /// Sends requests in order and waits for all of them.
     static func sendInOrder(_ count: Int, on connection: AppServiceConnection) async throws {
         let sending = (0..<count).map { number in
             Task.immediate { try await connection.send(["n": .integer(Int64(number))]) }
@@ -170,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `messages of the user's own types go there and back (R-36)`() async throws {
+    @Test func `messages of the user's own types travel in both directions (R-36)`() async throws {
         struct Ping: Codable, Equatable {
             var type = "ping"
             var numbers = [1, 2, 3]
@@ -181,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func `the service can ask its caller, on the same connection (X-36)`() async throws {
+    @Test func `a service can send requests to its caller over the same connection (X-36)`() async throws {
         let asking = AppService("test.asking") { request in
             let response = try await request.connection.send(["question": "name?"]).get()
             return ["greeting": .string("Hello, \(response["name"]?.string ?? "?")")]
@@ -195,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func `a service that must know whether its result has arrived sends it as a request, and is reported (X-36)`()
+    @Test func `a service that must know whether its result arrived sends it as a request (X-36)`()
         async throws
     {
         let reported = Mutex<AppServiceResponseStatus?>(nil)
@@ -213,7 +215,7 @@ import Testing
             #expect(received.withLock { $0 } == 42)
             #expect(reported.withLock { $0 } == .success)
         }
-        // A caller that takes nothing has not got it, and the service knows.
+        // A caller without a request handler does not receive the result, and the service is notified.
         try await Loopback.talk(working) { connection in
             _ = try await connection.send([:]).get()
             #expect(reported.withLock { $0 } == .failure)

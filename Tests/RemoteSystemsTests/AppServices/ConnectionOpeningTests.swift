@@ -4,7 +4,7 @@
 import RemoteSystems
 import Testing
 
-/// Opening a connection to an app service, over loopback, with TLS and all.
+/// Opening a connection to an app service, over loopback with TLS.
 @Suite struct ConnectionOpeningTests {
     @Test func `a service that the application does not offer has status 3`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
@@ -12,11 +12,11 @@ import Testing
                 let (connection, status) = try await Loopback.connect(
                     loopbackSystem,
                     host,
-                    AppServiceDescription(name: "nobody")
+                    AppServiceDescription(name: "missing")
                 )
                 #expect(status == .appServiceUnavailable)
                 #expect(status.rawValue == 3)
-                #expect(connection.openError?.message.contains("nobody") == true)
+                #expect(connection.openError?.message.contains("missing") == true)
                 #expect(connection.openError?.side == .remote)
             }
         }
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `an address where nobody listens has status 5, and says that retrying may help`() async throws {
+    @Test func `an address without a listener has status 5, and the error suggests a retry`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
             let nowhere = RemoteSystemConnectionRequest(
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a system of another account is not let in, and is reported so: status 7`() async throws {
+    @Test func `a system of another account is refused with status 7`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await LoopbackSystem.with { strangers in
                 try await loopbackSystem.withHost([Loopback.echo]) { host in
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `another system than the one that was meant is not talked to`() async throws {
+    @Test func `no connection is opened to a system other than the expected one`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Loopback.echo]) { host in
                 let other = try #require(SystemID(bytes: [UInt8](repeating: 7, count: 32)))

@@ -8,12 +8,12 @@ import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 
-/// Errors that a new user meets first: they name what was wrong, and what to do.
+/// Errors that new users meet first. Each names the fault and what to do.
 @Suite struct HelpfulErrorTests {
     private struct Wrong: Codable { var level: Bool }
     private struct Broken: Error, CustomStringConvertible { var description: String }
 
-    @Test func `data that is refused by default is refused with how to allow it`() async throws {
+    @Test func `data in a message that does not allow it is refused with how to allow it`() async throws {
         try await Loopback.talk(Loopback.echo) { connection in
             let error = await #expect(throws: RemoteSystemError.self) {
                 try await connection.send(["Image": .data(Data([1]))])
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a response of another form is reported with its key, and both types`() async throws {
+    @Test func `a response of another form is reported with its key and both types`() async throws {
         try await Loopback.talk(Loopback.echo) { connection in
             let error = await #expect(throws: RemoteSystemError.self) {
                 let message = ["level": 7]
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `what a handler throws is in the host's log, and not in the response`() async throws {
+    @Test func `a handler's error is in the host's log, and not in the response`() async throws {
         let log = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in log }
         logger.logLevel = .warning
@@ -70,7 +70,7 @@ import Testing
         #expect(error.utf8.count < 600)
     }
 
-    @Test func `a service that is not there is refused with those that the caller may call`() async throws {
+    @Test func `an unknown service is refused with the services that the caller may call`() async throws {
         let services = [
             AppService("test.volume") { $0.message }, AppService("test.light") { $0.message },
             AppService("test.secret", options: .init(callers: .applications(["test.friend"]))) { $0.message },
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `an application or a service that a listed system has not is reported with those that it has`()
+    @Test func `an application or a service that a listed system lacks is reported with those that it has`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func `a request on a connection that has ended says that another one is needed`() async throws {
+    @Test func `a request on a closed connection reports that a new one is needed`() async throws {
         try await DiscoveryStage.withConnectedPair(Loopback.echo) { pair in
             pair.link.cut(at: .request())
             let lost = try await pair.client.send([:])
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `a message that is sent without a connection may be sent again after one was lost`() async throws {
+    @Test func `a message without a connection may be retried after the connection was lost`() async throws {
         try await DiscoveryStage.with { stage in
             let box = try stage.system("Box", services: [Loopback.echo])
             try await stage.appears(box)

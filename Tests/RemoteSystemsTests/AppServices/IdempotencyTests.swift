@@ -7,7 +7,7 @@ import Testing
 
 /// Requests that may be repeated, over loopback: "nothing is silently sent twice" (issue 3).
 @Suite struct IdempotencyTests {
-    /// Counts how often it is carried out; answers the number.
+    /// Counts its executions and responds with the count.
     static func counting(_ count: Mutexed<Int>, gate: @escaping @Sendable () async throws -> Void = {}) -> AppService {
         AppService("test.counting") { request in
             let number = count.withLock { value -> Int in
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `a request with a key is carried out once, over another connection too`() async throws {
+    @Test func `a request with a key runs once, over another connection, too`() async throws {
         let count = Mutexed(0)
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Self.counting(count)]) { host in
@@ -52,10 +52,11 @@ import Testing
         }
     }
 
-    @Test func `one that comes while the first is under way waits for its response`() async throws {
+    @Test func `a repeated request during the first one waits for its response`() async throws {
         let count = Mutexed(0)
         let isOpen = Mutexed(false)
         let service = Self.counting(count) {
+            // A handler in progress: it polls until the test opens the gate.
             while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
         }
         try await Loopback.talk(service) { connection in
@@ -70,10 +71,11 @@ import Testing
         }
     }
 
-    @Test func `a caller that lost its connection comes back for the response`() async throws {
+    @Test func `a caller that lost its connection gets the response over the next one`() async throws {
         let count = Mutexed(0)
         let isOpen = Mutexed(false)
         let service = Self.counting(count) {
+            // A handler in progress: it polls until the test opens the gate.
             while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
         }
         try await LoopbackSystem.with { loopbackSystem in
@@ -97,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `a key that is used for another message fails and carries nothing out`() async throws {
+    @Test func `a key that is used for another message fails, and the handler does not run`() async throws {
         let count = Mutexed(0)
         try await Loopback.talk(Self.counting(count)) { connection in
             let key = IdempotencyKey()
@@ -112,6 +114,7 @@ import Testing
     @Test func `a handler with a key is cancelled at its deadline`() async throws {
         let wasCancelled = Mutexed(false)
         let slow = AppService("test.slow") { _ in
+            // Outlasts the deadline. Ended by cancellation.
             try? await Task.sleep(for: .seconds(60))
             wasCancelled.withLock { $0 = Task.isCancelled }
             return [:]

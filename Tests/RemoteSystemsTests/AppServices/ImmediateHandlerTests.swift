@@ -6,7 +6,7 @@ import RemoteSystems
 import Synchronization
 import Testing
 
-/// Handlers that await nothing get no task; otherwise they are like any other.
+/// Handlers that await nothing run without a task; otherwise they behave like any other.
 @Suite struct ImmediateHandlerTests {
     private static func isInTask() -> Bool { unsafe withUnsafeCurrentTask { unsafe $0 != nil } }
 
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `it runs on the thread pool if the service says so (R-43)`() async throws {
+    @Test func `a handler runs on the thread pool if the service asks for it (R-43)`() async throws {
         let threads = Mutex<[Bool: Set<pthread_t>]>([:])
         @Sendable func note(_ isHandler: Bool) {
             let thread = pthread_self()
@@ -46,8 +46,7 @@ import Testing
         #expect(handlers.isDisjoint(with: loops))
     }
 
-    @Test func `what it throws, and what no schema allows, becomes the same response as with any handler`() async throws
-    {
+    @Test func `errors and invalid responses become the same response as with any handler`() async throws {
         struct Oops: Error {}
         @Sendable func outcome(_ request: AppServiceRequest) throws -> ValueSet {
             switch request.message["Do"]?.string {
@@ -83,7 +82,7 @@ import Testing
         #expect(responses[0].last?.hasPrefix("it: success") == true, "\(responses[0])")
     }
 
-    @Test func `with a key it is carried out once`() async throws {
+    @Test func `with a key the handler runs once`() async throws {
         let count = Mutex(0)
         let service = AppService("test.once") { _ in
             [

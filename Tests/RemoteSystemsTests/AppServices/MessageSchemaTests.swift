@@ -7,8 +7,8 @@ import RemoteSystemsTesting
 import Synchronization
 import Testing
 
-/// One rule for schemas: a service publishes what its requests and responses look like, in both directions, and a caller's
-/// description may be stricter (R-37; issue 8, section 3).
+/// One rule for schemas: a service publishes the schemas of its requests and responses, in both directions, and a
+/// caller's description may be stricter (R-37; issue 8, section 3).
 @Suite struct MessageSchemaTests {
     private static let text = AllowedValueSchema(fields: [.required("text", .string)])
     private static let number = AllowedValueSchema(fields: [.required("number", .integer)])
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `what the service publishes holds for requests and responses without a word of the caller's`()
+    @Test func `published schemas apply without a schema in the caller's description`()
         async throws
     {
         let free = AppService("test.x", requestSchema: .full, responseSchema: .full) { $0.message }
@@ -54,7 +54,9 @@ import Testing
         }
     }
 
-    @Test func `a description adds to what the service publishes: requests here, responses over there`() async throws {
+    @Test func `a description adds to the published schemas: requests are checked locally, responses remotely`()
+        async throws
+    {
         let free = AppService("test.x", requestSchema: .full, responseSchema: .full) { $0.message }
         let requests = AppServiceDescription(name: "test.x", requestSchema: Self.text)
         try await self.with(free, requests) { connection in
@@ -72,19 +74,19 @@ import Testing
             #expect(response.error?.side == .remote)
             #expect(response.error?.message.contains("response schema") == true)
         }
-        // It does not widen: the service's word counts as well.
+        // It does not widen them: the published schema still applies.
         let strict = AppService("test.x", requestSchema: Self.text) { $0.message }
         try await self.with(strict, AppServiceDescription(name: "test.x", requestSchema: .full)) { connection in
             await #expect(throws: RemoteSystemError.self) { _ = try await connection.send(["number": 1]) }
         }
     }
 
-    @Test func `requests of the service have schemas of their own, not those of requests to it`() async throws {
+    @Test func `requests of the service have schemas of their own`() async throws {
         let reported = Mutex<[AppServiceResponseStatus]>([])
         var options = AppService.Options()
         func service() -> AppService {
             AppService("test.x", requestSchema: Self.text, responseSchema: Self.text, options: options) { request in
-                // Neither request nor response is what the service's own schemas allow.
+                // Neither request nor response fits the service's own schemas.
                 let pushed = try await request.connection.send(["number": 1])
                 reported.withLock { $0.append(pushed.status) }
                 return ["text": .string(pushed.message["ok"] == true ? "taken" : "not taken")]
@@ -95,24 +97,24 @@ import Testing
             return ["ok": true]
         }
         let description = AppServiceDescription(name: "test.x")
-        // Nothing is declared: what app services may say in general.
+        // Without declared schemas, the defaults for app services apply.
         try await self.with(service(), description, onRequest: handler) { connection in
             let response = try await connection.send(["text": "a"]).get()
             #expect(response == ["text": "taken"])
         }
-        // Declared and kept.
+        // Declared schemas, and messages that fit them.
         options.pushRequestSchema = Self.number
         options.pushResponseSchema = AllowedValueSchema(fields: [.required("ok", .bool)])
         try await self.with(service(), description, onRequest: handler) { connection in
             let response = try await connection.send(["text": "a"]).get()
             #expect(response == ["text": "taken"])
         }
-        // A response that breaks it is the caller's fault, and told as such.
+        // A response that breaks the schema is the caller's fault, and the service gets a failure.
         try await self.with(service(), description, onRequest: { _ in ["ok": "yes"] }) { connection in
             let response = try await connection.send(["text": "a"]).get()
             #expect(response == ["text": "not taken"])
         }
-        // Declared and not kept: it never leaves the service.
+        // Declared schemas, and a request that breaks them: it is not sent.
         options.pushRequestSchema = Self.text
         try await self.with(service(), description, onRequest: handler) { connection in
             let response = try await connection.send(["text": "a"])
@@ -132,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `watchers are reported all four schemas`() async throws {
+    @Test func `all four schemas are reported to watchers`() async throws {
         var options = AppService.Options()
         options.pushRequestSchema = Self.text
         options.pushResponseSchema = Self.number

@@ -9,7 +9,7 @@ import Testing
 
 /// Requests of a service to its caller, read as a sequence (X-36; issue 8, section 3).
 @Suite struct ReadingRequestsTests {
-    /// Sends numbers to each caller from the moment at which it has connected.
+    /// Sends numbers to each caller once it has connected.
     private final class Counting: AppServiceProvider {
         let count: Int
         let sent = Mutex<[AppServiceResponseStatus]>([])
@@ -51,7 +51,7 @@ import Testing
 
     private static let service = AppServiceDescription(name: "test.count")
 
-    @Test func `a body gets every request, from the first on and in order, and each is acknowledged when it is taken`()
+    @Test func `a body gets every request from the first on, in order, and each is acknowledged when read`()
         async throws
     {
         try await self.with(count: 100) { stage, counting, _, request in
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `what is not taken waits, keeps the service waiting, and fails when the connection is closed`()
+    @Test func `an unread request waits, keeps the service waiting, and fails when the connection is closed`()
         async throws
     {
         try await self.with(count: 3) { stage, counting, _, request in
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `a reader ends with the connection: quietly when it is closed, with an error when it is lost`()
+    @Test func `a reader ends without an error when the connection is closed, and with one when it is lost`()
         async throws
     {
         for isLost in [false, true] {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `requests fail at the service where nobody reads and nothing handles them`() async throws {
+    @Test func `requests fail at the service if they are neither read nor handled`() async throws {
         try await self.with(count: 1) { stage, counting, _, request in
             try await AppServiceConnection.with(Self.service, request) { _ in try await stage.settle() }
             #expect(counting.sent.withLock { $0 } == [.failure])
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `where a handler gets the requests there is nothing to read, and the error says so`() async throws {
+    @Test func `with a handler there is nothing to read, and the error says so`() async throws {
         try await self.with(count: 1) { _, _, _, request in
             let connection = AppServiceConnection(to: Self.service, onRequest: { _ in [:] })
             let error = await #expect(throws: RemoteSystemError.self) {
@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a connection that nobody reads or holds any more is given up, with requests that wait`(isIntercepted: Bool)
+    func `a connection that is neither read nor held is closed, together with its waiting requests`(isIntercepted: Bool)
         async throws
     {
         try await self.with(count: 5) { stage, counting, host, _ in
@@ -229,19 +229,19 @@ import Testing
                     first = request.message["n"]?.int
                     break
                 }
-                // Until the service has the acknowledgement.
+                // Waits until the service has the acknowledgement.
                 try await stage.settle()
                 return first
             }
             let first = try await readOne()
             #expect(first == 1)
             try await stage.settle()
-            // Not after their timeout, which is a minute.
+            // They end now, not after their timeout of a minute.
             #expect(counting.sent.withLock { $0 } == [.success, .unknown, .unknown, .unknown, .unknown])
         }
     }
 
-    @Test func `a long-lived connection's requests go on over a loss, and end when it is closed`() async throws {
+    @Test func `a long-lived connection's requests continue after a loss, and end when it is closed`() async throws {
         try await self.with(count: 2) { stage, _, host, request in
             let numbers = Mutex<[Int]>([])
             let connection = LongLivedConnection(to: Self.service, request)
@@ -260,7 +260,7 @@ import Testing
         }
     }
 
-    @Test func `a long-lived connection that is only read from is held by its reader`() async throws {
+    @Test func `a long-lived connection that is only read is kept open by its reader`() async throws {
         try await self.with(count: 2) { stage, _, _, request in
             func subscribe() throws -> AppServiceRequests {
                 let connection = LongLivedConnection(to: Self.service, request)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Connections by the clock of a stage.
+/// Connections by the stage's clock.
 @Suite struct StagedConnectionTests {
-    @Test func `of several addresses the next is tried 250 ms after one that does not respond`() async throws {
+    @Test func `the next of several addresses is tried 250 ms after one that does not respond`() async throws {
         try await DiscoveryStage.with { stage in
             let services = [AppService("test.echo") { $0.message }]
             let mute = try stage.system("Mute", services: services)
@@ -31,7 +31,7 @@ import Testing
             try await stage.advance(by: .milliseconds(249))
             #expect(connection.info == nil)
             try await stage.advance(by: .milliseconds(1))
-            // Otherwise what is awaited here would wait for the clock.
+            // Without this the next await would wait for the stopped clock.
             let info = try #require(connection.info)
             #expect(info.address == speaker.address)
             #expect(try await status == .success)
@@ -39,10 +39,11 @@ import Testing
         }
     }
 
-    @Test func `a handler may take as long as its caller waits: nothing ends it after half a minute`() async throws {
+    @Test func `a handler may take as long as its caller waits: no limit ends it after half a minute`() async throws {
         try await DiscoveryStage.with { stage in
             let clock = stage.clock
             let slow = AppService("test.slow") { _ in
+                // By the stage's clock, not in real time.
                 try await clock.sleep(for: .seconds(3600))
                 return ["done": true]
             }

@@ -12,14 +12,15 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// Every status that a caller of app services can get, each brought about for real over loopback.
+/// Every status that a caller of app services can get, each produced over loopback.
 @Suite struct StatusTests {
     static let description = AppServiceDescription(name: "test.service")
     static let echo = AppService("test.service") { $0.message }
 
-    /// A place where a service may be, and who asks for it.
+    /// Where a service may be, from the caller's point of view.
     enum Place: String, CaseIterable, CustomTestStringConvertible {
-        case there, otherApplication, shuttingDown, otherService, newerRefusal, nobody, localOnly, strangers, unknown
+        case there, otherApplication, shuttingDown, otherService, newerRefusal, noListener, localOnly, strangers,
+            unknown
 
         var testDescription: String { self.rawValue }
 
@@ -30,28 +31,28 @@ import ValueSets
             case .shuttingDown: .appUnavailable
             case .otherService: .appServiceUnavailable
             case .unknown: .unknown
-            case .nobody: .remoteSystemUnavailable
+            case .noListener: .remoteSystemUnavailable
             case .localOnly: .remoteSystemNotSupportedByApp
             case .strangers: .notAuthorized
             case .newerRefusal: AppServiceConnectionStatus(rawValue: 4711)
             }
         }
 
-        /// The same for a message without a connection.
+        /// The status of a message without a connection.
         var stateless: StatelessAppServiceResponseStatus {
             switch self {
             case .there: .success
             case .otherApplication: .appNotInstalled
             case .shuttingDown: .appUnavailable
             case .otherService: .appServiceUnavailable
-            case .nobody: .remoteSystemUnavailable
+            case .noListener: .remoteSystemUnavailable
             case .localOnly: .remoteSystemNotSupportedByApp
             case .strangers: .notAuthorized
             case .newerRefusal, .unknown: .unknown
             }
         }
 
-        /// Has `body` ask for a service there.
+        /// Runs `body` with a service at this place.
         func with(_ body: (AppServiceDescription, RemoteSystemConnectionRequest) async throws -> Void) async throws {
             switch self {
             case .there: try await Self.host { try await body(description, $1) }
@@ -62,7 +63,7 @@ import ValueSets
             case .otherService: try await Self.host { try await body(AppServiceDescription(name: "test.other"), $1) }
             case .localOnly: try await Self.fromElsewhere(body)
             case .shuttingDown: try await Self.duringShutdown(body)
-            case .nobody:
+            case .noListener:
                 try await LoopbackSystem.with { loopbackSystem in
                     let configuration = loopbackSystem.configuration("test.caller")
                     try await body(
@@ -128,10 +129,11 @@ import ValueSets
                 let isOver = Mutex(false)
                 let slow = AppService("test.service") { request in
                     isStarted.withLock { $0 = true }
+                    // A handler in progress: it polls until the test ends it.
                     while !isOver.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(2)) }
                     return request.message
                 }
-                // Neither side may be done with waiting for the request before it was asked.
+                // Neither drain timeout may end the request before the body has run.
                 var (hosting, calling) = (
                     loopbackSystem.configuration("test.host"), loopbackSystem.configuration("test.caller")
                 )
@@ -157,11 +159,12 @@ import ValueSets
                     port: try await host.port,
                     configuration: loopbackSystem.configuration("test.caller")
                 )
-                // From when it takes nobody any more it is shutting down.
+                // The host is shutting down once it refuses connections.
                 for _ in 0..<500 {
                     let probe = AppServiceConnection(to: description)
                     guard try await probe.open(request) == .success else { break }
                     await probe.cancel()
+                    // Nothing outside the host reports that it refuses connections, so this polls.
                     try await Task.sleep(for: .milliseconds(20))
                 }
                 let result: Void? = try? await body(description, request)
@@ -174,7 +177,7 @@ import ValueSets
     }
 
     @Test(arguments: Place.allCases)
-    func `each status of opening is what a caller gets there (X-21)`(place: Place) async throws {
+    func `each status of opening is what a caller gets at that place (X-21)`(place: Place) async throws {
         try await place.with { service, request in
             let connection = AppServiceConnection(to: service)
             let status = try await connection.open(request)
@@ -202,7 +205,7 @@ import ValueSets
 
     // MARK: Requests
 
-    /// What can become of a request.
+    /// Outcomes of a request.
     enum Fate: String, CaseIterable, CustomTestStringConvertible {
         case answered, failed, overLimit, noCapacity, late, systemBehind, tooLarge, closed
 
@@ -229,7 +232,7 @@ import ValueSets
             }
         }
 
-        /// The same for a message without a connection; nil where that cannot come about.
+        /// The status of a message without a connection; nil if it cannot occur.
         var stateless: StatelessAppServiceResponseStatus? {
             switch self {
             case .answered: .success
@@ -254,6 +257,7 @@ import ValueSets
             case .overLimit: throw AppServiceFailure("Full.", canRetry: true, status: .resourceLimitsExceeded)
             case .systemBehind:
                 throw AppServiceFailure("The printer is off.", canRetry: true, status: .remoteSystemUnavailable)
+            // Outlasts the request's deadline. Ended by cancellation.
             case .late, .noCapacity: try await Task.sleep(for: .seconds(60))
             default: break
             }
@@ -262,7 +266,7 @@ import ValueSets
     }
 
     @Test(arguments: Fate.allCases)
-    func `each status of a request is what a caller gets then (X-22)`(fate: Fate) async throws {
+    func `each status of a request is what a caller gets for that outcome (X-22)`(fate: Fate) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
             if fate == .noCapacity { configuration.requestWindow = 1 }
@@ -311,7 +315,7 @@ import ValueSets
     }
 
     @Test(arguments: End.allCases)
-    func `each status of closing is what a listener gets then (X-23, R-31, R-44)`(end: End) async throws {
+    func `each status of closing is what a listener gets for that end (X-23, R-31, R-44)`(end: End) async throws {
         let heard = Mutex<[AppServiceClosedStatus]>([])
         try await Peer.with(.accept(Peer.slow)) { request in
             let connection = AppServiceConnection(to: Self.description)
@@ -323,7 +327,7 @@ import ValueSets
             case .givenUp: await connection.cancel()
             case .lost: _ = try await connection.send(["cut": true])
             case .oversteppedLimit:
-                // More than the host takes, though no more than it said.
+                // More requests than the host allows, but no more than it announced.
                 await withTaskGroup(of: Void.self) { group in
                     for _ in 0..<3 { group.addTask { _ = try? await connection.send([:]) } }
                 }
@@ -344,7 +348,7 @@ import ValueSets
     // MARK: Without a connection
 
     @Test(arguments: Place.allCases)
-    func `a message without a connection reports where it could not go (X-24)`(place: Place) async throws {
+    func `a message without a connection reports why it could not be sent (X-24)`(place: Place) async throws {
         try await place.with { service, request in
             let response = try await AppServiceConnection.sendStateless(["n": 1], to: service, request: request)
             #expect(response.status == place.stateless)
@@ -354,7 +358,7 @@ import ValueSets
     }
 
     @Test(arguments: Fate.allCases.filter { $0.stateless != nil })
-    func `a message without a connection reports what became of it (X-24)`(fate: Fate) async throws {
+    func `a message without a connection reports its outcome (X-24)`(fate: Fate) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Fate.service]) { host in
                 let request = RemoteSystemConnectionRequest(
@@ -363,7 +367,7 @@ import ValueSets
                     configuration: loopbackSystem.configuration("test.caller")
                 )
                 let service = AppServiceDescription(name: "test.service", requestSchema: .full, responseSchema: .full)
-                // Opening counts, too, and takes its time in debug builds.
+                // The timeout includes opening, which takes long in debug builds.
                 let timeout: Duration? = fate == .late ? .seconds(8) : nil
                 let response = try await AppServiceConnection.sendStateless(
                     fate.message,
@@ -388,9 +392,10 @@ import ValueSets
     }
 }
 
-/// A host that does as it is told, on the real wire.
+/// A scripted host on the real wire.
 enum Peer {
-    /// Answers nothing for long, takes two requests at once though it says eight, and cuts the connection when asked to.
+    /// Responds only after a minute, allows two concurrent requests but announces eight, and cuts the connection on
+    /// request.
     static var slow: EstablishedConnection {
         var limits = ConnectionLimits()
         limits.window = 2
@@ -401,6 +406,7 @@ enum Peer {
             limits: limits,
             handler: { request, connection in
                 if request.message["cut"] != nil { connection.channel.close(promise: nil) }
+                // Outlasts every timeout of the tests.
                 try? await Task.sleep(for: .seconds(60))
                 return Response()
             },

@@ -31,7 +31,9 @@ import Testing
     }
 
     @Test(arguments: [TypedServiceTests.orders, TypedServiceTests.slowOrders])
-    func `types go there and back, data among them, without a schema being declared`(service: AppService) async throws {
+    func `typed messages, including data, travel in both directions without a declared schema`(service: AppService)
+        async throws
+    {
         try await DiscoveryStage.withConnectedPair(service) { pair in
             let order = Order(dish: "soup", portions: 2, picture: Data([1, 2]))
             let receipt = try await pair.client.send(order, as: Receipt.self)
@@ -58,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a message that the schema lets through and the type refuses is reported by its key`() async throws {
+    @Test func `a message that fits the schema but not the type is reported by its key`() async throws {
         let lax = AppService("test.orders", requestSchema: .full) { (order: Order, _) in order }
         try await DiscoveryStage.withConnectedPair(lax) { pair in
             for (message, place, text) in [
@@ -75,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a typed handler's failure reaches the caller in its words`() async throws {
+    @Test func `a typed handler's failure reaches the caller verbatim`() async throws {
         try await DiscoveryStage.withConnectedPair(Self.slowOrders) { pair in
             let error = await #expect(throws: RemoteSystemError.self) {
                 _ = try await pair.client.send(Order(dish: "soup", portions: 10), as: Receipt.self)
@@ -84,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `a single typed message needs no connection of the caller's`() async throws {
+    @Test func `a single typed message needs no open connection`() async throws {
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Kitchen", services: [Self.orders])
             try await stage.appears(host)
@@ -111,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `a request of the service is handled with types, too`() async throws {
+    @Test func `a request of the service can be typed, too`() async throws {
         let asking = AppService("test.asking") { request in
             let receipt = try await request.connection.send(Order(dish: "soup", portions: 5), as: Receipt.self)
             return ["number": .integer(Int64(receipt.number))]

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What the programs of one process share that have the same account.
+/// What the programs of one process with the same account share.
 @Suite(.timeLimit(.minutes(2))) struct SharedBrowserTests {
     @Test func `a host and three watchers hold one browse, and one presence connection to each peer`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
@@ -34,7 +34,7 @@ import Testing
                     await watchers[2].stop()
                     try await until { loopbackSystem.segment.browses == 0 }
                     try await until { one.openConnections == 0 && two.openConnections == 0 }
-                    // One that begins anew is told everything anew.
+                    // A restarted watcher reports every system again.
                     try await watchers[0].start()
                     try await until { watchers[0].systems.first?.applications.count == 2 }
                     await watchers[0].stop()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher that comes later is told at once of what the others list`() async throws {
+    @Test func `a watcher that starts later reports at once what the others list`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([AppService.ping]) { host in
                 let first = loopbackSystem.watcher()
@@ -53,16 +53,16 @@ import Testing
                 let second = loopbackSystem.watcher()
                 let events = second.events
                 try await second.start()
-                var told: [String] = []
+                var reported: [String] = []
                 for await event in events {
                     switch event {
-                    case .added(let system): told.append(system.applications.map(\.id).joined(separator: " "))
-                    case .enumerationCompleted: told.append("complete")
+                    case .added(let system): reported.append(system.applications.map(\.id).joined(separator: " "))
+                    case .enumerationCompleted: reported.append("complete")
                     default: break
                     }
-                    if told.count == 2 { break }
+                    if reported.count == 2 { break }
                 }
-                #expect(told == ["test.host", "complete"])
+                #expect(reported == ["test.host", "complete"])
                 #expect(second.statistics.connectionsOpened == 0)
                 #expect(first.statistics.connectionsOpened == opened)
                 await second.stop()
@@ -98,7 +98,7 @@ import Testing
         #expect(ApplicationContext(other).account !== account)
     }
 
-    @Test func `sources made alike are taken for one`() throws {
+    @Test func `sources with equal settings are treated as one`() throws {
         func avahi(_ interfaces: AvahiDiscovery.Interfaces) -> DiscoverySourceIdentity? {
             AvahiDiscovery(
                 mode: .embedded,
@@ -117,7 +117,7 @@ import Testing
         #expect(try StaticPeers([peers[0]], logger: logger).identity != identity)
     }
 
-    @Test func `the shortest time of silence of all watchers holds, the most patience, and the longest message`() throws
+    @Test func `the shortest silence timeout, the longest connect timeout and the largest message limit apply`() throws
     {
         func run(_ silence: Duration, connect: Duration, message: Int, _ filters: [RemoteSystemFilter] = []) throws
             -> WatcherRun
@@ -151,7 +151,7 @@ import Testing
         #expect(BrowserNeeds([patient]).silenceTime == .seconds(60))
     }
 
-    @Test func `systems of others are let go when nobody wants to see them any more`() throws {
+    @Test func `systems of other accounts are dropped when no watcher wants them any more`() throws {
         typealias Rules = SystemBrowserStateMachineTests
         var machine = try Rules.machine(filters: [.authorizationKind(.anonymous)])
         _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, standing: .anonymous)
@@ -161,7 +161,8 @@ import Testing
         #expect(!machine.knows("a"))
     }
 
-    @Test func `one who does not want to see systems of others is told of none that somebody else sees`() throws {
+    @Test func `a watcher that does not want systems of other accounts reports none that another watcher lists`() throws
+    {
         typealias Rules = SystemBrowserStateMachineTests
         var machine = try Rules.machine()
         _ = machine.seen("a", endpoints: [Rules.endpoint], by: .proximal, standing: .anonymous)

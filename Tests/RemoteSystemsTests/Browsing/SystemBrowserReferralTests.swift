@@ -7,7 +7,8 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What a watcher makes of the applications that a host daemon says to run, without network or waiting.
+/// What a watcher does with the applications that a host daemon reports as running, without network or
+/// waiting.
 @Suite struct SystemBrowserReferralTests {
     typealias Rules = SystemBrowserStateMachineTests
 
@@ -26,7 +27,8 @@ import Testing
         return (machine, reported)
     }
 
-    @Test func `what a host says to run is asked through it, and listed once it has reported what it is (R-19)`() throws
+    @Test func `a reported application is contacted through the host, and listed once it has described itself (R-19)`()
+        throws
     {
         var (machine, reported) = try Self.machine(running: ["x"])
         #expect(reported == ["connect >x@a to 10.0.0.2:4000", "added Living room [host]"])
@@ -38,20 +40,22 @@ import Testing
         #expect(
             machine.described(">x@a", Rules.description(application: "x")).texts == ["updated Living room [host, x]"]
         )
-        // Said again, nothing is done again.
+        // A repeated report changes nothing.
         #expect(machine.described("a", Self.daemon(running: ["x"])).texts == [])
-        // Its connection is the truth, as everybody's is.
+        // As with every instance, the connection decides whether the application is present.
         #expect(machine.lost(">x@a", orderly: true, now: Rules.start).texts == ["updated Living room [host]"])
     }
 
-    @Test func `the list is not complete before what runs was asked`() throws {
+    @Test func `the enumeration is not complete before the reported applications were contacted`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         #expect(machine.settled().texts == [])
         let failed = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5).texts
         #expect(failed == ["enumeration completed"])
     }
 
-    @Test func `what is advertised is not asked a second time, and let go where it was (R-20)`() throws {
+    @Test func `an application that also advertises itself is contacted once, and its referral is dropped (R-20)`()
+        throws
+    {
         var (machine, _) = try Self.machine(running: ["x"])
         let speaker = try #require(Rules.speaker)
         _ = machine.connected(">x@a", to: speaker)
@@ -64,18 +68,18 @@ import Testing
         #expect(machine.described("a", Self.daemon(running: ["x"])).texts == [])
     }
 
-    @Test func `what a host says no longer is asked no longer, and is asked whether it is there if it is connected to`()
+    @Test func `a withdrawn referral is dropped, and probed if it is connected`()
         throws
     {
         var (machine, _) = try Self.machine(running: ["x", "y"])
         _ = machine.connected(">y@a", to: try #require(Rules.speaker))
         _ = machine.described(">y@a", Rules.description(application: "y"))
         let reported = machine.described("a", Self.daemon(running: [])).texts
-        #expect(Set(reported) == ["disconnect >x@a", "doubt >y@a"])
+        #expect(Set(reported) == ["disconnect >x@a", "probe >y@a"])
         #expect(!machine.knows(">x@a"))
     }
 
-    @Test func `when a host is gone, so is what only it could lead to`() throws {
+    @Test func `when a host is lost, so are the referrals that depend on it`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
         let reported = machine.lost("a", orderly: true, now: Rules.start).texts
@@ -83,7 +87,7 @@ import Testing
         #expect(!machine.knows(">x@a"))
     }
 
-    @Test func `one that cannot be reached is tried ever more slowly, and is not what a list is empty for`() throws {
+    @Test func `an unreachable referral is retried with backoff, and does not explain an empty list`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         _ = machine.failed(">x@a", isAuthentic: true, now: Rules.start, jitter: 0.5)
         #expect(machine.nextWakeUp.map { $0 > Rules.start } == true)
@@ -91,14 +95,14 @@ import Testing
         #expect(machine.unreported.isEmpty)
     }
 
-    @Test func `another application at the end of the way reports nothing of the one that was meant`() throws {
+    @Test func `another application behind a referral reports nothing about the expected one`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         _ = machine.connected(">x@a", to: try #require(Rules.speaker))
         #expect(machine.described(">x@a", Rules.description(application: "z")).texts == [])
         #expect(!machine.isDescribed(">x@a"))
     }
 
-    @Test func `strangers, and those who were referred to, refer to nobody`() throws {
+    @Test func `anonymous systems and referred applications cannot refer to others`() throws {
         var (machine, _) = try Self.machine(running: ["x"])
         _ = machine.connected(">x@a", to: try #require(Rules.speaker))
         var further = Rules.description(application: "x")
@@ -109,7 +113,7 @@ import Testing
         #expect(other.described("x", Self.daemon(running: ["z"])).texts == ["added Living room [host]"])
     }
 
-    @Test func `an installed application that is said to run is listed as running (R-20)`() throws {
+    @Test func `an installed application that is reported as running is listed as running (R-20)`() throws {
         var (machine, _) = try Self.machine(running: [], installed: ["x"])
         guard
             case .emit(.updated(let system))? = machine.described("a", Self.daemon(running: ["x"], installed: ["x"]))

@@ -47,7 +47,7 @@ import Testing
         )
     }
 
-    @Test func `a hint leads to a connection and to nothing else`() throws {
+    @Test func `a hint causes a connection and nothing else`() throws {
         var machine = try Self.machine()
         #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == ["connect a to 10.0.0.2:4000"])
         #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == [])
@@ -61,36 +61,36 @@ import Testing
         #expect(machine.described("a", Self.description()).texts == ["added Living room [com.example.player]"])
     }
 
-    @Test func `a system that is seen elsewhere, or no longer seen, is asked whether it is there`() throws {
+    @Test func `a system that is seen at another address, or no longer seen, is probed`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.connected("a", to: try #require(Self.speaker))
         _ = machine.described("a", Self.description())
         #expect(machine.seen("a", endpoints: [Self.endpoint, Self.other], by: .proximal).texts == [])
-        let moved = ["doubt a", "updated Living room [com.example.player]"]
+        let moved = ["probe a", "updated Living room [com.example.player]"]
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == moved)
         #expect(machine.seen("a", endpoints: [Self.endpoint], by: .proximal).texts == moved)
-        #expect(machine.unseen("a").texts == ["doubt a"])
+        #expect(machine.unseen("a").texts == ["probe a"])
         #expect(machine.lost("a", orderly: false, now: Self.start).texts == ["connect a to 10.0.0.2:4000"])
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == [])
     }
 
-    @Test func `one that moves is reported once as updated, with where it is now (X-34)`() throws {
+    @Test func `a system that moves is reported once as updated, with its new address (X-34)`() throws {
         var machine = try Self.connected()
         var texts = machine.unseen("a").texts
         texts += machine.seen("a", endpoints: [Self.other], by: .proximal).texts
-        // Its old connection ends later, and it is come back to where it is now.
+        // Its old connection ends later, and the browser reconnects to the new address.
         texts += machine.lost("a", orderly: false, now: Self.start).texts
         texts += machine.connected("a", to: try #require(Self.speaker)).texts
         texts += machine.described("a", Self.description()).texts
         #expect(
             texts == [
-                "doubt a", "doubt a", "updated Living room [com.example.player]", "connect a to 10.0.0.3:4001",
+                "probe a", "probe a", "updated Living room [com.example.player]", "connect a to 10.0.0.3:4001",
             ]
         )
     }
 
-    @Test func `what a system is called does not depend on the random names of its processes (X-34)`() throws {
+    @Test func `a system's name does not depend on the random names of its processes (X-34)`() throws {
         for names in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
             var machine = try Self.machine()
             let speaker = try #require(Self.speaker)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `a second process of a system updates it, and its end takes only its application away`() throws {
+    @Test func `a second process of a system updates it, and its end removes only its application`() throws {
         var machine = try Self.machine()
         let speaker = try #require(Self.speaker)
         for (instance, application) in [("a", "one"), ("b", "two")] {
@@ -129,7 +129,7 @@ import Testing
         #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [one]"])
     }
 
-    @Test func `what one said that refused is kept until it is tried again and says otherwise`() throws {
+    @Test func `a refusal's text is kept until the next attempt replaces it`() throws {
         var machine = try Self.machine()
         func fail(_ refusal: String?) -> String? {
             _ = machine.failed("a", isAuthentic: true, refusal: refusal, now: Self.start, jitter: 0.5)
@@ -142,19 +142,19 @@ import Testing
         #expect(machine.unreported.first?.refusal == "Full.")
         #expect(fail(nil) == nil)
         #expect(fail("Full.") == "Full.")
-        // Let in, and out again.
+        // Connected, and lost again.
         _ = machine.connected("a", to: try #require(Self.speaker))
         _ = machine.described("a", Self.description())
         #expect(machine.unreported.isEmpty)
         _ = machine.lost("a", orderly: true, now: Self.start)
         #expect(machine.unreported.map(\.endpoint) == [Self.endpoint] && machine.unreported.first?.refusal == nil)
-        // A stranger's words are not passed on.
+        // A refusal's text from a stranger is not kept.
         _ = machine.seen("b", endpoints: [Self.other], by: .proximal, standing: .anonymous)
         _ = machine.failed("b", isAuthentic: true, refusal: "Pay.", now: Self.start, jitter: 0.5)
         #expect(machine.unreported.allSatisfy { $0.refusal == nil })
     }
 
-    @Test func `a diagnosis that advertises itself for a moment is no system and no application`() throws {
+    @Test func `a diagnosis that advertises itself for a moment is neither a system nor an application`() throws {
         var machine = try Self.machine()
         let (speaker, television) = (try #require(Self.speaker), try #require(Self.television))
         for (instance, system) in [("a", speaker), ("b", television), ("c", speaker)] {
@@ -177,7 +177,7 @@ import Testing
         #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
     }
 
-    @Test func `a lost connection is tried once more before the system is removed`() throws {
+    @Test func `a lost connection is retried once before the system is removed`() throws {
         var machine = try Self.connected()
         #expect(machine.lost("a", orderly: false, now: Self.start).texts == ["connect a to 10.0.0.2:4000"])
         #expect(machine.isReconnecting("a"))
@@ -187,7 +187,7 @@ import Testing
         )
     }
 
-    @Test func `a system that comes back at once is not reported as removed`() throws {
+    @Test func `a system that returns at once is not reported as removed`() throws {
         var machine = try Self.connected()
         _ = machine.lost("a", orderly: false, now: Self.start)
         _ = machine.connected("a", to: try #require(Self.speaker))
@@ -202,9 +202,9 @@ import Testing
         #expect(machine.described("a", Self.description("TV")).texts == ["added TV [com.example.player]"])
     }
 
-    @Test func `the connection is the truth: discovery losing the hint removes nothing`() throws {
+    @Test func `the connection decides: a hint that vanishes removes nothing`() throws {
         var machine = try Self.connected()
-        #expect(machine.unseen("a").texts == ["doubt a"])
+        #expect(machine.unseen("a").texts == ["probe a"])
         #expect(
             machine.failedAfterLoss("a", now: Self.start) == [
                 "connect a to 10.0.0.2:4000", "removed Living room [com.example.player]",
@@ -213,7 +213,7 @@ import Testing
         #expect(machine.tick(now: Self.start + .seconds(60)).texts.filter { $0.hasPrefix("connect") } == [])
     }
 
-    @Test func `a process that goes by a new name is connected to once, and its endpoints are reported once`() throws {
+    @Test func `a process with a new name is connected once, and its endpoints are reported once`() throws {
         var machine = try Self.connected()
         let speaker = try #require(Self.speaker)
         _ = machine.seen("b", endpoints: [Self.endpoint], by: .proximal)
@@ -224,7 +224,7 @@ import Testing
         #expect(machine.lost("b", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
     }
 
-    @Test func `what is beyond the limit is left out, and that is reported once`() throws {
+    @Test func `instances beyond the limit are left out, and that is reported once`() throws {
         var machine = try Self.machine()
         for number in 0..<SystemBrowserStateMachine.maxInstances {
             _ = machine.seen("\(number)", endpoints: [Self.endpoint], by: .proximal)
@@ -235,7 +235,7 @@ import Testing
         #expect(machine.seen("and another", endpoints: [Self.endpoint], by: .proximal).texts == [])
     }
 
-    @Test func `failed attempts are repeated ever more slowly, up to half a minute`() throws {
+    @Test func `failed attempts are repeated with backoff, up to half a minute`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.settled()
@@ -253,7 +253,7 @@ import Testing
         #expect(waits == waits.sorted())
     }
 
-    @Test func `one that responds and is not of the account is left alone for minutes`() throws {
+    @Test func `a system that responds but is not of the account is not retried for minutes`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.settled()
@@ -261,14 +261,14 @@ import Testing
         #expect(machine.nextWakeUp == Self.start + .seconds(300))
     }
 
-    @Test func `a new address ends the waiting`() throws {
+    @Test func `a new address ends the backoff`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.failed("a", isAuthentic: true, now: Self.start, jitter: 0.5)
         #expect(machine.seen("a", endpoints: [Self.other], by: .proximal).texts == ["connect a to 10.0.0.3:4001"])
     }
 
-    @Test func `the enumeration is complete when discovery has settled and everyone has answered or failed (X-32)`()
+    @Test func `the enumeration completes when discovery has settled and each system responded or failed (X-32)`()
         throws
     {
         var machine = try Self.machine()
@@ -283,7 +283,7 @@ import Testing
         #expect(machine.settled().texts == [])
     }
 
-    @Test func `the enumeration is complete after its time, whoever is still silent (X-32)`() throws {
+    @Test func `the enumeration completes after its timeout even with silent systems (X-32)`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         #expect(machine.nextWakeUp == Self.start + .seconds(2))
@@ -291,7 +291,7 @@ import Testing
         #expect(machine.tick(now: Self.start + .seconds(3)).texts == [])
     }
 
-    @Test func `a system that stops fitting the filters is reported as removed (R-07)`() throws {
+    @Test func `a system that no longer matches the filters is reported as removed (R-07)`() throws {
         var machine = try Self.machine(filters: [.application("com.example.player"), .service("com.example.ping")])
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         _ = machine.connected("a", to: try #require(Self.speaker))
@@ -301,7 +301,7 @@ import Testing
         )
     }
 
-    @Test func `a host that takes connections and drops them is not come back to at once for ever`() throws {
+    @Test func `a host that accepts and drops connections is retried with backoff`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
         let system = try #require(Self.speaker)
@@ -317,7 +317,7 @@ import Testing
         #expect(connectAndLose(at: .seconds(60)) == ["connect a to 10.0.0.2:4000"])
     }
 
-    @Test func `filters of one sort widen, filters of two sorts narrow (R-07, R-09, X-29)`() throws {
+    @Test func `filters of one kind widen, filters of two kinds narrow (R-07, R-09, X-29)`() throws {
         func reported(_ filters: [RemoteSystemFilter], kind: RemoteSystemKind) throws -> [String] {
             var machine = try Self.machine(filters: filters)
             _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)
@@ -337,7 +337,7 @@ import Testing
         #expect(try reported([.localVisibility(.hideLocalApp)], kind: .hub).count == 1)
     }
 
-    @Test func `closures of an application's own choose, each narrows, and what no longer matches is removed (R-07)`()
+    @Test func `predicates of the application narrow further, and non-matching systems are removed (R-07)`()
         throws
     {
         let hasPing = RemoteSystemFilter.matching { system in
@@ -390,7 +390,7 @@ import Testing
         #expect(!system.applications.contains { $0.standing != .anonymous })
     }
 
-    @Test func `a system of another account is tried three times, and again when it is elsewhere`() throws {
+    @Test func `a system of another account is tried three times, and again when its address changes`() throws {
         var machine = try Self.anonymous()
         var now = Self.start
         var attempts = 1
@@ -405,7 +405,7 @@ import Testing
         #expect(again.texts == ["connect x to 10.0.0.3:4001"])
     }
 
-    @Test func `a system of another account that drops connections is not come back to at once, nor for ever`() throws {
+    @Test func `a system of another account that drops connections is retried with backoff, and not for ever`() throws {
         var machine = try Self.anonymous()
         var now = Self.start
         var connections = 0
@@ -421,7 +421,7 @@ import Testing
         #expect(connections == 3)
     }
 
-    @Test func `only so many processes of other accounts are known at a time, and they take no place of ours`() throws {
+    @Test func `the number of known processes of other accounts is limited, and does not reduce ours`() throws {
         var machine = try Self.machine()
         var connects = 0
         for number in 0..<200 {
@@ -432,7 +432,7 @@ import Testing
         #expect(machine.seen("ours", endpoints: [Self.endpoint], by: .proximal).count == 1)
     }
 
-    @Test func `what strangers say of a system that is ours does not count`() throws {
+    @Test func `descriptions from strangers do not change a system of our account`() throws {
         var machine = try Self.connected()
         _ = machine.seen("x", endpoints: [Self.other], by: .proximal, standing: .anonymous)
         _ = machine.connected("x", to: try #require(Self.speaker), standing: .anonymous)
@@ -457,7 +457,7 @@ extension WatchingRules {
 }
 
 extension [WatchingRules.Action] {
-    /// The actions in words, to compare.
+    /// The actions as text, to compare.
     var texts: [String] {
         self.map { action in
             switch action {
@@ -466,7 +466,7 @@ extension [WatchingRules.Action] {
             case .disconnect(let instance):
                 "disconnect \(instance)"
             case .probe(let instance):
-                "doubt \(instance)"
+                "probe \(instance)"
             case .emit(.added(let system)):
                 "added \(system.displayName) \(system.applications.map(\.id))".replacing("\"", with: "")
             case .emit(.updated(let system)):

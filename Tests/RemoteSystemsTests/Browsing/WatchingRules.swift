@@ -6,7 +6,7 @@ import RemoteSystemsTransport
 
 @testable import RemoteSystems
 
-/// The rules of the browser, and what one watcher lists by them.
+/// The rules of the browser, and the list of one watcher.
 @dynamicMemberLookup
 struct WatchingRules {
     enum Action {
@@ -50,19 +50,19 @@ struct WatchingRules {
         by type: RemoteSystemDiscoveryType,
         standing: Standing.Kind = .sameAccount
     ) -> [Action] {
-        self.told(self.browser.seen(instance, endpoints: endpoints, by: type, standing: standing))
+        self.applied(self.browser.seen(instance, endpoints: endpoints, by: type, standing: standing))
     }
 
-    mutating func unseen(_ instance: String) -> [Action] { self.told(self.browser.unseen(instance)) }
-    mutating func settled() -> [Action] { self.told(self.browser.settled()) }
+    mutating func unseen(_ instance: String) -> [Action] { self.applied(self.browser.unseen(instance)) }
+    mutating func settled() -> [Action] { self.applied(self.browser.settled()) }
 
     mutating func connected(_ instance: String, to system: SystemID, standing: Standing.Kind = .sameAccount) -> [Action]
     {
-        self.told(self.browser.connected(instance, to: system, standing: standing))
+        self.applied(self.browser.connected(instance, to: system, standing: standing))
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
-        self.told(self.browser.described(instance, description))
+        self.applied(self.browser.described(instance, description))
     }
 
     mutating func failed(
@@ -72,23 +72,23 @@ struct WatchingRules {
         now: ContinuousClock.Instant,
         jitter: Double
     ) -> [Action] {
-        self.told(
+        self.applied(
             self.browser.failed(instance, isAuthentic: isAuthentic, refusal: refusal, now: now, jitter: jitter)
         )
     }
 
     mutating func lost(_ instance: String, orderly: Bool, now: ContinuousClock.Instant) -> [Action] {
-        self.told(self.browser.lost(instance, orderly: orderly, now: now))
+        self.applied(self.browser.lost(instance, orderly: orderly, now: now))
     }
 
     mutating func tick(now: ContinuousClock.Instant) -> [Action] {
-        let actions = self.told(self.browser.tick(now: now))
+        let actions = self.applied(self.browser.tick(now: now))
         return actions + (self.list.tick(now: now).map { [.emit($0)] } ?? [])
     }
 
-    mutating func dropAnonymous() -> [Action] { self.told(self.browser.dropAnonymous()) }
+    mutating func dropAnonymous() -> [Action] { self.applied(self.browser.dropAnonymous()) }
 
-    private mutating func told(_ actions: [SystemBrowserStateMachine.Action]) -> [Action] {
+    private mutating func applied(_ actions: [SystemBrowserStateMachine.Action]) -> [Action] {
         actions.compactMap { action in
             switch action {
             case .connect(let instance, let endpoints): .connect(instance: instance, endpoints: endpoints)

@@ -9,13 +9,13 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// What a host does for another system of its account that wants to know why the two do not meet.
+/// What a host does for another system of its account that diagnoses why the two do not find each other.
 @Suite struct DiagnosisServiceTests {
     static func request(_ port: Int, _ configuration: RemoteSystemsConfiguration) -> RemoteSystemConnectionRequest {
         RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: configuration)
     }
 
-    /// Two machines of one account; the first runs a host.
+    /// Two machines of one account. The first runs a host.
     static func withPeer(_ body: (TwoMachines, Int) async throws -> Void) async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
@@ -23,7 +23,7 @@ import ValueSets
             let running = Task { try await host.run() }
             do {
                 let port = try await host.port
-                // It is announced a moment after it listens, and tells under which name from then on.
+                // The host advertises just after it listens, and only then knows the name of its advertisement.
                 try await until { !host.advertised.all.isEmpty }
                 try await body(machines, port)
             } catch {
@@ -36,7 +36,7 @@ import ValueSets
         }
     }
 
-    /// Asks the service directly.
+    /// Sends requests to the service directly.
     static func ask(
         _ port: Int,
         _ configuration: RemoteSystemsConfiguration,
@@ -53,7 +53,7 @@ import ValueSets
         connection.abort(.completed)
     }
 
-    @Test func `two that see and reach each other find nothing wrong`() async throws {
+    @Test func `two systems that see and reach each other report no problem`() async throws {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("second", application: "test.doctor")
             let findings = await RemoteSystemsDiagnosis(configuration).run(with: Self.request(port, configuration))
@@ -62,7 +62,7 @@ import ValueSets
         }
     }
 
-    @Test func `one whose advertisements do not pass is reached, and not seen`() async throws {
+    @Test func `a system whose advertisements are lost is reached but not seen`() async throws {
         try await Self.withPeer { machines, port in
             var configuration = machines.configuration("second", application: "test.doctor")
             configuration.discovery = [ScriptedDiscovery()]
@@ -73,7 +73,7 @@ import ValueSets
         }
     }
 
-    @Test func `a port that another system has here is reported as that, and no address translation blamed`()
+    @Test func `a port that another system uses here is reported as such, and not as address translation`()
         async throws
     {
         try await Self.withPeer { machines, port in
@@ -87,7 +87,7 @@ import ValueSets
         }
     }
 
-    @Test func `a system of another account is not asked, and none is made for that`() async throws {
+    @Test func `a system of another account is not contacted, and no account is created for that`() async throws {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("third", application: "test.doctor")
             let diagnosis = RemoteSystemsDiagnosis(configuration)
@@ -100,10 +100,10 @@ import ValueSets
         }
     }
 
-    @Test func `it connects back one at a time, once a second, and says no more than how that ended`() async throws {
+    @Test func `the service connects back once a second at most, and reports only the outcome`() async throws {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("second", application: "test.doctor")
-            // Somebody listens who is not the caller: the other machine itself.
+            // The listener at this port is not the caller but the other machine itself.
             try await Self.ask(port, configuration) { connection in
                 let first = try await connection.send(
                     ["Type": "connect", "Port": .integer(Int64(port))],
@@ -111,7 +111,7 @@ import ValueSets
                 )
                 #expect(first.message == ["Outcome": "other"])
                 var again = first
-                // The first of these comes within the second, unless the machine stands still for as long.
+                // The first of these arrives within the second, unless the machine is suspended for as long.
                 for _ in 0..<5 where again.status == .success {
                     again = try await connection.send(
                         ["Type": "connect", "Port": .integer(Int64(port))],
@@ -130,7 +130,7 @@ import ValueSets
             ["Type": "look", "Instance": .string(String(repeating: "a", count: 64))], ["Type": "scan"], [:],
         ] as [ValueSet]
     )
-    func `what it does not understand it refuses`(message: ValueSet) async throws {
+    func `an invalid request is refused`(message: ValueSet) async throws {
         try await Self.withPeer { machines, port in
             try await Self.ask(port, machines.configuration("second")) { connection in
                 let response = try await connection.send(message, timeout: .seconds(10))
@@ -139,7 +139,7 @@ import ValueSets
         }
     }
 
-    @Test func `it says which advertisement is its own, and whether it sees another`() async throws {
+    @Test func `the service reports the name of its advertisement, and whether it sees another`() async throws {
         try await Self.withPeer { machines, port in
             try await Self.ask(port, machines.configuration("second")) { connection in
                 let state = try await connection.send(["Type": "state"], timeout: .seconds(10)).message

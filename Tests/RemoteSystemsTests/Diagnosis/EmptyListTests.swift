@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// A list that is empty says why, from what was seen.
+/// An empty list has a reason, derived from observations.
 @Suite struct EmptyListTests {
     static let wired = InterfaceFacts(name: "eth0", isLoopback: false, canMulticast: true, addresses: ["192.0.2.1"])
     static let loopback = InterfaceFacts(name: "lo", isLoopback: true, canMulticast: true, addresses: ["127.0.0.1"])
@@ -22,21 +22,21 @@ import Testing
         return EmptyListReason(unlisted: unlisted, interfaces: interfaces, network: network).finding
     }
 
-    @Test func `nobody there is the last of the reasons`() {
+    @Test func `that there is no other system is the last of the reasons`() {
         #expect(Self.reason().code == .systems)
         #expect(Self.reason().what.contains("No other system"))
         #expect(Self.reason(.loopback, interfaces: [Self.loopback]).what.contains("loopback"))
     }
 
-    @Test func `an interface that is missing or alone is named`() {
+    @Test func `a missing interface, or the loopback interface alone, is named`() {
         #expect(Self.reason(interfaces: []).code == .interfaces)
         #expect(Self.reason(.interfaces(["eth1"])).what.contains("eth1"))
         #expect(Self.reason(interfaces: [Self.loopback]).code == .interfaces)
-        // Others that are seen prove that a network is there.
+        // Other visible systems prove that a network exists.
         #expect(Self.reason(interfaces: [Self.loopback]) { $0.otherAccounts = 1 }.code == .otherAccounts)
     }
 
-    @Test func `what was seen counts more than what may be`() {
+    @Test func `observations take precedence over possibilities`() {
         #expect(Self.reason { $0.otherAccounts = 3 }.what.contains("3 programs of other accounts announce themselves"))
         #expect(Self.reason { $0.otherVersions = 1 }.code == .otherVersions)
         let silent = Self.reason {
@@ -53,7 +53,7 @@ import Testing
             $0.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
         }
         #expect(impostor.code == .systems && impostor.status == .problem)
-        // The same for a diagnosis, which listed nothing, or others: nobody's firewall is to blame.
+        // The same holds for a diagnosis with an empty or a partial list: no firewall is blamed.
         var unlisted = RemoteSystemWatcher.Unlisted()
         unlisted.unreachable = ["10.0.0.5:47474"]
         unlisted.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `one that responds and refuses is reported in its own words, and no firewall is blamed`() throws {
+    @Test func `a refusal is reported verbatim, and no firewall is blamed`() throws {
         let full = "Your system has 23 connections here, as many as one system may have."
         var unlisted = RemoteSystemWatcher.Unlisted()
         unlisted.unreachable = ["10.0.0.6:47474"]
@@ -82,7 +82,7 @@ import Testing
         #expect(finding.what.hasSuffix("\(full) (1 other program refuses, too.)"))
     }
 
-    @Test func `a watcher that has no place left at a host reports what the host says`() async throws {
+    @Test func `a watcher refused for too many connections reports the host's message`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
             var configuration = machines.configuration("first", application: "test.host")
@@ -92,7 +92,7 @@ import Testing
             defer { running.cancel() }
             let second = machines.configuration("second")
             try await DiagnosisServiceTests.ask(try await host.port, second) { _ in
-                // A host counts a connection just after it has said yes to it.
+                // A host counts a connection just after it has accepted it.
                 try await until { host.openConnections == 1 }
                 let watcher = RemoteSystemWatcher(second)
                 try await watcher.start()
@@ -109,13 +109,13 @@ import Testing
         }
     }
 
-    @Test func `filters that exclude everything say so, and what they exclude`() async throws {
+    @Test func `filters that exclude everything are named, with the excluded systems`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([]) { _ in
                 let watcher = loopbackSystem.watcher(filters: [.kind(.holographic)])
                 try await watcher.start()
                 var unlisted = await watcher.unlisted
-                // Nothing is told of it: that is the point.
+                // Polls, since an excluded system causes no event.
                 for _ in 0..<2000 where unlisted.excluded.isEmpty {
                     try await Task.sleep(for: .milliseconds(5))
                     unlisted = await watcher.unlisted
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `other accounts, other versions and those that do not respond are counted`() async throws {
+    @Test func `other accounts, other versions and unreachable systems are counted`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             func appear(_ id: String, version: String?, port: Int = 9) {
                 var properties: [String: [UInt8]] = ["t": [1, 2, 3, 4, 5, 6, 7, 8]]
@@ -167,7 +167,7 @@ import Testing
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             try await recorder.first { if case .enumerationCompleted = $0 { () } else { nil } }
-            // On a machine that stands still it is its time that completes it, perhaps before all was looked at.
+            // On a suspended machine the enumeration may end by its timeout, before every system was checked.
             try await until {
                 let unlisted = await watcher.unlisted
                 return unlisted.otherAccounts == 2 && unlisted.otherVersions == 2
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `a system that the filters leave out is known until it goes, and listed when it fits`() throws {
+    @Test func `an excluded system is known until it goes, and listed when it matches`() throws {
         var machine = try SystemBrowserStateMachineTests.machine(filters: [.kind(.laptop)])
         let speaker = try #require(SystemBrowserStateMachineTests.speaker)
         let endpoint = SystemBrowserStateMachineTests.endpoint

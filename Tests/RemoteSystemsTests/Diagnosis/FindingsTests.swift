@@ -24,7 +24,7 @@ import Testing
         ([interface("eth0", addresses: [])], .interfaces(["eth0"]), .problem),
         ([], .all, .problem),
     ])
-    func `interfaces are judged by what may be used`(
+    func `interfaces are rated by those that may be used`(
         interfaces: [InterfaceFacts],
         network: RemoteSystemsConfiguration.Network,
         status: DiagnosisFinding.Status
@@ -39,7 +39,7 @@ import Testing
         ([interface("eth0"), interface("tun0", multicast: false)], .warning),
         ([interface("tun0", multicast: false)], .problem),
     ])
-    func `multicast must work on an interface at least`(
+    func `at least one interface must support multicast`(
         interfaces: [InterfaceFacts],
         status: DiagnosisFinding.Status
     ) throws {
@@ -47,7 +47,7 @@ import Testing
         #expect(finding.status == status)
     }
 
-    @Test func `several programs that speak mDNS are reported, one is not worth a warning`() {
+    @Test func `several programs that use mDNS are reported, one is no warning`() {
         #expect(NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon"])).status == .ok)
         let two = NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon", "systemd-resolve"]))
         #expect(two.status == .warning)
@@ -56,7 +56,8 @@ import Testing
 
     @Test func `sockets at port 5353 are read from the kernel's table`() {
         let table = """
-              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  \
+              timeout inode ref pointer drops
              1036: 00000000:14E9 00000000:0000 07 00000000:00000000 00:00000000 00000000   107        0 14526 2 0000 0
              2000: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 14527 2 0000 0
              garbage
@@ -64,7 +65,7 @@ import Testing
         #expect(MulticastSockets.sockets(in: table) == [MulticastSockets.Socket(user: 107, inode: 14526)])
     }
 
-    @Test func `a port that cannot be had is reported with the reason`() {
+    @Test func `an unavailable port is reported with the reason`() {
         #expect(NetworkFindings.port(1, nil).status == .ok)
         let own = NetworkFindings.port(1, nil, holder: "remote-systems.host")
         #expect(own.status == .ok && own.what == "remote-systems.host of this system listens on port 1.")
@@ -85,7 +86,7 @@ import Testing
         findings.all.first { $0.code == code }?.status
     }
 
-    @Test func `a certificate is judged by the clock`() throws {
+    @Test func `a certificate is rated by the clock`() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let (identity, facts) = try Self.facts(directory)
@@ -104,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `a diagnosis makes no account`() async throws {
+    @Test func `a diagnosis creates no account`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
         var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback, discovery: [])
         configuration.stateDirectory = directory
@@ -114,7 +115,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: directory))
     }
 
-    /// A source of another package that looks at itself.
+    /// A source of another package that reports findings about itself.
     private struct CarefulSource: DiscoverySource {
         var name: String { "careful" }
 
@@ -136,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `what a discovery source reports of itself is among the findings`() async throws {
+    @Test func `the findings of a discovery source are included`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
         var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback)
         configuration.discovery = [CarefulSource()]
@@ -149,7 +150,7 @@ import Testing
         #expect(findings.filter { $0.code.rawValue.hasPrefix("careful") } == expected)
     }
 
-    @Test func `a damaged account is a problem that says what to do`() throws {
+    @Test func `a damaged account is a problem with advice`() throws {
         let error = IdentityError(.damaged, "The file is damaged; bring it back.")
         let findings = IdentityFindings(now: Date(), facts: .unusable(error)).all
         let account = try #require(findings.first { $0.code == .account })

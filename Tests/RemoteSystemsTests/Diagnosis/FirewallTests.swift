@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What the rules of a packet filter do to mDNS and to connections, without a packet filter.
+/// How the rules of a packet filter affect mDNS and connections, without a packet filter.
 @Suite struct FirewallTests {
     static let multicast = FirewallPacket.multicast(isIPv6: false, interface: "eth0")
     static let multicast6 = FirewallPacket.multicast(isIPv6: true, interface: "eth0")
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// A list as nft prints it: one table with an input chain, a further chain `more`, and a set `open`.
+    /// A rule set as nft prints it: one table with an input chain, a further chain `more`, and a set `open`.
     static func nftables(policy: String, family: String = "inet", _ rules: [String], more: [String] = []) throws
         -> FirewallRules
     {
@@ -75,7 +75,7 @@ import Testing
         ("accept", [#"\#(port("udp", #"{"set":[53,5353]}"#)),{"reject":{"type":"icmp"}}"#], .dropped, .accepted),
         ("drop", ["\(port("udp", #""@open""#)),\(accept)"], .accepted, .dropped),
         ("accept", [#"\#(port("tcp", #"{"range":[1024,65535]}"#)),{"reject":null}"#], .accepted, .dropped),
-        // What cannot be judged: somebody else's address, how often. A warning needs certainty.
+        // Rules that cannot be evaluated, such as source addresses and rates. A warning needs certainty.
         ("drop", ["\(source),\(accept)"], .undecided, .undecided),
         ("accept", ["\(source),\(drop)"], .accepted, .accepted),
         ("drop", ["\(port("udp", "5353")),\(limit),\(accept)"], .undecided, .dropped),
@@ -86,13 +86,13 @@ import Testing
             .dropped, .accepted
         ),
     ])
-    func `nft's rules are followed to their verdict`(policy: String, rules: [String], mdns: Fate, tcp: Fate) throws {
+    func `nft's rules are evaluated to their verdict`(policy: String, rules: [String], mdns: Fate, tcp: Fate) throws {
         let rules = try Self.nftables(policy: policy, rules)
         #expect(Fate(rules.verdict(on: Self.multicast)) == mdns)
         #expect(Fate(rules.verdict(on: Self.connection)) == tcp)
     }
 
-    @Test func `a chain that is jumped to decides, or comes back`() throws {
+    @Test func `a chain that is jumped to decides or returns`() throws {
         let drops = try Self.nftables(policy: "accept", [Self.jump], more: ["\(Self.port("udp", "5353")),\(Self.drop)"])
         #expect(
             drops.verdict(on: Self.multicast) == .dropped(by: "rule 7 of the chain more in nftables' table inet filter")
@@ -110,18 +110,18 @@ import Testing
         )
     }
 
-    @Test func `chains that go in circles come to an end`() throws {
+    @Test func `chains with cycles terminate`() throws {
         let rules = try Self.nftables(policy: "drop", [Self.jump], more: [Self.jump])
         #expect(rules.verdict(on: Self.multicast) == .undecided)
     }
 
-    @Test func `a table of one family leaves the other alone`() throws {
+    @Test func `a table of one family does not affect the other`() throws {
         let rules = try Self.nftables(policy: "drop", family: "ip", [])
         #expect(Fate(rules.verdict(on: Self.multicast)) == .dropped)
         #expect(rules.verdict(on: Self.multicast6) == .accepted)
     }
 
-    @Test func `what is no list of rules is reported from one without any`() throws {
+    @Test func `invalid output and an empty rule set are different`() throws {
         #expect(FirewallRules(nftables: Array("nothing".utf8), leavesOutForeign: false) == nil)
         #expect(FirewallRules(nftables: Array(#"{"nftables":5}"#.utf8), leavesOutForeign: false) == nil)
         let none = try #require(FirewallRules(nftables: Array(#"{"nftables":[]}"#.utf8), leavesOutForeign: false))
@@ -178,7 +178,8 @@ import Testing
         ),
         ("DROP", ["-A INPUT -p udp -g SERVICES", "-A INPUT -j ACCEPT"], .dropped, .accepted),
     ])
-    func `the rules of iptables are followed to their verdict`(policy: String, rules: [String], mdns: Fate, tcp: Fate) {
+    func `the rules of iptables are evaluated to their verdict`(policy: String, rules: [String], mdns: Fate, tcp: Fate)
+    {
         let rules = Self.iptables(input: policy, rules)
         #expect(Fate(rules.verdict(on: Self.multicast)) == mdns)
         #expect(Fate(rules.verdict(on: Self.connection)) == tcp)
@@ -198,7 +199,7 @@ import Testing
         FirewallFindings(facts: facts, interfaces: [wiredInterface], port: port).all
     }
 
-    @Test func `what is dropped for certain is a problem, with the rule and what to do`() throws {
+    @Test func `traffic that is certainly dropped is a problem, with the rule and advice`() throws {
         let rules = try Self.nftables(policy: "drop", ["\(Self.port("tcp", "47474")),\(Self.accept)"])
         let finding = try #require(Self.findings(.rules(rules)).first)
         #expect(finding.code == .firewall && finding.status == .problem)
@@ -206,12 +207,12 @@ import Testing
         #expect(finding.advice?.contains("udp dport 5353") == true)
     }
 
-    @Test func `one family alone is a warning`() {
+    @Test func `one dropped family alone is a warning`() {
         let rules = Self.iptables(input: "DROP", [])
         #expect(Self.findings(.rules(rules)).map(\.status) == [.warning, .warning])
     }
 
-    @Test func `who keeps the rules is who is reported how to change them`() throws {
+    @Test func `the advice names the program that manages the rules`() throws {
         var text = "*filter\n:INPUT DROP [0:0]\n:ufw-user-input - [0:0]\n"
         text += "-A INPUT -j ufw-user-input\nCOMMIT"
         let rules = FirewallRules(iptablesSave: text, isIPv6: false)
@@ -219,7 +220,7 @@ import Testing
         #expect(Self.findings(.rules(rules), port: 0).last?.advice?.contains("32768:60999/tcp") == true)
     }
 
-    @Test func `rules that may not be read are unknown and no problem`() {
+    @Test func `unreadable rules are unknown and no problem`() {
         for facts in [FirewallFacts.needsRoot, .unreadable] {
             let findings = Self.findings(facts)
             #expect(findings.map(\.status) == [.unknown])
@@ -229,7 +230,7 @@ import Testing
         #expect(Self.findings(.rules(FirewallRules())).map(\.status) == [.ok])
     }
 
-    @Test func `programs are run without a shell, bounded in time, and missed where they are not`() async {
+    @Test func `programs run without a shell, limited in time, and may be missing`() async {
         #expect(
             await ProgramOutput.of(["/nowhere/nft", "/bin/echo"], ["$HOME;", "x"])
                 == .finished(status: 0, Array("$HOME; x\n".utf8))

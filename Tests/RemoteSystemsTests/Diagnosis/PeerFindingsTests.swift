@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What is concluded from what another system says, without one.
+/// Findings from another system's report, without that system.
 @Suite struct PeerFindingsTests {
     static func open(_ change: (inout PeerFacts) -> Void = { _ in }) -> PeerFacts {
         var facts = PeerFacts(name: "beta", way: .open)
@@ -27,7 +27,7 @@ import Testing
         PeerFindings(facts: facts).all.first { $0.code == code }
     }
 
-    @Test func `all is well between two that see and reach each other`() {
+    @Test func `two systems that see and reach each other have no problems`() {
         let findings = PeerFindings(facts: Self.open()).all
         #expect(findings.map(\.code) == [.peer, .peerVersion, .peerClock, .peerConnectsBack, .peerMulticast])
         #expect(findings.allSatisfy { $0.status == .ok && $0.advice == nil })
@@ -44,7 +44,7 @@ import Testing
             (nil, false, true, .problem, "isolation"),
         ] as [(Bool?, Bool, Bool, DiagnosisFinding.Status, String)]
     )
-    func `who sees whom reports where multicast is lost`(
+    func `which side sees the other shows where multicast is lost`(
         weSeeIt: Bool?,
         itSeesUs: Bool,
         isNeighbour: Bool,
@@ -69,7 +69,7 @@ import Testing
         (BackConnection.reached, DiagnosisFinding.Status.ok, "47474"), (.refused, .problem, "rejects"),
         (.silent, .problem, "drops"), (.unreachable, .problem, "route back"), (.other, .problem, "NAT"),
     ])
-    func `the way back is reported by how connecting ended`(
+    func `the way back is reported by the outcome of the connection`(
         outcome: BackConnection,
         status: DiagnosisFinding.Status,
         text: String
@@ -83,7 +83,7 @@ import Testing
         (0.0, 0.1, DiagnosisFinding.Status.ok), (29, 0.1, .ok), (-31, 0.1, .warning), (3600, 0.1, .warning),
         (31, 5, .ok),
     ])
-    func `clocks that are apart are a warning`(ahead: Double, probe: Double, status: DiagnosisFinding.Status) {
+    func `a difference between the clocks is a warning`(ahead: Double, probe: Double, status: DiagnosisFinding.Status) {
         let finding = Self.finding(
             .peerClock,
             Self.open {
@@ -96,7 +96,7 @@ import Testing
         if ahead > 3000 { #expect(finding?.what.contains("60 minutes ahead") == true) }
     }
 
-    @Test func `versions that differ are reported`() {
+    @Test func `different versions are reported`() {
         let newer = Self.finding(.peerVersion, Self.open { $0.version = ProtocolVersion(major: 1, minor: 9) })
         #expect(newer?.status == .warning && newer?.what.contains("1.9") == true)
         let older = PeerFindings(facts: PeerFacts(name: "beta", way: .cannotHelp)).all
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: [(true, "isolation"), (false, "route")])
-    func `an address that does not respond is reported by where it is`(isNeighbour: Bool, text: String) {
+    func `an unreachable address is reported by its network`(isNeighbour: Bool, text: String) {
         let error = TransportError(.unreachable, "No connection.", side: .network)
         var facts = PeerFacts(name: "10.0.0.5:47474", way: .failed(error))
         facts.isNeighbour = isNeighbour
@@ -118,7 +118,7 @@ import Testing
         #expect(findings.first?.advice?.contains(text) == true)
     }
 
-    @Test func `without an account nobody is asked`() {
+    @Test func `without an account no system is contacted`() {
         let findings = PeerFindings(facts: PeerFacts(name: "beta", way: .noAccount)).all
         #expect(findings.map(\.status) == [.problem])
         #expect(findings.first?.advice?.contains("account join") == true)

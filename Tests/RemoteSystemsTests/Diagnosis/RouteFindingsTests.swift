@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What a diagnosis knows of tunnels and of the networks that this machine is on.
+/// What a diagnosis knows about tunnels and the networks of this machine.
 @Suite struct RouteFindingsTests {
     @Test(
         arguments: [
@@ -15,7 +15,7 @@ import Testing
             ("tap0", 1, true, true), ("wg0", nil, false, true), ("eth0", nil, false, false),
         ] as [(String, Int?, Bool, Bool)]
     )
-    func `a tunnel is reported by what the kernel says of it`(name: String, type: Int?, flags: Bool, isTunnel: Bool) {
+    func `a tunnel is recognised by the kernel's information`(name: String, type: Int?, flags: Bool, isTunnel: Bool) {
         #expect(RouteFacts.isTunnel(name, hardwareType: type, hasTunnelFlags: flags) == isTunnel)
         let finding = NetworkFindings.vpn(RouteFacts(defaultInterface: name, isTunnel: isTunnel))
         #expect(finding.status == (isTunnel ? .warning : .ok))
@@ -27,7 +27,7 @@ import Testing
             ("203.0.113.9", false), ("name", nil),
         ] as [(String, Bool?)]
     )
-    func `neighbours are reported from those beyond a router`(address: String, isNeighbour: Bool?) {
+    func `neighbours are distinguished from addresses beyond a router`(address: String, isNeighbour: Bool?) {
         #expect(LocalNetworks.contains(address) == isNeighbour)
     }
 }

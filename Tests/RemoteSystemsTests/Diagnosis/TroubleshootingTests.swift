@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// `Docs/troubleshooting.md` has a line for every code that there is, and for no other.
+/// `Docs/troubleshooting.md` has a line for every code, and for no other.
 @Suite struct TroubleshootingTests {
     @Test func `every code of a finding is explained`() throws {
         let root = (1...4).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }

@@ -7,29 +7,29 @@ import Testing
 
 @testable import RemoteSystems
 
-/// How many connections systems of other accounts get.
+/// The maximum numbers of connections for systems of other accounts.
 @Suite struct AnonymousConnectionsTests {
     /// Stands for a connection.
     private final class Place {}
 
     private static func peer(_ number: Int) -> PeerKey { PeerKey(transport: .ip, [UInt8(number)]) }
 
-    /// Each connection is of a system at a peer, by their numbers.
+    /// Each connection is a pair of numbers: the system and the peer's address.
     @Test(
         arguments: [
-            // Four of one system, wherever it connects from.
+            // At most four of one system, from any address.
             ([(1, 1), (1, 2), (1, 3), (1, 4)], (1, 5), false),
             ([(1, 1), (1, 2), (1, 3)], (1, 4), true),
-            // Eight from one place, however many systems it claims to be.
+            // At most eight from one address, with any number of system ids.
             ((1...8).map { ($0, 1) }, (9, 1), false),
             ((1...7).map { ($0, 1) }, (9, 1), true),
             ((1...8).map { ($0, 1) }, (9, 2), true),
-            // Sixteen in all.
+            // At most sixteen in total.
             ((1...16).map { ($0, $0) }, (17, 17), false),
             ((1...15).map { ($0, $0) }, (17, 17), true),
         ] as [([(Int, Int)], (Int, Int), Bool)]
     )
-    func `one more is let in as long as all, its system and its place have room`(
+    func `another connection is accepted while the limits in total, per system and per address allow it`(
         open: [(Int, Int)],
         next: (Int, Int),
         isIn: Bool

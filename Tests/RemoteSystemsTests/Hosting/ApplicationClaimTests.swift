@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// One program for each application id of a system, unless all of them share it (issue 8, section 3).
+/// One process for each application id of a system, unless all of them share it (issue 8, section 3).
 @Suite struct ApplicationClaimTests {
     private func host(_ loopbackSystem: LoopbackSystem, _ id: String, isShared: Bool = false) -> RemoteSystemHost {
         var options = RemoteSystemHost.Options()
@@ -14,7 +14,7 @@ import Testing
         return RemoteSystemHost(loopbackSystem.configuration(id), services: [Loopback.echo], options: options)
     }
 
-    /// How a host's start ends while another one runs.
+    /// The error of a host's start while another one runs.
     private func outcome(of host: RemoteSystemHost) async throws -> RemoteSystemError? {
         let running = Task { try await host.run() }
         defer { running.cancel() }
@@ -42,7 +42,8 @@ import Testing
         try await running.value
     }
 
-    @Test func `a second host under one application id does not start, and its error names the first`() async throws {
+    @Test func `a second host with the same application id does not start, and its error names the first`() async throws
+    {
         try await LoopbackSystem.with { loopbackSystem in
             try await self.whileRunning(self.host(loopbackSystem, "test.player")) {
                 let error = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
@@ -50,18 +51,18 @@ import Testing
                 #expect(error?.side == .local)
                 #expect(error?.message.contains("test.player is already running on this system: this process") == true)
                 #expect(error?.message.contains("allowsSeveralProcesses") == true)
-                // Another application is nobody's rival.
+                // Another application does not conflict.
                 let other = try await self.outcome(of: self.host(loopbackSystem, "test.other"))
                 #expect(other == nil)
             }
-            // The id is free again as soon as the host has ended.
+            // The id is free again once the host has ended.
             let next = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
             #expect(next == nil)
         }
     }
 
     @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
-    func `hosts share an application id only if all of them say so`(first: Bool, second: Bool, starts: Bool)
+    func `hosts share an application id only if all of them opt in`(first: Bool, second: Bool, starts: Bool)
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -73,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a host that cannot listen gives its application id back`() async throws {
+    @Test func `a host that cannot listen releases its application id`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await self.whileRunning(self.host(loopbackSystem, "test.holder")) {
                 let held = RunningApplications(stateDirectory: loopbackSystem.directory).port(of: "test.holder")
@@ -91,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `every application id has a lock file of its own, in a directory and with a mode that are the user's`()
+    @Test func `every application id has its own lock file, in a directory and with a mode for the user only`()
         throws
     {
         let state = FileManager.default.temporaryDirectory.appending(path: "claims-\(UUID())").path
@@ -110,7 +111,7 @@ import Testing
             let attributes = try FileManager.default.attributesOfItem(atPath: "\(state)/run/locks/\(file)")
             #expect(attributes[.posixPermissions] as? Int == 0o600)
         }
-        // What runs is told by notes alone; locks are none.
+        // Running applications are found by their records; lock files are none.
         #expect(RunningApplications(stateDirectory: state).all().isEmpty)
         #expect(throws: ApplicationIsTaken.self) { _ = try locks.claim("a/b", isShared: true) }
         withExtendedLifetime(claims) {}

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Where a host that speaks for its machine sends callers of what runs there.
+/// Which running applications a machine's host refers callers to.
 @Suite struct ApplicationReferralTests {
     private struct Nothing: InstalledApplications {
         func applications() -> [InstalledApplication] { [] }
@@ -41,7 +41,9 @@ import Testing
         }
     }
 
-    @Test func `other machines are reported of what they can reach, and sent nowhere else (R-19, X-20)`() async throws {
+    @Test func `other machines learn only of applications they can reach, and are referred to those only (R-19, X-20)`()
+        async throws
+    {
         try await self.withReferral(isOnLoopback: false) { referral in
             #expect(referral.running(beside: "test.machine", isLocal: false) == ["test.both", "test.far"])
             let refused = referral.refer(to: "test.near", isLocal: false)
@@ -56,7 +58,9 @@ import Testing
     }
 
     @Test(arguments: [(true, false), (true, true), (false, true)])
-    func `who calls from the machine itself reaches everything`(isOnLoopback: Bool, isLocal: Bool) async throws {
+    func `callers on the machine itself are referred to all applications`(isOnLoopback: Bool, isLocal: Bool)
+        async throws
+    {
         try await self.withReferral(isOnLoopback: isOnLoopback) { referral in
             let all = ["test.both", "test.far", "test.near"]
             #expect(referral.running(beside: "test.machine", isLocal: isLocal) == all)

@@ -9,9 +9,9 @@ import Testing
 
 @testable import RemoteSystems
 
-/// How long an application may take to start, by a clock that is moved by hand.
+/// The start timeout of applications, by a clock that the test advances.
 @Suite struct ApplicationStarterTests {
-    /// Takes every start for done, and nothing ever comes up.
+    /// Reports every start as done, but no application ever registers.
     private final class Sleepers: InstalledApplications {
         private let started = Mutex(0)
 
@@ -22,7 +22,7 @@ import Testing
         func start(_ id: String) async throws { self.started.withLock { $0 += 1 } }
     }
 
-    @Test func `an application that does not come up has failed at the deadline, and is left alone for two seconds`()
+    @Test func `an application that does not register fails at the deadline, and is not retried for two seconds`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -38,7 +38,7 @@ import Testing
             try await callers.call(starter, on: stage)
             try await stage.advance(by: .milliseconds(6_999))
             #expect(callers.failures == 0)
-            // Its note is looked for every 20 ms.
+            // The starter polls for its record every 20 ms.
             try await stage.advance(by: .milliseconds(21))
             #expect(callers.failures == 1)
             try await stage.advance(by: .milliseconds(1_900))
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// Those who wait for it, and how many of them were told that it failed.
+    /// Callers that wait for the application, and the number of failures reported to them.
     private final class Callers: Sendable {
         private let failed = Mutex(0)
 

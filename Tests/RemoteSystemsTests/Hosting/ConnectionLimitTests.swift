@@ -8,9 +8,11 @@ import Testing
 
 @testable import RemoteSystems
 
-/// How many connections a host has at once.
+/// The maximum number of concurrent connections of a host.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionLimitTests {
-    @Test func `a host that is full refuses, says so once, and takes connections again when it is not`() async throws {
+    @Test func `a full host refuses connections, logs it once, and accepts them again when it has capacity`()
+        async throws
+    {
         try await LoopbackSystem.with { loopbackSystem in
             let log = Log()
             var configuration = loopbackSystem.configuration("test.host")
@@ -21,7 +23,7 @@ import Testing
             let (first, one) = try await Loopback.connect(loopbackSystem, host)
             let (second, two) = try await Loopback.connect(loopbackSystem, host)
             #expect(one == .success && two == .success)
-            // A host counts a connection just after it has said yes to it.
+            // A host counts a connection just after it has accepted it.
             try await until { host.openConnections == 2 }
             for _ in 0..<3 {
                 let (third, three) = try await Loopback.connect(loopbackSystem, host)
@@ -32,7 +34,7 @@ import Testing
             #expect(log.lines.withLock { $0 }.count { $0.contains("maximum number of connections is reached") } == 1)
             #expect(try await second.send(["n": 1]).status == .success)
             await first.close()
-            // The host hears of the end a moment later.
+            // The host notices the close a moment later.
             var again = AppServiceConnectionStatus.unknown
             for _ in 0..<100 where again != .success { again = try await Loopback.connect(loopbackSystem, host).1 }
             #expect(again == .success)
@@ -41,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that was let in just before the last one ended does not outlive the host`() async throws {
+    @Test func `a connection accepted just before the last one ended does not outlive the host`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Loopback.echo]) { host in
                 let (caller, status) = try await Loopback.connect(loopbackSystem, host)
@@ -67,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `one system of the account cannot keep the others out, nor the host's own programs`() async throws {
+    @Test func `one system of the account can block neither other systems nor the host's own programs`() async throws {
         try await TwoMachines.with { machines in
             for other in ["second", "third"] { try await machines.join(other) }
             let log = Log()
@@ -100,7 +102,7 @@ import Testing
             #expect(log.lines.withLock { $0 }.count { $0.contains("maximum number of connections per system") } == 1)
             for connection in open { #expect(try await connection.send(["n": 1]).status == .success) }
             await open[0].close()
-            // The host hears of the end a moment later.
+            // The host notices the close a moment later.
             var again = AppServiceConnectionStatus.unknown
             for _ in 0..<100 where again != .success { again = try await connect("second").1 }
             #expect(again == .success)
@@ -110,7 +112,10 @@ import Testing
     }
 
     @Test(arguments: [(1_024, 600...1_000), (12_000, 10_000...11_990), (1_048_576, 16_384...16_384), (20, 1...20)])
-    func `the bound leaves files for everything else, and room for ten thousand`(files: Int, bound: ClosedRange<Int>) {
+    func `the limit reserves file descriptors for other uses, and allows ten thousand connections`(
+        files: Int,
+        bound: ClosedRange<Int>
+    ) {
         #expect(bound.contains(FileDescriptorBudget.connections(wanted: 16_384, files: files)))
     }
 

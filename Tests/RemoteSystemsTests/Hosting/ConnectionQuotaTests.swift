@@ -5,13 +5,13 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Who has how many of a host's places, without connections.
+/// How a host's connections are divided among systems, without connections.
 @Suite struct ConnectionQuotaTests {
     static func system(_ number: UInt8) throws -> SystemID {
         try #require(SystemID(bytes: [UInt8](repeating: number, count: 32)))
     }
 
-    @Test func `one system takes its share, and the others have admission`() throws {
+    @Test func `one system is limited to its share, and others are still admitted`() throws {
         var quota = ConnectionQuota(limit: 10, share: 3)
         let (one, other) = (try Self.system(1), try Self.system(2))
         for _ in 0..<3 {
@@ -28,7 +28,7 @@ import Testing
         #expect(quota.count == 4)
     }
 
-    @Test func `the programs of the host's own system have every place there is`() throws {
+    @Test func `the programs of the host's own system may use the whole limit`() throws {
         var quota = ConnectionQuota(limit: 10, share: 3)
         let own = try Self.system(1)
         for _ in 0..<10 {
@@ -40,7 +40,7 @@ import Testing
         #expect(quota.enter(own, isOwn: true) == false)
     }
 
-    @Test func `nothing is kept of systems that have no connection`() throws {
+    @Test func `no state is kept for systems without a connection`() throws {
         var quota = ConnectionQuota(limit: 4)
         for number in 0..<UInt8.max {
             let system = try Self.system(number)
@@ -59,11 +59,11 @@ import Testing
             (100, 7, 7), (100, 0, 1), (100, -3, 1), (100, 1_000, 100),
         ] as [(Int, Int?, Int)]
     )
-    func `a share is a quarter unless set, and no less than a system needs`(limit: Int, share: Int?, found: Int) {
+    func `the default share is a quarter, and at least what a system needs`(limit: Int, share: Int?, found: Int) {
         #expect(ConnectionQuota(limit: limit, share: share).share == found)
     }
 
-    @Test func `that a system is full is reported again after there was plenty`() throws {
+    @Test func `a full system is reported again after half of its share was free`() throws {
         var quota = ConnectionQuota(limit: 100, share: 4)
         let one = try Self.system(1)
         for _ in 0..<4 { #expect(quota.enter(one, isOwn: false) == true) }

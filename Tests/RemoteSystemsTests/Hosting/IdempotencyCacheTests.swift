@@ -8,7 +8,7 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// The rules by which a request with a key is carried out once.
+/// The rules by which a request with a key runs once.
 @Suite struct IdempotencyCacheTests {
     typealias Memory = IdempotencyCacheStateMachine<String>
     typealias Name = Memory.Name
@@ -33,7 +33,7 @@ import ValueSets
         HandlerOutcome(Response(message: ["n": .integer(number)]))
     }
 
-    @Test func `a repeated request waits for the first, and gets its response afterwards`() throws {
+    @Test func `a repeated request waits for the first, and gets its response`() throws {
         var memory = Memory()
         let name = try Self.name()
         let first = memory.received(name, fingerprint: 1, work: "first", now: Self.start)
@@ -56,7 +56,7 @@ import ValueSets
         }
     }
 
-    @Test func `after five minutes it is forgotten`() throws {
+    @Test func `a response expires after five minutes`() throws {
         var memory = Memory()
         let name = try Self.name()
         _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
@@ -66,7 +66,7 @@ import ValueSets
         #expect(memory.bytes == 0)
     }
 
-    @Test func `a key that comes with another message is refused, under way and done`() throws {
+    @Test func `a key with another message is refused, during and after the first request`() throws {
         var memory = Memory()
         let name = try Self.name()
         _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
@@ -78,7 +78,7 @@ import ValueSets
     }
 
     @Test(arguments: [(false, "status 1"), (true, "carry out")])
-    func `a failure is remembered unless it says that trying again may help`(canRetry: Bool, then: String) throws {
+    func `a failure is kept unless it says that a retry may help`(canRetry: Bool, then: String) throws {
         var memory = Memory()
         let name = try Self.name()
         _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
@@ -88,7 +88,7 @@ import ValueSets
         #expect(Self.reported(again) == then)
     }
 
-    @Test func `a failure is forgotten for the execution that made it, a success is not`() throws {
+    @Test func `a failure is forgotten only for the execution that caused it, a success is not`() throws {
         struct Oops: Error {}
         var memory = Memory()
         for (outcome, then) in [(HandlerOutcome(Oops()), "carry out"), (Self.response(7), "answer 7")] {
@@ -112,7 +112,7 @@ import ValueSets
         }
     }
 
-    @Test func `the oldest responses make room, and what is under way is never forgotten`() throws {
+    @Test func `the oldest responses are evicted, and a running request never is`() throws {
         var memory = Memory(limits: Memory.Limits(requests: 2))
         let (one, two, three) = (try Self.name("1"), try Self.name("2"), try Self.name("3"))
         _ = memory.received(one, fingerprint: 1, work: "", now: Self.start)
@@ -127,7 +127,7 @@ import ValueSets
     }
 
     @Test(arguments: [false, true])
-    func `a system that fills it up makes room with its own responses`(byBytes: Bool) throws {
+    func `a system that fills the cache evicts its own responses`(byBytes: Bool) throws {
         var memory = Memory(limits: byBytes ? Memory.Limits(bytes: 100_000) : Memory.Limits(requests: 20))
         let names = try (2...4).map { try Self.name(system: $0) }
         for (number, name) in names.enumerated() {
@@ -146,13 +146,13 @@ import ValueSets
         }
         let latest = memory.received(try Self.name("199"), fingerprint: 1, work: "", now: Self.start)
         #expect(Self.reported(latest) == "answer 7")
-        // In time everything goes, whoever has it.
+        // All responses expire, of every system.
         _ = memory.received(try Self.name("200"), fingerprint: 1, work: "", now: Self.start + .seconds(300))
         #expect(memory.count == 1)
         #expect(memory.bytes == 0)
     }
 
-    @Test func `its bytes are bounded whatever the services respond`() throws {
+    @Test func `the bytes are bounded for responses of any size`() throws {
         var memory = Memory(limits: Memory.Limits(bytes: 10_000, bytesEach: 2_000))
         for number in 0..<100 {
             let name = try Self.name("\(number)")
@@ -163,7 +163,7 @@ import ValueSets
         #expect(memory.count == 5)
     }
 
-    @Test func `a response too large to be kept is not made twice`() throws {
+    @Test func `a response too large for the cache is not executed twice`() throws {
         var memory = Memory(limits: Memory.Limits(bytesEach: 2_000))
         let name = try Self.name()
         _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What a system of a linked account gets from a host: what was granted, and the same refusal for all else.
+/// What a host grants to a system of a linked account: the granted services, and the same refusal for everything else.
 @Suite struct LinkedCallerTests {
     private static let account = AccountID(bytes: [UInt8](repeating: 1, count: 32))
     private static let system = SystemID(bytes: [UInt8](repeating: 2, count: 32))
@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func `a linked account's system gets the services that were granted, and one refusal for all else`()
+    @Test func `a linked account's system gets the granted services, and the same refusal for everything else`()
         async throws
     {
         try await DiscoveryStage.with { stage in

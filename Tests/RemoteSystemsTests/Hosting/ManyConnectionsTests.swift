@@ -7,14 +7,14 @@ import Testing
 
 @testable import RemoteSystems
 
-/// A thousand connections to one host at once, each with TLS and all. `Scripts/bench --only memory,ours --connections 10000` opens ten
-/// times as many.
+/// A thousand concurrent connections to one host, each with TLS. `Scripts/bench --only memory,ours --connections 10000`
+/// opens ten times as many.
 @Suite(.timeLimit(.minutes(3))) struct ManyConnectionsTests {
     private static let number = 1_000
-    /// Both ends of each are in this process.
+    /// Both ends of each connection are in this process.
     private static let files = 2 * number + 500
 
-    /// Lets the process open as many files as it takes, if it may.
+    /// Raises the limit of open files as far as necessary, if allowed.
     private static func makeRoom() -> Bool {
         let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
@@ -26,7 +26,8 @@ import Testing
         return limit.rlim_cur >= rlim_t(Self.files)
     }
 
-    /// Runs `body` for each of them, as many at once as one address may have that are not authenticated yet, and a few less.
+    /// Runs `body` for each connection. The concurrency stays a little below the maximum of unauthenticated connections
+    /// from one address.
     private static func each<Result: Sendable>(
         _ body: @escaping @Sendable (Int) async throws -> Result
     ) async throws -> [Result] {
@@ -42,8 +43,7 @@ import Testing
     }
 
     @Test(.enabled(if: makeRoom(), "The process may not open as many files as that takes (ulimit -Hn)."))
-    func `a thousand connections are opened, each is answered, and all places are free again afterwards`() async throws
-    {
+    func `a host serves a thousand concurrent connections and releases them all`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Loopback.echo]) { host in
                 _ = try await host.port
@@ -52,9 +52,9 @@ import Testing
                     #expect(status == .success, "\(connection.openError?.message ?? "")")
                     return connection
                 }
-                // A host counts a connection just after it has said yes to it.
+                // A host counts a connection just after it has accepted it.
                 try await until { host.openConnections == Self.number }
-                // All of them are there, long after the first was opened.
+                // All connections exist now, long after the first was opened.
                 let responses = try await Self.each { number in
                     try await connections[number].send(["n": .integer(Int64(number))]).get()["n"]?.int ?? -1
                 }

@@ -10,7 +10,7 @@ import Testing
 @testable import RemoteSystems
 
 @Suite struct RegistrationTests {
-    /// A source whose announcements take effect when the test says so.
+    /// A source whose advertisements take effect when the test reports it.
     private final class HesitantDiscovery: DiscoverySource {
         private let reports = Mutex<[@Sendable (Bool) -> Void]>([])
         private let running = Mutex(0)
@@ -33,7 +33,7 @@ import Testing
             try await self.advertise(advertisement)
         }
 
-        /// Reports about every announcement that was ever made.
+        /// Reports a state for every advertisement that was ever made.
         func report(_ isInEffect: Bool) {
             for report in self.reports.withLock({ $0 }) { report(isInEffect) }
         }
@@ -42,7 +42,7 @@ import Testing
         var isAdvertising: Bool { self.running.withLock { $0 > 0 } }
     }
 
-    /// Runs a host, and says which states its listener was told.
+    /// Runs a host and records the states that its listener gets.
     private static func whileRunning(
         discovery: [any DiscoverySource]? = nil,
         options: RemoteSystemHost.Options = RemoteSystemHost.Options(),
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a host is registered from when its advertisement takes effect until it no longer is in effect (X-38)`()
+    @Test func `a host is registered exactly while its advertisement is in effect (X-38)`()
         async throws
     {
         let discovery = HesitantDiscovery()
@@ -109,7 +109,7 @@ import Testing
                 #expect(host.registration == expected)
                 try await until { reported.last == expected }
             }
-            // At another port it is announced anew, and a late report about the announcement before is not believed.
+            // A new port causes a new advertisement, and late reports about the old one are ignored.
             try await host.update(port: 0)
             host.update(isDiscoverable: false)
             try await until { host.registration == .unregistered && !discovery.isAdvertising }
@@ -118,11 +118,11 @@ import Testing
         }
     }
 
-    @Test func `one of several sources is enough, and a static list is none (X-38)`() async throws {
+    @Test func `one source in effect is enough, and a static list never is (X-38)`() async throws {
         let discovery = HesitantDiscovery()
         let configuration = RemoteSystemsConfiguration(applicationID: "test")
         let list = try StaticPeers([], logger: configuration.logger)
-        // It says so itself: nobody is found by it.
+        // The static list reports it itself: other systems cannot find the host through it.
         let reported = Mutex<[Bool]>([])
         let advertising = Task {
             try await list.advertise(DiscoveryAdvertisement(instance: "test", port: 4000, properties: [:])) {
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `the sequence of states begins with the present one and ends with the host (X-38)`() async throws {
+    @Test func `the sequence of states begins with the current one and ends with the host (X-38)`() async throws {
         let discovery = HesitantDiscovery()
         let states = Mutex<(any AsyncSequence<RemoteSystemRegistrationState, Never> & Sendable)?>(nil)
         try await Self.whileRunning(discovery: [discovery]) { host, _ in
@@ -154,7 +154,7 @@ import Testing
             #expect(await iterator.next(isolation: nil) == .unregistered)
             discovery.report(true)
             #expect(await iterator.next(isolation: nil) == .registered)
-            // Only the newest waits for a slow reader.
+            // A slow reader gets the newest state only.
             discovery.report(false)
             discovery.report(true)
             #expect(await iterator.next(isolation: nil) == .registered)
@@ -165,7 +165,7 @@ import Testing
         #expect(seen == [.unregistered])
     }
 
-    @Test func `a certificate that runs out is reported by itself (X-38)`() async throws {
+    @Test func `an expiring certificate is a state of its own (X-38)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let identity = try RemoteSystemsAccount(loopbackSystem.configuration("test.host")).identity()
             let clock = Clock(identity.renewalDate - 30)
@@ -175,7 +175,7 @@ import Testing
             registration.listens(true)
             registration.advertisement(registration.beginAnnouncement(), isInEffect: true)
             #expect(await states.next() == .registered)
-            // When the next look is due, at the latest.
+            // The latest time of the next check.
             #expect(registration.timeToRefresh <= .seconds(30) && registration.timeToRefresh > .seconds(29))
             clock.now += 30
             registration.refresh()
@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func `the state follows the life of the certificate (X-37, X-38)`() async throws {
+    @Test func `the state follows the lifetime of the certificate (X-37, X-38)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let identity = try RemoteSystemsAccount(loopbackSystem.configuration("test.host")).identity()
             let end = identity.certificateValidity.upperBound

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What becomes of the connections of those who watch a host.
+/// How a host that ends closes the connections of its watchers.
 @Suite struct WatchersOfHostTests {
-    @Test func `a host that ends closes them in order, and sends watchers nowhere else (X-34)`() async throws {
+    @Test func `a host that ends closes them orderly, and refers watchers nowhere (X-34)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let connections = Mutex<[Connection]>([])
             let local = ApplicationContext(loopbackSystem.configuration("test.watcher"))

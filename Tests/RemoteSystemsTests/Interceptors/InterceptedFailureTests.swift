@@ -9,11 +9,11 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What the caller gets on the wire when a request fails, with interceptors around the handler and without.
+/// What the caller gets on the wire when a request fails, with and without interceptors around the handler.
 @Suite struct InterceptedFailureTests {
     struct Oops: Error {}
 
-    /// Passes everything on.
+    /// Forwards everything.
     private static let plain = ServerInterceptor { request, _, next in try await next(request) }
 
     private static let services = [
@@ -31,7 +31,7 @@ import Testing
         }
     ]
 
-    /// Talks to a host without what the SDK makes of its answers.
+    /// Connects to a host without the SDK's interpretation of its responses.
     static func talk(
         _ services: [AppService],
         _ interceptors: AppServiceInterceptors = AppServiceInterceptors(),
@@ -87,7 +87,7 @@ import Testing
             ("com.example." + String(repeating: "x", count: 53), nil), ("", nil), (nil, nil),
         ] as [(String?, String?)]
     )
-    func `a service's own code reaches the caller, if it is one`(code: String?, sent: String?) async throws {
+    func `a service's own code reaches the caller, if it is valid`(code: String?, sent: String?) async throws {
         let service = AppService("test.failing") { _ in throw AppServiceFailure("No.", code: code) }
         for interceptors in [AppServiceInterceptors(), AppServiceInterceptors(server: [Self.plain])] {
             try await LoopbackSystem.with { loopbackSystem in
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `codes of the protocol reach the caller, in interceptors as in errors`() async throws {
+    @Test func `protocol codes reach the caller, from interceptors as from errors`() async throws {
         let seen = Mutex<[String?]>([])
         let noting = ServerInterceptor { request, _, next in
             do {
@@ -133,7 +133,7 @@ import Testing
         #expect(seen.withLock { $0 } == ["response-not-allowed"])
     }
 
-    @Test func `a repeated request fails as the first one did, explained by the same interceptor`() async throws {
+    @Test func `a repeated request fails like the first, with the same interceptor's explanation`() async throws {
         let runs = Mutex(0)
         let service = AppService("test.breaking") { _ in
             runs.withLock { $0 += 1 }
@@ -156,7 +156,7 @@ import Testing
         #expect(runs.withLock { $0 } == 1)
     }
 
-    @Test func `a failure that an interceptor makes worth a retry is carried out again`() async throws {
+    @Test func `a failure that an interceptor marks as worth a retry runs again`() async throws {
         let runs = Mutex(0)
         let service = AppService("test.breaking") { request in
             let run = runs.withLock { runs in
@@ -184,7 +184,7 @@ import Testing
         #expect(runs.withLock { $0 } == 2)
     }
 
-    @Test func `a success is remembered, whatever an interceptor makes of it`() async throws {
+    @Test func `a success is kept, even if an interceptor turns it into a failure`() async throws {
         let runs = Mutex(0)
         let service = AppService("test.counting") { _ in
             [
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `after a host has stopped no handler starts, whatever interceptors do`(hasKey: Bool) async throws {
+    func `after a host has stopped no handler starts, even if interceptors continue`(hasKey: Bool) async throws {
         let (arrived, gate, ended) = (AsyncStream<Void>.makeStream(), Promise<Void>(), AsyncStream<Void>.makeStream())
         let runs = Mutex(0)
         let service = AppService("test.late") { _ in
@@ -225,7 +225,7 @@ import Testing
         }
         let stubborn = ServerInterceptor { request, _, next in
             arrived.continuation.yield()
-            // Takes no notice of being cancelled.
+            // Ignores its cancellation.
             await Task { try? await gate.value }.value
             defer { ended.continuation.yield() }
             return try await next(request)

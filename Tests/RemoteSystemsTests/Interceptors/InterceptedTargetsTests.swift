@@ -5,9 +5,9 @@ import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 
-/// Interceptors of a connection, whatever it leads to.
+/// Interceptors of a connection, for every kind of target.
 @Suite struct InterceptedTargetsTests {
-    @Test func `they surround what is sent to every kind of target`() async throws {
+    @Test func `interceptors surround requests to every kind of target`() async throws {
         try await DiscoveryStage.with { stage in
             let staged = try stage.system("Speaker", services: [AppService("test.echo") { $0.message }])
             try await stage.appears(staged)
@@ -16,7 +16,7 @@ import Testing
             try await stage.eventually("it is listed") { !watcher.systems.isEmpty }
             let system = try #require(watcher.systems.first)
             let application = try #require(system.applications.first)
-            // Without an address: the application is looked for first.
+            // Without an address, the application is searched for first.
             let caller = AppServiceCaller.staged(applicationID: application.id, systemID: system.id)
             let tokens = [application.connectionToken, try #require(caller.connectionToken)]
             let requests =

@@ -8,11 +8,11 @@ import RemoteSystems
 import Synchronization
 import Testing
 
-/// Interceptors over loopback, with TLS and all.
+/// Interceptors over loopback with TLS.
 @Suite struct InterceptorTests {
     struct Oops: Error, CustomStringConvertible { var description: String { "s3cret" } }
 
-    /// A host with the service, and a connection to it.
+    /// Runs a host with the service, and a connection to it.
     private static func talk(
         _ service: AppService,
         _ interceptors: AppServiceInterceptors = AppServiceInterceptors(),
@@ -52,7 +52,7 @@ import Testing
 
     // MARK: Order
 
-    @Test func `they surround a request in order, those of the program outside`() async throws {
+    @Test func `interceptors surround a request in order, those of the program outermost`() async throws {
         let diary = Diary()
         let service = Self.echo(diary)
             .intercepted(by: ServerInterceptor("server 2", diary), ServerInterceptor("server 3", diary))
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [AppService.Execution.onEventLoop, .onThreadPool], [false, true])
-    func `they surround every kind of handler`(execution: AppService.Execution, hasKey: Bool) async throws {
+    func `interceptors surround every kind of handler`(execution: AppService.Execution, hasKey: Bool) async throws {
         let diary = Diary()
         let services = [
             AppService("test.immediate", execution: execution) { $0.message },
@@ -94,7 +94,7 @@ import Testing
         #expect(diary.entries.count == 4)
     }
 
-    @Test func `they may change the message and the response, which are checked then`() async throws {
+    @Test func `interceptors may change message and response, which are then validated`() async throws {
         let schema = AllowedValueSchema(fields: [.required("n", .integer)])
         let service = AppService("test.adding", requestSchema: schema, responseSchema: schema) { request in
             ["n": .integer((request.message["n"]?.int64 ?? 0) + 1)]
@@ -114,7 +114,7 @@ import Testing
             let response = try await connection.response(["n": 2])
             #expect(response == ["n": 3])
         }
-        // One that the service's own schema does not allow is refused behind them.
+        // A message that the service's own schema forbids is refused after the interceptors.
         let diary = Diary()
         let breaking = ServerInterceptor { request, _, next in
             var request = request
@@ -130,9 +130,9 @@ import Testing
         #expect(diary.entries == ["server: test.adding", "server: AppServiceFailure"])
     }
 
-    // MARK: Refusing
+    // MARK: Refusals
 
-    @Test func `a refusal reaches the caller, and the handler does not run`() async throws {
+    @Test func `an interceptor's refusal reaches the caller, and the handler does not run`() async throws {
         let diary = Diary()
         let refusing = ServerInterceptor { request, _, next in
             guard request.metadata["role"] == "operator" else {
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `one that breaks refuses, and reports the caller nothing but that`(awaits: Bool) async throws {
+    func `an unexpected error of an interceptor is a failure without details`(awaits: Bool) async throws {
         let diary = Diary()
         let breaking = ServerInterceptor { _, _, _ in
             if awaits { await Task.yield() }
@@ -168,14 +168,14 @@ import Testing
             #expect(response.status == .failure)
             #expect(response.error?.message == "The service failed to handle the request.")
             #expect(response.message.isEmpty)
-            // The connection goes on.
+            // The connection continues.
             #expect(try await connection.send([:]).status == .failure)
         }
         #expect(diary.entries.isEmpty)
         #expect(log.entries.contains { $0.message == "A handler failed" })
     }
 
-    @Test func `a refusal holds for a request whose response is remembered`() async throws {
+    @Test func `a refusal also applies to a request whose response is in the idempotency cache`() async throws {
         let diary = Diary()
         let authorising = ServerInterceptor { request, _, next in
             guard request.metadata["token"] == "right" else { throw AppServiceFailure("No.") }
@@ -183,7 +183,7 @@ import Testing
         }
         try await Self.talk(Self.echo(diary).intercepted(by: authorising)) { connection in
             let key = IdempotencyKey()
-            // What was refused is not remembered, either.
+            // Refusals are not kept in the cache.
             for (token, status) in [("wrong", AppServiceResponseStatus.failure), ("right", .success)] {
                 for _ in 0..<2 {
                     let response = try await connection.send(
@@ -201,7 +201,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `they see the handler's own error, and may explain it`(onThreadPool: Bool) async throws {
+    func `interceptors see the handler's own error, and may replace it`(onThreadPool: Bool) async throws {
         let service = AppService("test.breaking", execution: onThreadPool ? .onThreadPool : .onEventLoop) { _ in
             throw Oops()
         }
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: Sending
 
-    @Test func `one that throws while sending sends nothing`() async throws {
+    @Test func `an interceptor that throws while sending prevents the request`() async throws {
         let diary = Diary()
         let breaking = ClientInterceptor { _, _, _ in throw Oops() }
         try await Self.talk(Self.echo(diary), connection: [ClientInterceptor("log", diary), breaking]) { connection in
@@ -234,7 +234,7 @@ import Testing
         #expect(diary.entries == ["log: test.echo", "log: Oops"])
     }
 
-    @Test func `one may respond by itself, add metadata, and know who is called`() async throws {
+    @Test func `an interceptor may respond itself, add metadata, and read the target`() async throws {
         let service = AppService("test.metadata") { request in
             ["token": .string(request.metadata["token"] ?? "none"), "own": .string(request.metadata["own"] ?? "none")]
         }
@@ -253,7 +253,7 @@ import Testing
             #expect(own == ["token": "abc", "own": "1"])
             let response = try await connection.response(["cached": true])
             #expect(response == ["token": "cached"])
-            // What it adds is held to the rules, too.
+            // Metadata that it adds must be valid, too.
             let error = await #expect(throws: RemoteSystemError.self) {
                 try await connection.send([:], metadata: ["own": "\n"])
             }
@@ -261,13 +261,13 @@ import Testing
         }
     }
 
-    @Test func `what is cancelled or late is cancelled in interceptors on both sides`() async throws {
+    @Test func `a cancelled or late request is cancelled in interceptors on both sides`() async throws {
         let diary = Diary()
         let arrived = AsyncStream<Void>.makeStream()
         let waiting = ServerInterceptor { request, _, next in
             guard request.message["wait"] == nil else {
                 arrived.continuation.yield()
-                // Until it is cancelled.
+                // Runs until it is cancelled.
                 for await _ in AsyncStream<Never>.makeStream().stream {}
                 diary.write("server: cancelled \(Task.isCancelled)")
                 throw CancellationError()
@@ -291,7 +291,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(10 * 24 * 3600), .seconds(-5)])
-    func `a timeout that one sets is held to the same range as the sender's own`(timeout: Duration) async throws {
+    func `a timeout set by an interceptor has the same range as the sender's own`(timeout: Duration) async throws {
         let diary = Diary()
         let setting = ClientInterceptor { request, _, next in
             var request = request
@@ -303,7 +303,7 @@ import Testing
             #expect(error?.code == .invalidArgument)
         }
         #expect(diary.entries.isEmpty)
-        // One that mends the sender's is heard.
+        // An interceptor may replace an invalid timeout of the sender.
         let mending = ClientInterceptor { request, _, next in
             var request = request
             request.timeout = .seconds(10)
@@ -317,7 +317,7 @@ import Testing
 
     // MARK: Pushes
 
-    @Test func `what a service sends to its caller is intercepted at both ends, and known as such`() async throws {
+    @Test func `a request of a service to its caller is intercepted at both ends, and marked as such`() async throws {
         let diary = Diary()
         let service = AppService("test.pushing") { request in
             let response = try await request.connection.send(["n": 1], metadata: ["from": "service"]).get()

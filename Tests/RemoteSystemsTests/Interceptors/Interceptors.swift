@@ -4,7 +4,7 @@
 import RemoteSystems
 import Synchronization
 
-/// What happened, in order.
+/// The recorded events, in order.
 final class Diary: Sendable {
     private let written = Mutex<[String]>([])
 
@@ -13,7 +13,7 @@ final class Diary: Sendable {
     func write(_ entry: String) { self.written.withLock { $0.append(entry) } }
 }
 
-/// Interceptors that do what a test says.
+/// Interceptors whose behaviour a test defines.
 struct ClientInterceptor: AppServiceClientInterceptor {
     typealias Next = AppServiceClientNext
 
@@ -27,7 +27,7 @@ struct ClientInterceptor: AppServiceClientInterceptor {
         self.body = body
     }
 
-    /// Writes when a request comes by, and its outcome.
+    /// Records each request and its outcome.
     init(_ name: String, _ diary: Diary) {
         self.init { request, context, next in
             diary.write("\(name): \(context.service)\(context.isPush ? " push" : "")")
@@ -64,7 +64,7 @@ struct ServerInterceptor: AppServiceServerInterceptor {
         self.body = body
     }
 
-    /// Writes when a request comes by, and its outcome.
+    /// Records each request and its outcome.
     init(_ name: String, _ diary: Diary) {
         self.init { request, context, next in
             diary.write("\(name): \(context.service)\(context.isPush ? " push" : "")")
@@ -89,7 +89,7 @@ struct ServerInterceptor: AppServiceServerInterceptor {
 }
 
 extension AppServiceConnection {
-    /// The answer to a request.
+    /// Sends a request and returns the response's message.
     func response(_ message: ValueSet, idempotencyKey: IdempotencyKey? = nil) async throws -> ValueSet {
         try await self.send(message, idempotencyKey: idempotencyKey).get()
     }

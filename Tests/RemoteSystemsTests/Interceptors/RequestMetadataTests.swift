@@ -6,7 +6,7 @@ import Testing
 @testable import RemoteSystems
 
 @Suite struct RequestMetadataTests {
-    @Test func `upper and lower case are the same key, and lower case is sent`() {
+    @Test func `keys are case-insensitive and sent in lower case`() {
         var metadata: RequestMetadata = ["X-Request-ID": "1", "b": "2", "x-request-id": "3"]
         #expect(metadata["x-request-id"] == "3")
         #expect(metadata["X-REQUEST-ID"] == "3")
@@ -19,7 +19,7 @@ import Testing
         #expect(metadata.isEmpty && metadata == RequestMetadata())
     }
 
-    @Test func `what is printed of it holds no values`() {
+    @Test func `descriptions of metadata contain no values`() {
         let metadata: RequestMetadata = ["authorization": "s3cret", "a": "s3cret"]
         #expect("\(metadata)" == "[a, authorization]")
         #expect(!"\(metadata)\(String(reflecting: metadata))".contains("s3cret"))
@@ -34,7 +34,7 @@ import Testing
             ["a": .init(repeating: "b", count: 8192)], [.init(repeating: "a", count: 65): "b"],
         ] as [RequestMetadata]
     )
-    func `what breaks a rule is refused before it is sent, with the rule`(metadata: RequestMetadata) {
+    func `invalid metadata is refused before sending, with the rule`(metadata: RequestMetadata) {
         let error = #expect(throws: RemoteSystemError.self) { try metadata.check() }
         #expect(error?.code == .invalidMessage)
         #expect(error?.side == .local)
@@ -52,7 +52,7 @@ import Testing
         #expect(throws: RemoteSystemError.self) { try metadata.check() }
     }
 
-    @Test func `a tracer's values are left out where they break a rule or do not fit`() throws {
+    @Test func `a tracer's values are left out if they are invalid or do not fit`() throws {
         var metadata: RequestMetadata = ["a": .init(repeating: "b", count: 8000)]
         let injector = MetadataInjector()
         injector.inject("c", forKey: "Trace State", into: &metadata)
@@ -66,7 +66,7 @@ import Testing
         try metadata.check()
     }
 
-    @Test func `a tracer gets a trace of ordinary size only`() {
+    @Test func `a tracer gets only traces of ordinary size`() {
         let extractor = MetadataExtractor()
         let metadata: RequestMetadata = [
             "traceparent": .init(repeating: "0", count: 129), "tracestate": .init(repeating: "0", count: 513),

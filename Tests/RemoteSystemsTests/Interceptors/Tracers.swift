@@ -5,9 +5,9 @@ import InMemoryTracing
 import Instrumentation
 import Tracing
 
-/// The tracers of this process: one that records spans, and one that carries on what W3C Trace Context defines.
+/// The tracers of this process: one that records spans, and one that propagates W3C Trace Context.
 ///
-/// A process has one instrument, so all tests share it; each looks at its own trace.
+/// A process has one instrument, so all tests share it. Each test reads its own trace.
 enum Tracers {
     static let inMemory: InMemoryTracer = {
         let tracer = InMemoryTracer(recordInjections: false, recordExtractions: false)
@@ -36,7 +36,7 @@ extension ServiceContext {
     }
 }
 
-/// Hands on `traceparent` and `tracestate`, under the names that HTTP servers use.
+/// Propagates `traceparent` and `tracestate` under the names that HTTP servers use.
 private struct W3CInstrument: Instrument {
     func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier,

@@ -18,7 +18,7 @@ import Tracing
         state: "vendor=1"
     )
 
-    /// What a handler finds.
+    /// The trace and metadata that a handler finds.
     private static func seen(_ request: AppServiceRequest) -> ValueSet {
         let trace = ServiceContext.current?.w3c
         return [
@@ -58,18 +58,18 @@ import Tracing
             let response = try await Self.inTrace { try await connection.send([:], idempotencyKey: key).get() }
             #expect(response["parent"]?.string == Self.trace.parent)
             #expect(response["state"]?.string == Self.trace.state)
-            // Without a trace nothing is sent, and none is there.
+            // Without a trace nothing is sent, and the handler has none.
             let plain = try await connection.send([:]).get()
             #expect(plain["hasContext"] == false)
             #expect(plain["metadata"] == "")
-            // Keys of the program's own stay; a trace that it hands on by hand is replaced by the current one.
+            // The program's own keys are sent. A trace among them is replaced by the current one.
             let metadata: RequestMetadata = ["own": "1", "traceparent": "00-old"]
             let both = try await Self.inTrace { try await connection.send([:], metadata: metadata).get() }
             #expect(both["metadata"]?.string == "own=1;tracestate=vendor=1;traceparent=\(Self.trace.parent)")
         }
     }
 
-    @Test func `it follows a request through a service that calls a third system`() async throws {
+    @Test func `a trace follows a request through a service that calls a third system`() async throws {
         _ = Tracers.inMemory
         try await DiscoveryStage.with { stage in
             let last = try stage.system("Last", services: Self.services)
@@ -92,7 +92,7 @@ import Tracing
         }
     }
 
-    @Test func `the response to a push is in the service's trace`() async throws {
+    @Test func `the response to a service's request is in the service's trace`() async throws {
         let service = AppService("test.pushing") { request in
             ["answer": .dictionary(try await request.connection.send([:]).get())]
         }
@@ -102,7 +102,7 @@ import Tracing
         }
     }
 
-    @Test func `requests that are read are intercepted in the service's trace`() async throws {
+    @Test func `requests read as a sequence are intercepted in the service's trace`() async throws {
         let parents = Mutex<[String?]>([])
         let noting = ServerInterceptor { request, context, next in
             if context.isPush { parents.withLock { $0.append(ServiceContext.current?.w3c?.parent) } }
@@ -134,7 +134,7 @@ import Tracing
         #expect(parents.withLock { $0 } == [Self.trace.parent])
     }
 
-    @Test func `requests at the same time keep their traces apart`() async throws {
+    @Test func `concurrent requests keep their traces apart`() async throws {
         try await Loopback.talk(Self.services[1]) { connection in
             try await withThrowingTaskGroup { group in
                 for number in 0..<200 {
@@ -151,7 +151,7 @@ import Tracing
         }
     }
 
-    @Test func `a request without a trace is handled in none, whatever code runs there`() async throws {
+    @Test func `a request without a trace is handled in none, in every kind of handler`() async throws {
         _ = Tracers.inMemory
         var context = ServiceContext.topLevel
         context.w3c = Self.trace
@@ -171,9 +171,9 @@ import Tracing
         }
     }
 
-    // MARK: What peers may do
+    // MARK: Invalid and foreign traces
 
-    @Test func `a trace that is too large, or is none, is ignored; the request is carried out`() async throws {
+    @Test func `an oversized or invalid trace is ignored, and the request runs`() async throws {
         _ = Tracers.inMemory
         try await Loopback.talk(Self.services[0]) { connection in
             for parent in [String(repeating: "0", count: 129), String(repeating: "0", count: 8000)] {
@@ -188,7 +188,7 @@ import Tracing
         }
     }
 
-    @Test func `a trace that does not fit beside a program's own metadata is left out`() async throws {
+    @Test func `a trace that does not fit beside the program's own metadata is left out`() async throws {
         try await Loopback.talk(Self.services[0]) { connection in
             let metadata: RequestMetadata = ["a": .init(repeating: "b", count: 8191)]
             let response = try await Self.inTrace { try await connection.send([:], metadata: metadata).get() }
@@ -197,7 +197,7 @@ import Tracing
         }
     }
 
-    @Test func `nothing of a trace goes to a system of another account, or is taken from one`() async throws {
+    @Test func `no trace is sent to a system of another account, or accepted from one`() async throws {
         _ = Tracers.inMemory
         try await DiscoveryStage.with { stage in
             let application = StagedApplication("test.open", services: Self.services, allowsAnyoneNearby: true)
@@ -218,7 +218,7 @@ import Tracing
 
     // MARK: Spans
 
-    @Test func `spans of both sides are of one trace, each the next one's parent`() async throws {
+    @Test func `spans of both sides belong to one trace, each the parent of the next`() async throws {
         let tracer = Tracers.inMemory
         let operation: @Sendable (ValueSet) -> String? = { $0["Type"]?.string }
         try await DiscoveryStage.with { stage in
@@ -280,9 +280,10 @@ import Tracing
         }
     }
 
-    @Test func `a span ends with an error when nothing is sent, or the response is lost`() async throws {
+    @Test func `a span ends with an error if nothing is sent or the response is lost`() async throws {
         let tracer = Tracers.inMemory
         let service = AppService("test.slow") { request in
+            // Outlasts the test. Ended by cancellation.
             try await Task.sleep(for: .seconds(600))
             return [:]
         }

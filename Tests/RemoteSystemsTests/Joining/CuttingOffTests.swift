@@ -12,11 +12,11 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// How soon those who only call are rid of a system that was revoked, and what its list costs others
+/// How soon a caller without a host drops a revoked system, and what its revocation list costs other systems
 /// (`Docs/security-model.md`).
 @Suite(.timeLimit(.minutes(1))) struct CuttingOffTests {
-    /// Runs the body with a host on the machine "second", which the machine "first" shares an account with; files are
-    /// real, the network and the time are a stage's.
+    /// Runs the body with a host on the machine "second", whose account the machine "first" shares. Files are real;
+    /// network and time are a stage's.
     private func withHost(
         options: RemoteSystemHost.Options = RemoteSystemHost.Options(),
         _ body: (TwoMachines, DiscoveryStage, RemoteSystemConnectionRequest) async throws -> Void
@@ -44,12 +44,12 @@ import ValueSets
         }
     }
 
-    /// As the command does it: in a process that shares nothing but the files.
+    /// Revokes like the command: in a process that shares nothing but the files.
     private func revokeSecond(_ machines: TwoMachines) throws {
         try machines.account("first").revoke(try machines.account("second").identity().systemID)
     }
 
-    @Test func `an open connection with a revoked system ends although nothing else runs here`() async throws {
+    @Test func `an open connection to a revoked system ends although nothing else runs here`() async throws {
         try await self.withHost { machines, stage, request in
             let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
             #expect(try await connection.open(request) == .success)
@@ -57,21 +57,21 @@ import ValueSets
             try await stage.advance(by: .milliseconds(999))
             #expect(connection.info != nil)
             try await stage.advance(by: .milliseconds(1))
-            // The account's files are read on a thread of their own, which no clock of a stage moves.
+            // The account's files are read on a thread of their own, in real time.
             let status = try await connection.waitUntilClosed()
             #expect(connection.info == nil)
             #expect(status == .unknown)
         }
     }
 
-    @Test func `a connection that comes back does not come back to a revoked system`() async throws {
+    @Test func `a long-lived connection does not reconnect to a revoked system`() async throws {
         try await self.withHost { machines, stage, request in
             let connection = LongLivedConnection(to: AppServiceDescription(name: AppService.pingName), request)
             try connection.start()
             try await stage.settle()
             #expect(connection.info != nil)
             try self.revokeSecond(machines)
-            // The account's files are read on a thread of their own, which no clock of a stage moves.
+            // The account's files are read on a thread of their own, in real time.
             try await until {
                 try? await stage.advance(by: .milliseconds(500))
                 guard case .gaveUp = connection.state else { return false }
@@ -86,9 +86,10 @@ import ValueSets
         }
     }
 
-    @Test func `a launch that is under way ends when the system that was asked is revoked`() async throws {
+    @Test func `a launch in progress ends when its target system is revoked`() async throws {
         var options = RemoteSystemHost.Options()
         options.launchURIProvider = LaunchURIHandler(schemes: ["test"]) { _ in
+            // By real time, and longer than the test; ended by cancellation.
             try await Task.sleep(for: .seconds(3600))
             return .opened
         }
@@ -103,7 +104,7 @@ import ValueSets
         }
     }
 
-    @Test func `however many hold on to the account it is looked at once a second, and not after the last has let go`()
+    @Test func `the account is checked once a second for all observers, and not without any`()
         async throws
     {
         try await DiscoveryStage.with { stage in
@@ -126,9 +127,9 @@ import ValueSets
         }
     }
 
-    // MARK: What a list costs
+    // MARK: The cost of a list
 
-    /// Runs the body with what a host on "second" knows, and a list that the account signed.
+    /// Runs the body with the account context of a host on "second", and a list that the account signed.
     private func withMember(_ body: (TwoMachines, ApplicationContext, RevocationList) async throws -> Void) async throws
     {
         try await TwoMachines.with { machines in
@@ -141,7 +142,7 @@ import ValueSets
         }
     }
 
-    @Test func `a list that says nothing new, or that nobody signed, has no file locked`() async throws {
+    @Test func `a list without changes, or without a valid signature, locks no file`() async throws {
         try await self.withMember { machines, local, list in
             try await local.account.take(revocations: list.bytes)
             #expect(local.account.revocations == list)
@@ -151,7 +152,7 @@ import ValueSets
             older.replaceSubrange(0..<8, with: [0, 0, 0, 0, 0, 0, 0, 1])
             var forged = list.bytes
             forged[0] = 0xff
-            // Whoever asked for the lock would wait for it for ten seconds, and be told that it is busy.
+            // An attempt to take the lock would wait for ten seconds and then fail as busy.
             try await local.account.take(revocations: list.bytes)
             try await local.account.take(revocations: older)
             let error = await #expect(throws: TrustError.self) { try await local.account.take(revocations: forged) }
@@ -169,31 +170,31 @@ import ValueSets
             let successor = try authority.successor(retiring: Date(), now: Date())
             let newer = try successor.revocationList(of: Set(list.systems), after: list, now: Date())
             let host = Host(local: local)
-            // Without the keys it cannot be judged.
+            // Without the keys the list cannot be verified.
             #expect(await host.isShown(newer)?.canRetry == false)
             #expect(await host.isShown(newer, roots: successor.roots) == nil)
             #expect(local.account.revocations == newer)
             #expect(try local.security().trust.own.roots == successor.roots)
             let store = AccountStore(directory: "\(machines.directory)/second")
             #expect(try store.identity().roots == successor.roots && store.revocations() == newer)
-            // Both are told to others.
+            // Both are sent to other systems.
             let records = TrustTopic.records(of: newer, roots: try local.security().trust.own.roots)
             #expect(TrustTopic.roots(in: records) == successor.roots.bytes)
             #expect(TrustTopic.revocations(in: records) == newer.bytes)
-            // Another successor of the same key is not taken.
+            // Another successor of the same key is refused.
             let rival = try authority.successor(retiring: Date(), now: Date())
             #expect(await host.isShown(newer, roots: rival.roots)?.canRetry == false)
             #expect(try local.security().trust.own.roots == successor.roots)
         }
     }
 
-    @Test func `while a list waits for the files the host does all else, and what waits is bounded`() async throws {
+    @Test func `while a list waits for the files the host continues, and the queue is bounded`() async throws {
         try await self.withMember { machines, local, list in
             let lock = try FileLock("\(machines.directory)/second/lock")
             let host = Host(local: local)
             await withTaskGroup(of: RemoteSystemError?.self) { group in
                 for _ in 0..<AccountQueue.maxWaiting { group.addTask { await host.isShown(list) } }
-                // They could not all be there if the first one kept the actor.
+                // The queue can fill only if the first list does not block the actor.
                 while local.account.accountQueue.count < AccountQueue.maxWaiting { await Task.yield() }
                 let refused = await host.isShown(list)
                 #expect(refused?.code == .localResources)
@@ -205,13 +206,12 @@ import ValueSets
         }
     }
 
-    @Test func `who was revoked meanwhile is found out before connecting, and not where the caller runs`() async throws
-    {
+    @Test func `a new revocation is found before connecting, without blocking the caller's actor`() async throws {
         try await self.withMember { machines, local, list in
             let gate = DispatchSemaphore(value: 0)
             async let blocked: Void = local.account.accountQueue.run { gate.wait() }
             try await until { local.account.accountQueue.count == 1 }
-            // As another process of this machine does.
+            // Installs the list like another process of this machine.
             _ = try AccountStore(directory: "\(machines.directory)/second").install(
                 revocations: list.bytes,
                 now: Date()
@@ -229,7 +229,7 @@ import ValueSets
     }
 }
 
-/// Who makes connections, and does other things.
+/// An actor that opens connections and does other work.
 private actor Caller {
     let local: ApplicationContext
 
@@ -240,7 +240,7 @@ private actor Caller {
 }
 
 extension TwoMachines {
-    /// The machine's files, on the network and by the clock of a stage.
+    /// The machine's files, with the network and the clock of a stage.
     fileprivate func configuration(_ machine: String, on stage: DiscoveryStage) -> RemoteSystemsConfiguration {
         var configuration = stage.configuration(applicationID: "test.\(machine)")
         configuration.environment.identity = nil
@@ -249,7 +249,7 @@ extension TwoMachines {
     }
 }
 
-/// Where a host's core is when watchers show it lists.
+/// Stands for a host's core when watchers present lists.
 private actor Host {
     let local: ApplicationContext
 
@@ -265,7 +265,7 @@ private actor Host {
     }
 }
 
-/// What another process that changes an account has.
+/// The lock that another process holds while it changes an account.
 private final class FileLock: Sendable {
     private let file: Mutex<CInt>
 

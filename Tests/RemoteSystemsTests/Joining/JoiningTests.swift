@@ -5,9 +5,9 @@ import Foundation
 import RemoteSystems
 import Testing
 
-/// Joining over a real loopback connection, from the public API down.
+/// Joining over a real loopback connection, through the public API.
 @Suite(.timeLimit(.minutes(1))) struct JoiningTests {
-    @Test func `a machine that joins belongs to the account, with its former account kept aside (R-03, R-27, X-37)`()
+    @Test func `a joining machine belongs to the account, and its former account is set aside (R-03, R-27, X-37)`()
         async throws
     {
         try await TwoMachines.with { machines in
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `two machines of one account see and talk to each other, both ways (R-05, R-40)`() async throws {
+    @Test func `two machines of one account see and call each other in both directions (R-05, R-40)`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
             for (hosting, watching) in [("first", "second"), ("second", "first")] {
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `an invitation lets one system in and no second one (X-37)`() async throws {
+    @Test func `an invitation admits one system and no second one (X-37)`() async throws {
         try await TwoMachines.with { machines in
             _ = try await machines.whileInviting { invitation, inviting in
                 _ = try await machines.account("second").join(invitation)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `an invitation whose time is over is not even tried`() async throws {
+    @Test func `an expired invitation is not even tried`() async throws {
         try await TwoMachines.with { machines in
             _ = try await machines.whileInviting { invitation, inviting in
                 let late = try invitation.replacing("expires", with: "1000000000")
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `three wrong secrets end an invitation, and both sides are reported`() async throws {
+    @Test func `three wrong secrets end an invitation, and both sides get the reason`() async throws {
         try await TwoMachines.with { machines in
             let outcome = try await machines.whileInviting { invitation, _ in
                 let wrong = try invitation.replacing("secret", with: String(repeating: "a", count: 26))
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `somebody else at the invitation's address is reported nothing, and the right one still gets in`()
+    @Test func `an impostor at the invitation's address learns nothing, and the joiner tries the next address`()
         async throws
     {
         try await TwoMachines.with { machines in
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `an invitation that is cancelled can be used no more`() async throws {
+    @Test func `a cancelled invitation cannot be used any more`() async throws {
         try await TwoMachines.with { machines in
             let outcome = try await machines.whileInviting { invitation, inviting in
                 inviting.cancel()
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `a shared account is left only when that is said, and no invitation is spent on the attempt`()
+    @Test func `a shared account is left only on explicit request, and a refused attempt keeps the invitation valid`()
         async throws
     {
         try await TwoMachines.with { machines in
@@ -182,10 +182,10 @@ import Testing
         }
     }
 
-    @Test func `the address after one where nobody is, is tried`() async throws {
+    @Test func `an address without a listener is skipped`() async throws {
         try await TwoMachines.with { machines in
             let outcome = try await machines.whileInviting { invitation, _ in
-                // Port 1 of loopback: nobody listens there.
+                // Port 1 of loopback has no listener.
                 let address = try #require(invitation.addresses.first)
                 let uri = invitation.uri.replacing("address=\(address)", with: "address=127.0.0.1:1&address=\(address)")
                 _ = try await machines.account("second").join(try Invitation(uri: uri))
@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    @Test func `what the caller throws while it shows an invitation ends it`() async throws {
+    @Test func `an error while the caller shows an invitation ends it`() async throws {
         struct NoScreen: Error {}
         try await TwoMachines.with { machines in
             await #expect(throws: NoScreen.self) {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What happens to whatever runs when its system leaves the account. Files are real, the network and the time are a
+/// What happens to running programs when their system leaves the account. Files are real; network and time are a
 /// stage's.
 @Suite(.timeLimit(.minutes(1))) struct LeavingTests {
     private static func configuration(
@@ -23,7 +23,7 @@ import Testing
         return configuration
     }
 
-    /// "second" is a system of the account of "first".
+    /// Makes "second" a system of the account of "first".
     private static func with(_ body: (TwoMachines, DiscoveryStage) async throws -> Void) async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
@@ -44,7 +44,7 @@ import Testing
             )
             #expect(try await connection.open(request) == .success)
 
-            // As the command does it: in a process that shares nothing but the files.
+            // Leaves like the command: in a process that shares nothing but the files.
             let departure = try machines.account("second").leave()
             try await stage.advance(by: .seconds(1))
             let error = await #expect(throws: RemoteSystemError.self) { try await running.value }
@@ -53,7 +53,7 @@ import Testing
             #expect(error?.message.contains(departure.account.short) == true)
             #expect(host.registration == .unregistered)
             try await stage.eventually("the connection is closed") { connection.info == nil }
-            // A running program makes no account by itself.
+            // A running program creates no account by itself.
             #expect(try !AccountStore(directory: machines.account("second").directory).holdsAccount())
 
             let again = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher and a connection stop, and start no more under the old account (X-37)`() async throws {
+    @Test func `a watcher and a connection stop, and do not start again under the old account (X-37)`() async throws {
         try await Self.with { machines, stage in
             let server = RemoteSystemHost(Self.configuration(machines, "first", on: stage), services: [.ping])
             let serving = Task(executorPreference: stage.taskExecutor) { try await server.run(isStaged: true) }
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `a program notices that it has left although another account is there already (X-37)`() async throws {
+    @Test func `a program notices that it has left although another account exists already (X-37)`() async throws {
         try await Self.with { machines, stage in
             let host = RemoteSystemHost(Self.configuration(machines, "second", on: stage), services: [])
             let running = Task(executorPreference: stage.taskExecutor) { try await host.run(isStaged: true) }
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `joining another account still lets what runs go on under the old one (X-37)`() async throws {
+    @Test func `after joining another account running programs continue under the old one (X-37)`() async throws {
         try await Self.with { machines, stage in
             let host = RemoteSystemHost(Self.configuration(machines, "second", on: stage), services: [.ping])
             let running = Task(executorPreference: stage.taskExecutor) { try await host.run(isStaged: true) }
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `a system that has left can join again, as another one (X-37)`() async throws {
+    @Test func `a system that has left can join again with a new id (X-37)`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
             let before = try machines.account("second").identity()

@@ -5,7 +5,7 @@ import Foundation
 import RemoteSystems
 import Testing
 
-/// Putting a machine out of the account, from the public API down (issue 2, part 3; `Docs/security-model.md`).
+/// Revoking a system through the public API (issue 2, part 3; `Docs/security-model.md`).
 @Suite(.timeLimit(.minutes(1))) struct RevokingTests {
     /// Runs a host on a machine while `body` runs.
     private func withHost(
@@ -36,7 +36,7 @@ import Testing
         try outcome.get()
     }
 
-    @Test func `a system that is revoked is removed, its connections end, and it does not come back (X-37)`()
+    @Test func `a revoked system is removed, its connections end, and it cannot return (X-37)`()
         async throws
     {
         try await TwoMachines.with { machines in
@@ -56,7 +56,7 @@ import Testing
                         let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
                         #expect(try await connection.open(request) == .success)
 
-                        // As the command does it: in a process that shares nothing but the files.
+                        // Revokes like the command: in a process that shares nothing but the files.
                         try machines.account("first").revoke(rogue)
                         _ = try await connection.waitUntilClosed()
                         #expect(try await recorder.removed().id == rogue)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `who was revoked is reported by hosts to watchers, and by watchers to other hosts`() async throws {
+    @Test func `revocation lists spread from hosts to watchers and from watchers to hosts`() async throws {
         try await TwoMachines.with { machines in
             for machine in ["second", "third", "fourth"] { try await machines.join(machine) }
             let rogue = try machines.account("second").identity().systemID
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `a system that was away learns who was revoked when it meets another one`() async throws {
+    @Test func `a system that was offline gets the revocation list from the next system it meets`() async throws {
         try await TwoMachines.with { machines in
             for machine in ["second", "third"] { try await machines.join(machine) }
             let rogue = try machines.account("second").identity().systemID
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a machine without the account's key revokes nobody`() async throws {
+    @Test func `a machine without the account's key cannot revoke`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
             let first = try machines.account("first").identity().systemID

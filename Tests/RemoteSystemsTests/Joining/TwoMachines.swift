@@ -4,7 +4,7 @@
 import Foundation
 import RemoteSystems
 
-/// Two machines or more, each with a state directory of its own, on one segment and one loopback interface.
+/// Two or more machines, each with a state directory of its own, on one segment and one loopback interface.
 struct TwoMachines {
     let directory: String
     let segment = ScriptedDiscovery()
@@ -24,7 +24,7 @@ struct TwoMachines {
             discovery: [self.segment],
             stateDirectory: "\(self.directory)/\(machine)"
         )
-        // Debug builds on busy machines are slow to shake hands.
+        // Handshakes take long in debug builds on busy machines.
         configuration.helloTimeout = .seconds(10)
         configuration.connectTimeout = .seconds(10)
         return configuration
@@ -34,7 +34,8 @@ struct TwoMachines {
         RemoteSystemsAccount(self.configuration(machine))
     }
 
-    /// Lets one machine invite, runs `body` with the invitation, and says how inviting ended; `body` sees to it that it does.
+    /// Runs an invitation on one machine and `body` with it, and returns how the invitation ended. `body` must make it
+    /// end.
     func whileInviting(
         _ machine: String = "first",
         _ body: (Invitation, Task<SystemID, any Error>) async throws -> Void
@@ -58,7 +59,7 @@ struct TwoMachines {
         return await inviting.result
     }
 
-    /// A machine joins the first.
+    /// Makes a machine join the account of the first.
     func join(_ machine: String = "second") async throws {
         let outcome = try await self.whileInviting { invitation, _ in
             _ = try await self.account(machine).join(invitation)
@@ -68,7 +69,7 @@ struct TwoMachines {
 }
 
 extension Invitation {
-    /// The same invitation with one item of its text exchanged.
+    /// The same invitation with one item of its text replaced.
     func replacing(_ name: String, with value: String) throws -> Invitation {
         let items = self.uri.split(separator: "&").map { $0.hasPrefix("\(name)=") ? "\(name)=\(value)" : String($0) }
         return try Invitation(uri: items.joined(separator: "&"))
@@ -76,7 +77,7 @@ extension Invitation {
 }
 
 extension Result where Success == SystemID, Failure == any Error {
-    /// The kind of failure of the identity floor with which inviting ended.
+    /// The code of the identity layer's error with which the invitation ended.
     var identityCode: IdentityError.Code? { Self.identityCode { _ = try self.get() } }
 
     static func identityCode(_ body: () throws -> Void) -> IdentityError.Code? {
@@ -89,7 +90,7 @@ extension Result where Success == SystemID, Failure == any Error {
     }
 }
 
-/// The kind of failure of the identity floor with which `body` ends; nil when it succeeds or fails otherwise.
+/// The code of the identity layer's error that `body` throws; nil if it throws none.
 func identityCode(_ body: () async throws -> Void) async -> IdentityError.Code? {
     do {
         try await body()

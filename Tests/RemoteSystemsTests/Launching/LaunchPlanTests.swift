@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// Whom a launcher asks, in which order.
+/// Which applications a launcher tries, in which order.
 @Suite struct LaunchPlanTests {
     static func application(_ id: String, _ schemes: [String] = [], isRunning: Bool = true) throws
         -> RemoteSystemApplication
@@ -33,9 +33,7 @@ import Testing
 
     static let host = RemoteSystemHost.machineApplicationID
 
-    @Test
-    func
-        `preferred ones come first, then the host if it takes the scheme, then whoever runs and takes it, then the host`()
+    @Test func `preferred applications come first, then the host or running applications that take the scheme`()
         throws
     {
         let all = [
@@ -52,7 +50,9 @@ import Testing
         #expect(Self.steps("other", all) == ["\(Self.host) uri"])
     }
 
-    @Test func `with a limit only the preferred ones and the host are asked, and anyone about the fallback`() throws {
+    @Test func `a limited launch asks only preferred applications and the host, but any application for the fallback`()
+        throws
+    {
         let all = [
             try Self.application("a", ["player", "http"]), try Self.application("b", ["player"]),
             try Self.application("c", ["http"]),
@@ -68,15 +68,15 @@ import Testing
             .steps.map { "\($0.application.id) \($0.opens)" }
         }
         let host = try Self.application(Self.host)
-        #expect(steps(["nobody"], all) == ["a fallback"])
+        #expect(steps(["missing"], all) == ["a fallback"])
         #expect(steps(["b"], all) == ["b uri", "a fallback"])
         #expect(
-            steps(["nobody"], all + [host])
+            steps(["missing"], all + [host])
                 == ["\(Self.host) uri", "a fallback", "\(Self.host) fallback"]
         )
     }
 
-    @Test func `an installed application is started when it is preferred, or when no other runs that takes it`() throws
+    @Test func `an installed application is started if it is preferred, or if no running one takes the scheme`() throws
     {
         let all = [try Self.application("c", ["player"], isRunning: false)]
         let running = all + [try Self.application("d", ["player"])]

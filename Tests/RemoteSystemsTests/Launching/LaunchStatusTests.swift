@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What a launcher makes of the statuses that it is answered.
+/// How a launcher interprets the statuses of responses.
 @Suite struct LaunchStatusTests {
     private static func result(_ message: ValueSet) -> RemoteLaunchURIResult {
         RemoteLaunchURIResult(Response(message: message))
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [8, 99, Int(Int32.max)])
-    func `a status that this version does not know is kept, and said to be that (X-20)`(number: Int) throws {
+    func `an unknown status is kept and described as unknown (X-20)`(number: Int) throws {
         let result = Self.result([
             "Status": .integer(Int64(number)), "Text": "The screen is locked.", "Application": "test.player",
             "Retry": true,
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [(0, false), (2, true), (3, true), (4, true), (5, true), (6, true), (7, true), (8, false)])
-    func `only statuses that are known to say so mean that nothing was opened (X-20)`(
+    func `only known statuses can state that nothing was opened (X-20)`(
         number: Int,
         isCertain: Bool
     ) throws {
@@ -51,7 +51,7 @@ import Testing
         #expect((thrown?.outcome == .notExecuted) == isCertain)
     }
 
-    @Test func `nothing else is tried after a status that is not known: it may be open (X-20, R-25)`() {
+    @Test func `after an unknown status no other application is tried, since the URI may be open (X-20, R-25)`() {
         #expect(!RemoteLaunchURIStatus(rawValue: 8).leavesRoomForFallback)
     }
 }

@@ -5,14 +5,14 @@ import IntegrationSupport
 import RemoteSystems
 import Testing
 
-/// What may be given to programs (RFC 3986), and what must never get that far.
+/// Which URIs may be passed to programs (RFC 3986), and which must be refused.
 @Suite struct LaunchURITests {
     @Test(arguments: [
         "https://example.com/album/42?x=1&y=2#t", "HTTPS://EXAMPLE.COM/", "player:album/42", "tel:+4930123456",
         "mailto:a@example.com?subject=50%25", "x-y+z.1:", "http://[2001:db8::1]:8080/", "http://user@[::1]/", "urn:a:b",
         "x:;$(touch)&'*!", "x:%f0%9f%8e%b5", "x:%0A",
     ])
-    func `an absolute URI is taken as it is`(text: String) throws {
+    func `an absolute URI is accepted unchanged`(text: String) throws {
         let uri = try LaunchURI(text)
         #expect(uri.description == text)
         #expect(uri.scheme == text.prefix { $0 != ":" }.lowercased())
@@ -26,7 +26,7 @@ import Testing
         "x:%u", "x:%00", "x:a%00b", "x:[y]", "http://a[::1]/", "http://[::1", "http://[::1]x/", "http://[]/",
         "http://x/[y]", "x:#a#b",
     ])
-    func `what is no URI in the narrow form is refused, and not shown`(text: String) throws {
+    func `text that is not a URI in the narrow form is refused and not repeated`(text: String) throws {
         let error = #expect(throws: RemoteSystemError.self) { try LaunchURI(text) }
         #expect(error?.code == .misuse)
         #expect(error?.side == .local)
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: try WireVectors.list("launch-uris"))
-    func `a URI is taken, or refused, as its wire vector says`(vector: WireVectors.Vector) throws {
+    func `a URI is accepted, or refused, as its wire vector states`(vector: WireVectors.Vector) throws {
         let text = try vector.required("text", \.string)
         if vector.isValid {
             #expect(try LaunchURI(text).scheme == vector["json"]?["scheme"]?.string)

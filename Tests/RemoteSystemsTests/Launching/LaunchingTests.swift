@@ -8,7 +8,7 @@ import Testing
 
 /// URIs launched on another system, over loopback.
 @Suite struct LaunchingTests {
-    /// What providers were asked, by the ids of their applications.
+    /// The requests to providers, with the ids of their applications.
     final class Asked: Sendable {
         private let asked = Mutex<[(application: String, request: LaunchURIRequest)]>([])
         var requests: [LaunchURIRequest] { self.asked.withLock { $0.map(\.request) } }
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `a fallback is opened, without the input data, when nothing opens the URI (R-25)`() async throws {
+    @Test func `a fallback is opened without the input data if nothing opens the URI (R-25)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
             let provider = asked.provider(schemes: ["player", "https"]) {
@@ -115,7 +115,7 @@ import Testing
     @Test(arguments: [
         LaunchURIDecision.denied("Not at night."), .unknown("It hangs."),
     ])
-    func `a fallback is not opened when the URI was denied, or may be open (R-25)`(decision: LaunchURIDecision)
+    func `a fallback is not opened if the URI was denied, or may be open (R-25)`(decision: LaunchURIDecision)
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `of a system's applications the preferred, the host and a running one are asked in turn (R-18, R-25)`()
+    @Test func `the preferred application, the host and a running one are asked in this order (R-18, R-25)`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -175,13 +175,14 @@ import Testing
         }
     }
 
-    @Test func `a launch that nobody waits for any more is cancelled over there, and is reported as unknown`()
+    @Test func `a launch that timed out is cancelled remotely and reported as unknown`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
             let cancelled = Mutex(false)
             let provider = LaunchURIHandler(schemes: ["player"]) { _ in
                 do {
+                    // Longer than the launch waits. Ended by cancellation.
                     try await Task.sleep(for: .seconds(60))
                 } catch {
                     cancelled.withLock { $0 = true }
@@ -203,7 +204,7 @@ import Testing
 // MARK: - Statuses
 
 extension LaunchingTests {
-    /// Each of Rome's eight, produced for real.
+    /// Each of Rome's eight statuses, produced for real.
     @Suite struct Statuses {
         @Test(arguments: [
             (LaunchURIDecision.opened, 1), (.unavailable("x"), 2), (.unsupported("x"), 3), (.denied("x"), 7),
@@ -224,7 +225,7 @@ extension LaunchingTests {
             }
         }
 
-        @Test func `0: a provider that fails has perhaps opened it (X-20)`() async throws {
+        @Test func `0: a provider that fails may have opened the URI (X-20)`() async throws {
             struct Oops: Error {}
             try await LoopbackSystem.with { loopbackSystem in
                 try await loopbackSystem.withHost(launching: Asked().provider { _ in throw Oops() }) { host in
@@ -248,7 +249,7 @@ extension LaunchingTests {
             }
         }
 
-        @Test func `3: where nobody opens URIs at an address, it is reported with whom to launch to instead (X-20)`()
+        @Test func `3: a service that opens no URIs at an address is reported with the target to use instead (X-20)`()
             async throws
         {
             try await LoopbackSystem.with { loopbackSystem in
@@ -262,18 +263,18 @@ extension LaunchingTests {
             }
         }
 
-        @Test func `4: nobody is there (X-20)`() async throws {
+        @Test func `4: an address without a listener (X-20)`() async throws {
             try await LoopbackSystem.with { loopbackSystem in
-                let nobody = try HeldPort()
+                let unused = try HeldPort()
                 let result = try await RemoteLauncher().launchURI(
                     "player:x",
                     with: RemoteSystemConnectionRequest(
                         host: "127.0.0.1",
-                        port: nobody.number,
+                        port: unused.number,
                         configuration: loopbackSystem.configuration("test.caller")
                     )
                 )
-                withExtendedLifetime(nobody) {}
+                withExtendedLifetime(unused) {}
                 #expect(result.status == .remoteSystemUnavailable)
                 #expect(result.error?.side == .network)
                 #expect(result.error?.canRetry == true)
@@ -320,7 +321,7 @@ extension LaunchingTests {
             }
         }
 
-        @Test func `6: this system does not trust the one that responds (X-20)`() async throws {
+        @Test func `6: this system does not trust the peer (X-20)`() async throws {
             try await LoopbackSystem.with { loopbackSystem in
                 try await LoopbackSystem.with { stranger in
                     let asked = Asked()
@@ -335,7 +336,7 @@ extension LaunchingTests {
     }
 
     @Test(arguments: ["--help", "player:a b", "player:\n", "", "player:%00"])
-    func `a URI that is none is refused here, and nothing is sent`(uri: String) async throws {
+    func `an invalid URI is refused locally, and nothing is sent`(uri: String) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let asked = Asked()
             try await loopbackSystem.withHost(launching: asked.provider()) { host in
@@ -378,7 +379,7 @@ extension LaunchingTests {
         }
     }
 
-    @Test func `a host whose schemes are none does not start`() async throws {
+    @Test func `a host with invalid schemes does not start`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var options = RemoteSystemHost.Options()
             options.launchURIProvider = LaunchURIHandler(schemes: ["a b"]) { _ in .opened }
@@ -412,7 +413,7 @@ extension LoopbackSystem {
         }
     }
 
-    /// Sends what no launcher would.
+    /// Sends a message that no launcher would send.
     fileprivate func raw(_ message: ValueSet, to host: RemoteSystemHost) async throws -> AppServiceResponse {
         let request = RemoteSystemConnectionRequest(
             host: "127.0.0.1",

@@ -8,7 +8,7 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// What a system says of itself, as records.
+/// The description of a system as records.
 @Suite(.timeLimit(.minutes(1))) struct PresenceTopicTests {
     static func description() -> SystemDescription {
         var description = SystemBrowserStateMachineTests.description("Attic")
@@ -33,7 +33,7 @@ import ValueSets
         return description
     }
 
-    @Test func `a description is what is read of its records`() throws {
+    @Test func `a description survives its conversion to records`() throws {
         let description = Self.description()
         let (records, isComplete) = description.records
         #expect(isComplete)
@@ -45,7 +45,7 @@ import ValueSets
         #expect(read == expected)
     }
 
-    @Test func `without the records of the system and of the application there is no description`() {
+    @Test func `without the records of system and application there is no description`() {
         for key in [PresenceTopic.system, PresenceTopic.application] {
             var records = Self.description().records.records
             records[StateKey(key)] = nil
@@ -53,7 +53,7 @@ import ValueSets
         }
     }
 
-    @Test func `a schema that fits into no record is cut into several`() throws {
+    @Test func `a schema that does not fit into a record is split`() throws {
         var description = Self.description()
         let fields = (0..<1000).map { AllowedValueSchema.Field.required("field-number-\($0)", .string) }
         description.application.services[1].pushResponseSchema = AllowedValueSchema(fields: fields)
@@ -68,7 +68,7 @@ import ValueSets
         #expect(read.application.services[1].pushResponseSchema == .full)
     }
 
-    @Test func `an installed application that does not fit into its record loses its schemas, and nothing else does`()
+    @Test func `an installed application that does not fit into its record loses only its schemas`()
         throws
     {
         var description = Self.description()
@@ -84,7 +84,7 @@ import ValueSets
         #expect(read.installed[1].services == [description.application.services[1]])
     }
 
-    @Test func `what is published fits into a topic, however much there is to say`() throws {
+    @Test func `any description fits into a topic`() throws {
         var description = Self.description()
         let fields = (0..<400).map { AllowedValueSchema.Field.required("field-number-\($0)", .string) }
         description.application.services = (100..<180).map { number in
@@ -110,7 +110,7 @@ import ValueSets
         #expect(read.installed.last?.services.map(\.requestSchema) == [nil])
     }
 
-    @Test func `a changed attribute sends that attribute, and no more`() async throws {
+    @Test func `a changed attribute sends only that attribute`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let attributes = ["room": "attic", "volume": "1"]
             try await loopbackSystem.withHost([AppService.ping], attributes: attributes) { host in

@@ -13,9 +13,9 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// What systems tell each other of revoked ones.
+/// How systems exchange revocation lists.
 @Suite(.timeLimit(.minutes(1))) struct TrustTopicTests {
-    /// An account in memory that has revoked so many systems, and its root keys.
+    /// An account in memory that has revoked this many systems, and its root keys.
     private static func list(of count: Int) throws -> (RevocationList, RootChain) {
         let authority = try AccountAuthority(creatingAt: Date())
         let systems = (0..<count).map { number in
@@ -29,7 +29,8 @@ import ValueSets
         )
     }
 
-    @Test(arguments: [1, 479, 480, 4096]) func `a list of any length is what is read of its records`(count: Int) throws
+    @Test(arguments: [1, 479, 480, 4096]) func `a list of any length survives its conversion to records`(count: Int)
+        throws
     {
         let (list, roots) = try Self.list(of: count)
         let records = TrustTopic.records(of: list, roots: roots)
@@ -41,7 +42,7 @@ import ValueSets
         #expect(TrustTopic.revocations(in: records) == list.bytes)
     }
 
-    @Test func `root keys that came after the first are read of the records, too`() throws {
+    @Test func `later root keys are read from the records, too`() throws {
         let authority = try AccountAuthority(creatingAt: Date())
         let successor = try authority.successor(retiring: Date(), now: Date())
         #expect(TrustTopic.roots(in: TrustTopic.records(of: nil, roots: authority.roots)) == nil)
@@ -50,7 +51,7 @@ import ValueSets
         #expect(TrustTopic.revocations(in: records) == nil)
     }
 
-    @Test func `no records hold no list, and neither does one without its beginning or longer than any`() throws {
+    @Test func `empty, incomplete and oversized records contain no list`() throws {
         #expect(TrustTopic.records(of: nil, roots: try AccountAuthority(creatingAt: Date()).roots).isEmpty)
         #expect(TrustTopic.revocations(in: [:]) == nil)
         #expect(TrustTopic.revocations(in: ["list/1": ["Bytes": .data(Data([1]))]]) == nil)
@@ -59,7 +60,7 @@ import ValueSets
         #expect(TrustTopic.revocations(in: many) == nil)
     }
 
-    @Test func `a forged list is not taken, and the connection goes on`() async throws {
+    @Test func `a forged list is ignored, and the connection continues`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join("second")
             let second = ApplicationContext(machines.configuration("second"))

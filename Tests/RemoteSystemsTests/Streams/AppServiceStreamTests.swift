@@ -9,7 +9,7 @@ import ValueSets
 
 /// Streams beside the messages of an app service, on a stage.
 @Suite(.timeLimit(.minutes(1))) struct AppServiceStreamTests {
-    /// Offers a stream for each request, and hands the host's ends to the test.
+    /// Offers a stream for each request, and passes the host's ends to the test.
     private final class Offering: Sendable {
         private let offers = Mutex<[RemoteSystemStreamOffer]>([])
 
@@ -56,7 +56,9 @@ import ValueSets
         }
     }
 
-    @Test func `a service offers a stream in its response, the caller opens it, and bytes go both ways`() async throws {
+    @Test func `a service offers a stream in its response, the caller opens it, and bytes travel both ways`()
+        async throws
+    {
         try await Self.with { pair, offering in
             let (host, caller) = try await Self.open(pair, offering)
             #expect(caller.systemID == pair.host.id)
@@ -73,7 +75,7 @@ import ValueSets
         }
     }
 
-    @Test func `a stream outlives the connection beside which it came about`() async throws {
+    @Test func `a stream outlives the connection that offered it`() async throws {
         try await Self.with { pair, offering in
             let (host, caller) = try await Self.open(pair, offering)
             await pair.client.close()
@@ -82,7 +84,7 @@ import ValueSets
         }
     }
 
-    @Test func `a ticket opens one stream, for 30 seconds`() async throws {
+    @Test func `a ticket opens one stream, within 30 seconds`() async throws {
         try await Self.with { pair, offering in
             let ticket = try await pair.client.send([:]).message["Photo"]
             let stream = try await pair.client.openStream(ticket)
@@ -101,7 +103,7 @@ import ValueSets
         }
     }
 
-    @Test func `a withdrawn offer is worth nothing`() async throws {
+    @Test func `a withdrawn offer cannot be opened`() async throws {
         try await Self.with { pair, offering in
             let ticket = try await pair.client.send([:]).message["Photo"]
             offering.last?.withdraw()
@@ -110,7 +112,7 @@ import ValueSets
         }
     }
 
-    @Test func `what is no ticket is refused before anything is sent`() async throws {
+    @Test func `an invalid ticket is refused before anything is sent`() async throws {
         try await Self.with { pair, _ in
             for value in [nil, "text", 7, .null] as [Value?] {
                 let error4 = await Self.error { _ = try await pair.client.openStream(value) }
@@ -119,7 +121,7 @@ import ValueSets
         }
     }
 
-    @Test func `the host's end offers, and the caller's end opens`() async throws {
+    @Test func `the caller can open a stream that the host's end offers`() async throws {
         let errors = Mutex<[RemoteSystemError?]>([])
         let service = AppService("test.photos") { request in
             let error = await Self.error { _ = try await request.connection.openStream(.null) }
@@ -136,7 +138,7 @@ import ValueSets
         }
     }
 
-    @Test func `an abort ends both sides, and the other one gets the reason`() async throws {
+    @Test func `an abort ends both sides, and the peer gets the reason`() async throws {
         try await Self.with { pair, offering in
             let (host, caller) = try await Self.open(pair, offering)
             caller.abort("Enough.")
@@ -161,7 +163,7 @@ import ValueSets
         }
     }
 
-    @Test func `a reader that does not read holds the writer back, also in memory, and for as long as it likes`()
+    @Test func `a reader that does not read blocks the writer with bounded memory, for minutes`()
         async throws
     {
         try await Self.with { pair, offering in
@@ -174,7 +176,7 @@ import ValueSets
                 }
                 try await host.finish()
             }
-            // Longer than the dead-peer time, and not as long as a peer may take nothing.
+            // Longer than the dead-peer timeout, and shorter than the limit for a peer that takes nothing.
             try await pair.stage.advance(by: .seconds(60))
             let held = written.withLock { $0 }
             #expect(held >= 256 << 10 && held <= 1 << 20, "\(held)")
@@ -183,7 +185,7 @@ import ValueSets
         }
     }
 
-    @Test func `a reader that takes nothing for five minutes is given up`() async throws {
+    @Test func `a reader that takes nothing for five minutes is disconnected`() async throws {
         try await Self.with { pair, offering in
             let (host, caller) = try await Self.open(pair, offering)
             let writer = Task(executorPreference: pair.stage.taskExecutor) {

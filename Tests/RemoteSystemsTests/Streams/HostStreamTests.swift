@@ -9,7 +9,7 @@ import ValueSets
 
 @testable import RemoteSystems
 
-/// What a host does with streams as with its other connections, over loopback, with TLS and all.
+/// Streams and the limits of a host, over loopback with TLS.
 @Suite(.timeLimit(.minutes(1))) struct HostStreamTests {
     private static let service = AppService("test.echo") { request in
         let offer = try request.connection.offerStream()
@@ -22,7 +22,7 @@ import ValueSets
         return ["Stream": offer.ticket]
     }
 
-    @Test func `a stream counts among the connections of its system, and no longer once it is over`() async throws {
+    @Test func `a stream counts as a connection of its system until it ends`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
             configuration.connectionLimit = 2
@@ -46,7 +46,7 @@ import ValueSets
             #expect(try await stream.read() == nil)
             try await stream.waitUntilFinished()
             try await until { host.openConnections == 1 }
-            // The refusal has not used the ticket up.
+            // The refusal has not used up the ticket.
             let again = try await caller.openStream(ticket)
             try await again.finish()
             running.cancel()
@@ -54,7 +54,7 @@ import ValueSets
         }
     }
 
-    @Test func `a host that ends gives its streams up, and their peers learn why`() async throws {
+    @Test func `a host that ends aborts its streams, and their peers get the reason`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
             configuration.drainTimeout = .milliseconds(200)

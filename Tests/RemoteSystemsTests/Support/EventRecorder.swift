@@ -5,7 +5,7 @@ import RemoteSystems
 import Synchronization
 import Testing
 
-/// Everything that a watcher tells, to look at and to wait for.
+/// Records every event of a watcher, to inspect and to wait for.
 final class EventRecorder: Sendable {
     private let recorded = Mutex<[RemoteSystemEvent]>([])
 
@@ -23,11 +23,12 @@ final class EventRecorder: Sendable {
         self.recorded.withLock { $0.append(event) }
     }
 
-    /// The first event for which `pick` gives something; waits for it, thirty seconds at the most.
+    /// The first event for which `pick` returns a value. Waits for it for at most thirty seconds.
     func first<Picked>(_ pick: (RemoteSystemEvent) -> Picked?) async throws -> Picked {
         let deadline = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < deadline {
             if let picked = self.events.lazy.compactMap(pick).first { return picked }
+            // Polls in real time: events arrive over real sockets.
             try await Task.sleep(for: .milliseconds(2))
         }
         throw NothingHappened(reported: self.events.map { "\($0)" })

@@ -4,7 +4,7 @@
 import RemoteSystems
 import Testing
 
-/// Connections to app services through the public API, over loopback, with TLS and all.
+/// Connections to app services through the public API, over loopback with TLS.
 enum Loopback {
     static let echo = AppService("test.echo") { $0.message }
 

@@ -6,11 +6,11 @@ import Logging
 import RemoteSystems
 import ServiceLifecycle
 
-/// A throw-away account whose processes all run here, over loopback, and find each other on a scripted segment.
+/// A temporary account whose processes all run here, over loopback, and find each other on a scripted segment.
 struct LoopbackSystem {
     let directory: String
     let segment = ScriptedDiscovery()
-    /// Where its processes log; nil for the usual place.
+    /// The logger of its processes; nil for the default.
     var logger: Logger?
     /// The interceptors of all its processes.
     var interceptors = AppServiceInterceptors()
@@ -30,7 +30,7 @@ struct LoopbackSystem {
             discovery: [self.segment],
             stateDirectory: self.directory
         )
-        // Debug builds on busy machines are slow to shake hands.
+        // Handshakes take long in debug builds on busy machines.
         configuration.helloTimeout = .seconds(10)
         configuration.connectTimeout = .seconds(10)
         configuration.interceptors = self.interceptors
@@ -62,7 +62,7 @@ struct LoopbackSystem {
             _ = await running.result
             throw error
         }
-        // A group that does not run yet would take this for the end of it.
+        // A service group that does not run yet would treat this as its end.
         _ = try? await host.port
         await group.triggerGracefulShutdown()
         try await running.value

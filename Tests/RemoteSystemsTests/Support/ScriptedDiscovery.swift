@@ -4,7 +4,7 @@
 import RemoteSystems
 import Synchronization
 
-/// A network segment in memory: what is announced on it is seen by whoever browses it.
+/// A network segment in memory: each browse sees what is advertised on it.
 final class ScriptedDiscovery: DiscoverySource {
     private struct State {
         var hints: [String: DiscoveryHint] = [:]
@@ -16,10 +16,10 @@ final class ScriptedDiscovery: DiscoverySource {
 
     var name: String { "scripted" }
 
-    /// Whether a browse has begun. What is emitted before that is heard by nobody.
+    /// Whether a browse has begun. Events before that are lost.
     var isBrowsed: Bool { self.state.withLock { !$0.feeds.isEmpty } }
 
-    /// How many browses go on.
+    /// The number of active browses.
     var browses: Int { self.state.withLock { $0.feeds.count } }
 
     func browse() -> DiscoveryEvents {
@@ -44,6 +44,7 @@ final class ScriptedDiscovery: DiscoverySource {
                 properties: advertisement.properties
             )
         )
+        // Lasts until cancellation, which withdraws the advertisement.
         try? await Task.sleep(for: .seconds(3600))
         self.vanish(advertisement.instance)
     }

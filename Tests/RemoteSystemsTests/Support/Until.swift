@@ -3,7 +3,7 @@
 
 import Testing
 
-/// Waits until the condition holds, thirty seconds at the most.
+/// Polls until the condition holds, for at most thirty seconds of real time.
 func until(
     _ condition: () async -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -14,6 +14,7 @@ func until(
             Issue.record("It did not come about in thirty seconds.", sourceLocation: sourceLocation)
             return
         }
+        // The conditions concern real sockets and threads, which have no common notification.
         try await Task.sleep(for: .milliseconds(2))
     }
 }

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `where nobody listens no system is found, and the error says so`() async throws {
+    @Test func `at an address without a listener no system is found, and the error says so`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let configuration = loopbackSystem.configuration("test.caller")
             let error = await #expect(throws: RemoteSystemError.self) {
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["192.0.2.1", "2001:db8::1", "fe80::1%eth0", "kitchen", "127.1"])
-    func `a process that stays on this machine connects to no other, and asks for no name`(host: String) async throws {
+    func `a process restricted to this machine connects to no other, and resolves no name`(host: String) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             let configuration = loopbackSystem.configuration("test.caller")
             let error = await #expect(throws: RemoteSystemError.self) {
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `the usual port is the command's`() {
+    @Test func `the default port is the command's`() {
         #expect(RemoteSystemHost.defaultPort == 47_474)
     }
 
@@ -99,7 +99,7 @@ import Testing
         return ConnectionToken(systemID: system, applicationID: "test.host", endpoints: endpoints)
     }
 
-    @Test func `a token that was kept leads back to the application, without discovery (R-21, X-35)`() async throws {
+    @Test func `a stored token leads back to the application, without discovery (R-21, X-35)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Self.echo]) { host in
                 let system = try await RemoteSystem.find(
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `another application, and another system, at the address is not taken for the one that was meant`()
+    @Test func `another application or system at the token's address is not accepted`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -152,7 +152,7 @@ import Testing
         [Endpoint(host: "fe80::1%eth0", port: 65_535), Endpoint(host: "host.example", port: 47_474)],
         [Endpoint(transport: .init(rawValue: "relay"), host: "7f3a", port: 0), Endpoint(host: "7f3a", port: 1)],
     ])
-    func `a token is read as it was written`(endpoints: [Endpoint]) throws {
+    func `a token survives its conversion to text`(endpoints: [Endpoint]) throws {
         let token = try Self.application(endpoints)
         let read = try ConnectionToken(token.text)
         #expect(read == token)
@@ -170,7 +170,7 @@ import Testing
         "remote-systems-connection:2:oA", "remote-systems-connection:1:oA", "remote-systems-connection:1:oA:",
         String(repeating: "x", count: 100_000),
     ])
-    func `a text that is no token is refused with a reason`(text: String) throws {
+    func `text that is not a token is refused with a reason`(text: String) throws {
         let error = #expect(throws: RemoteSystemError.self) {
             _ = try RemoteSystemConnectionRequest(
                 connectionToken: text,
@@ -190,14 +190,14 @@ import Testing
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
         token.endpoints = [Endpoint(host: "localhost", port: 47_474)]
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
-        // Only the transport could say so, and there is none of that kind.
+        // Only the transport could decide that, and this transport does not exist here.
         token.endpoints = [Endpoint(transport: .init(rawValue: "relay"), host: "192.168.1.20", port: 47_474)]
         #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(token.text) }
         token.endpoints = [Endpoint(host: "192.168.1.20", port: 47_474)]
         #expect(try ConnectionToken(token.text) == token)
     }
 
-    @Test func `every cut of a token is refused`() throws {
+    @Test func `every truncation of a token is refused`() throws {
         let text = try Self.application([Endpoint(host: "192.0.2.1", port: 1)]).text
         for count in 0..<text.count {
             #expect(throws: RemoteSystemError.self) { _ = try ConnectionToken(String(text.prefix(count))) }
@@ -206,7 +206,7 @@ import Testing
 
     // MARK: Capabilities
 
-    @Test func `a system says what it can do (X-34; capability query)`() async throws {
+    @Test func `a system lists its capabilities (X-34; capability query)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Self.echo]) { host in
                 let system = try await RemoteSystem.find(

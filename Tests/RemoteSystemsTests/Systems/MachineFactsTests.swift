@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What a machine says of itself comes from where Linux keeps it.
+/// The facts about a machine come from the places where Linux keeps them.
 @Suite struct MachineFactsTests {
     /// Reads the facts of a machine with these files.
     private static func facts(_ files: [String: String]) throws -> MachineFacts {
@@ -30,7 +30,7 @@ import Testing
             "sys/class/dmi/id/sys_vendor": "ACME Corp. \n",
             "sys/class/dmi/id/product_name": "Anvil 3000\n",
         ])
-        // What its owner says counts more than what its maker says.
+        // The owner's settings take precedence over the manufacturer's.
         let expected = MachineFacts(
             displayName: "Living Room",
             kind: .laptop,
@@ -52,11 +52,14 @@ import Testing
         (3, RemoteSystemKind.desktop), (9, .laptop), (10, .laptop), (11, .phone), (30, .tablet), (23, .server),
         (34, .iot), (1, .virtual), (2, .unknown), (99, .unknown), (-1, .unknown),
     ])
-    func `else it is that of the chassis's number in SMBIOS (X-27)`(_ number: Int, _ kind: RemoteSystemKind) throws {
+    func `without machine-info(5) the kind is that of the chassis number in SMBIOS (X-27)`(
+        _ number: Int,
+        _ kind: RemoteSystemKind
+    ) throws {
         #expect(try Self.facts(["sys/class/dmi/id/chassis_type": "\(number)\n"]).kind == kind)
     }
 
-    @Test func `a machine that says nothing has a name and nothing else`() throws {
+    @Test func `a machine without these files has a name and nothing else`() throws {
         for files in [
             [:], ["etc/machine-info": "PRETTY_HOSTNAME=\"\"\nCHASSIS\n=x\n", "sys/class/dmi/id/sys_vendor": " \n"],
         ] {

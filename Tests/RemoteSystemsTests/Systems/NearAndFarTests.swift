@@ -7,11 +7,11 @@ import RemoteSystemsDiscovery
 import RemoteSystemsTesting
 import Testing
 
-/// How a system was found, and whether the link to it is a near one.
+/// How a system was found, and whether the link to it is proximal.
 @Suite struct NearAndFarTests {
     static let echo = AppService("test.echo") { $0.message }
 
-    /// A system of the stage with an address of a neighbour, or of the Internet.
+    /// A system of the stage with an address of a neighbour or of the Internet.
     private static func speaker(on stage: DiscoveryStage, isNearby: Bool) async throws -> StagedSystem {
         let speaker = try stage.system(
             "Speaker",
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [(true, RemoteSystemDiscoveryType.proximal, 1), (false, .cloud, 2)])
-    func `a system that is found by its address is of type cloud unless only neighbours have the address (X-30)`(
+    func `a system found by its address is of type cloud unless only neighbours have the address (X-30)`(
         isNearby: Bool,
         type: RemoteSystemDiscoveryType,
         number: Int
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a connection says whether its peer is near (X-35)`(isNearby: Bool) async throws {
+    func `a connection reports whether its peer is near (X-35)`(isNearby: Bool) async throws {
         try await DiscoveryStage.with { stage in
             let speaker = try await Self.speaker(on: stage, isNearby: isNearby)
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test
-    func `a system at a configured address is of type cloud, and filters report it from others (R-09, X-29, X-30)`()
+    func `a system at a configured address is of type cloud, and filters match on it (R-09, X-29, X-30)`()
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test
-    func `what a machine says of itself arrives: name, kind, platform, manufacturer and model (X-25, X-27, X-28)`()
+    func `name, kind, platform, manufacturer and model of a machine arrive (X-25, X-27, X-28)`()
         async throws
     {
         try await DiscoveryStage.with { stage in

@@ -17,7 +17,7 @@ import Testing
         #expect(kinds.map(\.rawValue) == names)
     }
 
-    @Test func `platforms have Rome's numbers, Linux the one that was kept for it (X-28)`() {
+    @Test func `platforms have Rome's numbers, Linux the one reserved for it (X-28)`() {
         let platforms: [RemoteSystemPlatform] = [.unknown, .windows, .android, .iOS, .linux]
         #expect(platforms.map(\.rawValue) == [0, 1, 2, 3, 4])
     }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RemoteSystems
 
-/// A discovery source of another package: what it says of itself decides how its hints are used.
+/// A discovery source of another package, whose declarations determine how its hints are used.
 @Suite struct ForeignSourceTests {
     private final class Source: DiscoverySource {
         let origin: DiscoveryOrigin
@@ -25,7 +25,7 @@ import Testing
 
         var name: String { "foreign" }
 
-        /// Whether the browse that runs follows an instance; `nil` while none follows some only.
+        /// Whether the active browse follows an instance; `nil` if it follows all.
         func follows(_ hint: DiscoveryHint) -> Bool? { self.relevance.withLock { $0 }.map { $0(hint) } }
 
         func browse() -> DiscoveryEvents {
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [(DiscoveryType.proximal, RemoteSystemDiscoveryType.proximal), (.cloud, .cloud)])
-    func `a configured hint needs no tag, and its source says how the system counts as found`(
+    func `a configured hint needs no tag, and its source declares the discovery type`(
         type: DiscoveryType,
         listed: RemoteSystemDiscoveryType
     ) async throws {
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `an announced hint without the account's tag leads nowhere, and is not followed`() async throws {
+    @Test func `an advertised hint without the account's tag is ignored, and is not followed`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([]) { host in
                 var configuration = loopbackSystem.configuration("test.watcher")
@@ -97,16 +97,16 @@ import Testing
         }
     }
 
-    // MARK: What becomes of its endpoints
+    // MARK: Its endpoints
 
     @Test(
         arguments: [
             (.announced, .proximal, true, .account), (.announced, .cloud, true, .account),
-            // The owner does not say of which account the system is.
+            // The configuration does not state the system's account.
             (.configured, .cloud, true, .unrestricted), (.announced, .proximal, false, .unrestricted),
         ] as [(DiscoveryOrigin, DiscoveryType, Bool, Endpoint.Trust)]
     )
-    func `an endpoint carries its source's discovery type, and the need for the account if the hint has its tag`(
+    func `an endpoint has its source's discovery type, and requires the account if the hint has its tag`(
         origin: DiscoveryOrigin,
         type: DiscoveryType,
         isOurs: Bool,
@@ -127,7 +127,7 @@ import Testing
             (.seconds(86_400), .seconds(600)),
         ] as [(Duration?, TimeAmount?)]
     )
-    func `an endpoint's own time is kept within bounds`(time: Duration?, expected: TimeAmount?) {
+    func `an endpoint's own timeout is limited`(time: Duration?, expected: TimeAmount?) {
         let source = Source(Self.hint(port: 1), origin: .announced, type: .proximal)
         let discovered = DiscoveryEndpoint(address: "192.0.2.1", port: 1, connectTimeout: time)
         #expect(Endpoint(discovered, by: source, isOurs: true).connectTimeout == expected)

@@ -37,7 +37,7 @@ import Testing
             _ = try await recorder.removed()
             #expect(try listed() == 0)
 
-            // Announced with the account's tag, where nobody listens.
+            // Advertised with the account's tag, at an address without a listener.
             let identity = try AccountStore(directory: loopbackSystem.directory).identity()
             loopbackSystem.segment.appear(
                 DiscoveryHint(
@@ -52,7 +52,7 @@ import Testing
             )
             try await until { watcher.statistics.connectionsFailed > 0 }
 
-            // What is listed when a watcher stops is listed no more, and was not removed.
+            // Systems listed when a watcher stops are not listed any more, but do not count as removed.
             try await loopbackSystem.withHost([]) { _ in
                 _ = try await recorder.first { _ in watcher.statistics.added == 2 ? true : nil }
                 #expect(try listed() == 1)
@@ -77,14 +77,14 @@ import Testing
             #expect(connecting.count == 2)
             let enumeration = try metrics.expectTimer("remote_systems_watcher_enumeration_duration", dimensions).values
             #expect(enumeration.count == 1)
-            // Nanoseconds, not another unit.
+            // In nanoseconds, not another unit.
             #expect((connecting + enumeration).allSatisfy { (1_000..<60_000_000_000).contains($0) })
         }
     }
 
     // MARK: Listeners
 
-    /// Deliberately not safe for two threads at once: a count that is right shows that there never were two.
+    /// Deliberately not safe for concurrent use: a correct count shows that calls never overlapped.
     private final class Counter: @unchecked Sendable {
         private var count = 0
         private let calls = Atomic(0)
@@ -105,10 +105,10 @@ import Testing
         }
     }
 
-    @Test func `listeners are called one after the other by threads that work at once (R-14)`() async throws {
+    @Test func `listeners are called one after the other, even by concurrent threads (R-14)`() async throws {
         let counter = Counter()
         try await LoopbackSystem.with { loopbackSystem in
-            // As many sources as would have as many threads report at the same time.
+            // Enough sources for as many threads to report at the same time.
             let segments = (0..<8).map { _ in ScriptedDiscovery() }
             var configuration = loopbackSystem.configuration("test.listening")
             configuration.discovery = segments
@@ -137,7 +137,7 @@ import Testing
                     }
                 }
             }
-            // Each source's last words are never passed over.
+            // Each source's last event is always delivered.
             try await until { counter.result.calls >= 2 * 8 * 3 }
             await watcher.stop()
         }

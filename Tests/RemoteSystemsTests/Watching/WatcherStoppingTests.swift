@@ -6,13 +6,13 @@ import Testing
 
 @testable import RemoteSystems
 
-/// scanning goes on in the background until it is not needed; the end of the stream of events stops it, too.
+/// a watcher runs in the background until it is not needed. The end of the event sequence stops it, too.
 @Suite struct WatcherStoppingTests {
     enum Ending: CaseIterable { case leavesLoop, returns, throwsError, isCancelled, iteratorGone }
 
     private struct Enough: Error {}
 
-    /// Reads until a system is added, and ends in that way.
+    /// Reads until a system is added, and ends the sequence in the given way.
     private static func read(_ events: RemoteSystemEvents, _ ending: Ending) async throws {
         switch ending {
         case .leavesLoop:
@@ -52,7 +52,7 @@ import Testing
         async throws
     {
         try await Self.with { stage, watcher in
-            // Held, as most callers do: what counts is that nobody reads it any more.
+            // Still referenced, as in most programs. What counts is that no iterator reads it any more.
             let events = watcher.events
             try? await Self.read(events, ending)
             #expect(watcher.systems.isEmpty)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher goes on while another sequence is read, or waits to be (R-12)`() async throws {
+    @Test func `a watcher continues while another sequence is read, or waits to be read (R-12)`() async throws {
         try await Self.with { stage, watcher in
             let unread = watcher.events
             try await Self.read(watcher.events, .leavesLoop)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher goes on while a listener is registered, and ends by stop alone then (R-12)`() async throws {
+    @Test func `a watcher continues while a listener is registered, and then ends only by stop (R-12)`() async throws {
         try await Self.with { stage, watcher in
             let listener = watcher.onRemoved { _ in }
             try await Self.read(watcher.events, .leavesLoop)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher whose events nobody has read is not stopped by a sequence that is let go (R-12)`()
+    @Test func `releasing an unread sequence does not stop the watcher (R-12)`()
         async throws
     {
         try await Self.with { stage, watcher in
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher goes on after its last sequence if it is reported to (R-12)`() async throws {
+    @Test func `a watcher with a listener continues after its last sequence (R-12)`() async throws {
         var options = RemoteSystemWatcher.Options()
         options.stopsWithLastSequence = false
         try await Self.with(options) { stage, watcher in
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `a watcher that is stopping by itself can be started at once, and reports everything again (R-12)`()
+    @Test func `a watcher that is stopping by itself can be restarted at once, and reports every system again (R-12)`()
         async throws
     {
         try await Self.with { _, watcher in
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `a sequence is read once; a second iterator takes over from the first (R-12)`() async throws {
+    @Test func `a sequence is read once; a second iterator replaces the first (R-12)`() async throws {
         try await Self.with { stage, watcher in
             let events = watcher.events
             var first = events.makeAsyncIterator()

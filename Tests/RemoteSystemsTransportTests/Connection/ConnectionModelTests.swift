@@ -6,12 +6,13 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// Two machines talk to each other over two pipes, in random order of events; a plain list of rules watches.
+/// Two state machines exchange messages over two in-memory pipes, with events in random order, and a list of invariants
+/// is checked.
 ///
-/// What it holds them to: no peer ever sees a violation; the window is kept; requests start in the order they were sent;
-/// every call ends exactly once; a graceful close ends both sides with nothing lost.
+/// The invariants: no peer ever sees a violation; the window is kept; requests start in the order they were sent; every
+/// call ends exactly once; a graceful close ends both sides and loses nothing.
 @Suite struct ConnectionModelTests {
-    @Test(arguments: 1...50) func `two machines keep every rule whatever the order of events`(seed: Int) throws {
+    @Test(arguments: 1...50) func `two state machines keep every invariant for any order of events`(seed: Int) throws {
         var random = SplitMix64(state: UInt64(seed))
         var world = World(random: &random)
         for _ in 0..<200 { try world.step(&random) }
@@ -36,7 +37,7 @@ private struct World {
     final class Side {
         var machine: ConnectionStateMachine<UInt64, UInt64>
         var limits: ConnectionLimits
-        /// On its way to this side.
+        /// Packets on their way to this side.
         var inbox: [Packet] = []
         var sizes: [UInt64: Int] = [:]
         var held: UInt64?
@@ -92,7 +93,7 @@ private struct World {
         }
     }
 
-    /// Both close; then everything that is under way is carried out.
+    /// Closes both sides, and then performs everything that is in progress.
     mutating func finish(_ random: inout SplitMix64) throws {
         for side in 0..<2 {
             self.sides[side].machine.writabilityChanged(true)
@@ -224,7 +225,7 @@ private struct World {
     }
 }
 
-/// The same numbers for the same seed, on every machine.
+/// Yields the same numbers for the same seed, on every machine.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

@@ -47,7 +47,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
 
     // MARK: Graceful close
 
-    @Test func `an idle connection closes when both sides have said so`() {
+    @Test func `an idle connection closes when both sides have sent their close`() {
         self.machine.close(.completed, until: .at(5_000))
         #expect(self.steps() == ["close 0"])
         #expect(self.machine.receivedClose(.completed, until: .at(5_000)).isEmpty)
@@ -55,12 +55,12 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == [])
     }
 
-    @Test func `the side that is told so responds with its own close`() {
+    @Test func `the side that receives a close responds with its own`() {
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
         #expect(self.steps() == ["close 0", "finish 0"])
     }
 
-    @Test func `a close waits for what is under way in both directions`() {
+    @Test func `a close waits for calls in progress in both directions`() {
         let call = self.send("call")
         _ = self.receive(1)
         self.machine.close(.completed, until: .at(5_000))
@@ -72,7 +72,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == ["finish 0"])
     }
 
-    @Test func `calls that wait for room are sent before a close`() {
+    @Test func `calls that wait for the window are sent before a close`() {
         let first = self.send("first")
         _ = self.send("second")
         self.machine.close(.completed, until: .at(5_000))
@@ -81,7 +81,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == ["send second", "close 0"])
     }
 
-    @Test func `calls that wait for room fail unsent when the peer closes`() {
+    @Test func `calls that wait for the window fail unsent when the peer closes`() {
         let first = self.send("first")
         _ = self.send("second")
         #expect(self.machine.receivedClose(.completed, until: .at(5_000)) == ["second"])
@@ -90,7 +90,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.steps() == ["finish 0"])
     }
 
-    @Test func `no call is taken once the connection closes`() {
+    @Test func `no call is accepted once the connection is closing`() {
         self.machine.close(.completed, until: .at(5_000))
         let id = self.machine.reserveID()
         guard case .reject("late", .completed) = self.machine.submit(id: id, "late", deadline: .distantFuture) else {
@@ -99,7 +99,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         }
     }
 
-    @Test func `requests are taken until the peer says that no more come`() {
+    @Test func `requests are accepted until the peer's close`() {
         self.machine.close(.completed, until: .at(5_000))
         guard case .dispatch = self.receive(1) else {
             Issue.record("it may have been on its way")
@@ -112,7 +112,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         }
     }
 
-    @Test func `draining ends when its time is over`() {
+    @Test func `draining ends at its timeout`() {
         _ = self.send("call")
         self.machine.close(.completed, until: .at(2_000))
         #expect(self.machine.nextWakeUp == .at(2_000))
@@ -120,7 +120,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.machine.tick(now: .at(2_000)).isDrainOver)
     }
 
-    @Test func `closing twice does not make it longer`() {
+    @Test func `a second close does not extend the timeout`() {
         self.machine.close(.completed, until: .at(2_000))
         self.machine.close(.cancelled, until: .at(9_000))
         #expect(self.machine.nextWakeUp == .at(2_000))
@@ -129,7 +129,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
 
     // MARK: Loss
 
-    @Test func `a connection that is lost without a word ends with the given status`() {
+    @Test func `a connection that is lost without a close ends with the given status`() {
         _ = self.send("sent")
         _ = self.send("waiting")
         let lost = self.machine.lost(.unknown)
@@ -138,7 +138,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(lost.unsent == ["waiting"])
     }
 
-    @Test func `it is lost once`() {
+    @Test func `a connection is lost once`() {
         _ = self.send("sent")
         _ = self.machine.lost(.unknown)
         let again = self.machine.lost(.cancelled)
@@ -146,13 +146,13 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(again.sent.isEmpty)
     }
 
-    @Test func `the peer's reason for closing outlives the loss`() {
+    @Test func `the peer's reason for closing is kept after the loss`() {
         _ = self.send("sent")
         _ = self.machine.receivedClose(.resourceLimitsExceeded, until: .at(5_000))
         #expect(self.machine.lost(.unknown).status == .resourceLimitsExceeded)
     }
 
-    @Test func `a loss in the middle of draining is not completed`() {
+    @Test func `a loss while draining is not a completed close`() {
         _ = self.send("sent")
         self.machine.close(.completed, until: .at(5_000))
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
@@ -160,14 +160,14 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(self.machine.lost(.unknown).status == .unknown)
     }
 
-    @Test func `a loss when both were done is completed`() {
+    @Test func `a loss after both sides were done is a completed close`() {
         self.machine.close(.completed, until: .at(5_000))
         _ = self.steps()
         _ = self.machine.receivedClose(.completed, until: .at(5_000))
         #expect(self.machine.lost(.unknown).status == .completed)
     }
 
-    @Test func `nobody gets the responses of handlers that outlive the connection`() {
+    @Test func `responses of handlers that outlive the connection are dropped`() {
         _ = self.receive(1)
         #expect(self.machine.lost(.unknown).running == [1])
         #expect(self.machine.handlerFinished(id: 1) == false)
@@ -188,7 +188,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
         #expect(!due.isPeerDead)
     }
 
-    @Test func `hearing from the peer puts off its death`() {
+    @Test func `data from the peer postpones the dead-peer timeout`() {
         for time in [5_000, 10_000] as [Int64] { _ = self.machine.tick(now: .at(time)) }
         self.machine.heardFromPeer(now: .at(14_000))
         for time in [15_000, 19_000, 24_000] as [Int64] {

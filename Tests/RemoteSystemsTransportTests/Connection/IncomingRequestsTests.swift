@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test mutating func `requests start in the order they came, no more at once than agreed`() {
+    @Test mutating func `requests start in order of arrival, up to the agreed concurrency`() {
         #expect(self.received(1, "first") == "start first")
         #expect(self.received(2, "second") == "queued")
         #expect(self.received(3, "third") == "queued")
@@ -34,13 +34,13 @@ import Testing
     }
 
     @Test(arguments: [[1, 1], [2, 1], [0]] as [[UInt64]])
-    func `a number that does not rise is a violation`(ids: [UInt64]) {
+    func `a request number that does not increase is a violation`(ids: [UInt64]) {
         var test = self
         let outcomes = ids.map { test.received($0) }
         #expect(outcomes.last == "violation")
     }
 
-    @Test mutating func `numbers may have gaps`() {
+    @Test mutating func `request numbers may have gaps`() {
         #expect(self.received(7) == "start request")
         #expect(self.received(UInt64.max) == "queued")
     }
@@ -59,7 +59,7 @@ import Testing
         #expect(self.received(5, bytes: 1) == "excess")
     }
 
-    @Test mutating func `nothing starts while what was answered cannot be written`() {
+    @Test mutating func `no request starts while responses cannot be written`() {
         self.requests.isWritable = false
         #expect(self.received(1, "first") == "queued")
         #expect(self.requests.nextRequest() == nil)
@@ -67,7 +67,7 @@ import Testing
         #expect(self.requests.nextRequest()?.1 == "first")
     }
 
-    @Test mutating func `cancelling a running request cancels its handler, and its response is still wanted`() {
+    @Test mutating func `cancelling a running request cancels its handler, and its response is still sent`() {
         _ = self.received(1)
         guard case .cancelHandler = self.requests.receivedCancel(id: 1) else {
             Issue.record("it runs")
@@ -76,7 +76,7 @@ import Testing
         #expect(self.requests.finished(id: 1) == true)
     }
 
-    @Test mutating func `cancelling a queued request answers it and frees its place`() {
+    @Test mutating func `cancelling a queued request responds to it and frees its place`() {
         _ = self.received(1, bytes: 500)
         _ = self.received(2, "second", bytes: 500)
         guard case .responseCancelled("second") = self.requests.receivedCancel(id: 2) else {
@@ -86,7 +86,7 @@ import Testing
         #expect(self.received(3, bytes: 500) == "queued")
     }
 
-    @Test mutating func `cancelling what was answered, or never came, changes nothing`() {
+    @Test mutating func `cancelling a completed or unknown request changes nothing`() {
         _ = self.received(1)
         _ = self.requests.finished(id: 1)
         for id in [1, 9] as [UInt64] {
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a request that runs past its deadline is named once`() {
+    @Test mutating func `a request that exceeds its deadline is reported once`() {
         _ = self.received(1, deadline: .at(100))
         #expect(self.requests.expire(now: .at(99)).isEmpty)
         #expect(self.requests.expire(now: .at(100)) == [1])
@@ -115,7 +115,7 @@ import Testing
         #expect(self.requests.expire(now: .at(200)) == [2])
     }
 
-    @Test mutating func `a response is wanted once, and not after the connection is lost`() {
+    @Test mutating func `a response is accepted once, and not after the connection is lost`() {
         _ = self.received(1)
         _ = self.received(2)
         #expect(self.requests.finished(id: 1) == true)

@@ -9,21 +9,23 @@ import Testing
 @Suite struct KeepAliveTests {
     private var keepAlive = KeepAlive(deadPeerTime: .seconds(15), now: .at(0))
 
-    @Test mutating func `a third of the dead-peer time in silence asks for a ping, two thirds for another`() {
+    @Test mutating func `silence for one third of the dead-peer timeout causes a ping, and for two thirds another`() {
         #expect(self.keepAlive.tick(now: .at(4_999)) == .nothing)
         #expect(self.keepAlive.tick(now: .at(5_000)) == .ping(1))
         #expect(self.keepAlive.tick(now: .at(9_999)) == .nothing)
         #expect(self.keepAlive.tick(now: .at(10_000)) == .ping(2))
     }
 
-    @Test mutating func `silence for the whole time means that the peer is gone`() {
+    @Test mutating func `silence for the whole timeout means that the peer is gone`() {
         _ = self.keepAlive.tick(now: .at(5_000))
         _ = self.keepAlive.tick(now: .at(10_000))
         #expect(self.keepAlive.tick(now: .at(14_999)) == .nothing)
         #expect(self.keepAlive.tick(now: .at(15_000)) == .dead)
     }
 
-    @Test(arguments: [0, 1, 2]) func `a process that stood still asks before it takes the peer for dead`(pings: Int) {
+    @Test(arguments: [0, 1, 2]) func `a process that was suspended sends a ping before it considers the peer dead`(
+        pings: Int
+    ) {
         var keepAlive = self.keepAlive
         for number in 0..<pings { _ = keepAlive.tick(now: .at(5_000 * Int64(number + 1))) }
         #expect(keepAlive.tick(now: .at(100_000)) == .ping(UInt64(pings) + 1))
@@ -31,7 +33,7 @@ import Testing
         #expect(keepAlive.tick(now: .at(105_000)) == .dead)
     }
 
-    @Test mutating func `a shorter time holds at once, and leaves the peer two thirds of it to answer`() {
+    @Test mutating func `a shorter timeout applies at once, and leaves the peer two thirds of it to respond`() {
         _ = self.keepAlive.tick(now: .at(5_000))
         self.keepAlive.update(deadPeerTime: .seconds(3), now: .at(9_000))
         #expect(self.keepAlive.tick(now: .at(9_000)) == .ping(2))
@@ -40,7 +42,7 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(11_000)) == .dead)
     }
 
-    @Test mutating func `a longer time counts from what was heard last`() {
+    @Test mutating func `a longer timeout counts from the last data received`() {
         _ = self.keepAlive.tick(now: .at(5_000))
         self.keepAlive.update(deadPeerTime: .seconds(30), now: .at(6_000))
         #expect(self.keepAlive.tick(now: .at(14_999)) == .nothing)
@@ -50,7 +52,7 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(30_000)) == .dead)
     }
 
-    @Test mutating func `anything heard starts the time anew`() {
+    @Test mutating func `any data received restarts the timeout`() {
         #expect(self.keepAlive.tick(now: .at(5_000)) == .ping(1))
         self.keepAlive.heard(now: .at(14_000))
         #expect(self.keepAlive.tick(now: .at(15_000)) == .nothing)
@@ -67,7 +69,7 @@ import Testing
         #expect(self.keepAlive.nextWakeUp == .at(15_000))
     }
 
-    @Test mutating func `when in probe it asks at once, and waits no longer than it is reported`() {
+    @Test mutating func `a probe sends a ping at once, and waits no longer than its timeout`() {
         self.keepAlive.heard(now: .at(101_000))
         self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.nextWakeUp == .at(102_000))
@@ -76,7 +78,7 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(103_000)) == .dead)
     }
 
-    @Test mutating func `a process that stood still while in probe asks once more`() {
+    @Test mutating func `a process that was suspended during a probe sends one more ping`() {
         self.keepAlive.heard(now: .at(101_000))
         self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))
@@ -85,14 +87,14 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(103_734)) == .dead)
     }
 
-    @Test mutating func `a process that stood still before it could ask asks before it takes the peer for dead`() {
+    @Test mutating func `a process that was suspended before its probe's ping still sends it first`() {
         self.keepAlive.heard(now: .at(101_000))
         self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(110_000)) == .ping(1))
         #expect(self.keepAlive.tick(now: .at(110_334)) == .dead)
     }
 
-    @Test mutating func `a silent peer is dead in the end, however often the process stands still`() {
+    @Test mutating func `a silent peer is considered dead even if the process is suspended repeatedly`() {
         #expect(self.keepAlive.tick(now: .at(100_000)) == .ping(1))
         #expect(self.keepAlive.tick(now: .at(200_000)) == .dead)
         self.keepAlive.heard(now: .at(201_000))
@@ -108,7 +110,7 @@ import Testing
         #expect(self.keepAlive.nextWakeUp == .at(107_100))
     }
 
-    @Test mutating func `probe never gives more time than there was`() {
+    @Test mutating func `a probe never extends the timeout`() {
         self.keepAlive.heard(now: .at(100_000))
         self.keepAlive.probe(within: .seconds(60), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(102_000)) == .ping(1))

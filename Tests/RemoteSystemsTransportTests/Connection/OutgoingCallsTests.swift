@@ -9,7 +9,7 @@ import Testing
 @Suite struct OutgoingCallsTests {
     private var calls = OutgoingCalls<String>(window: PeerLimits(messageBytes: 1024, window: 2, windowBytes: 1024))
 
-    /// Submits a call of so many bytes that leaves at once.
+    /// Submits a call of this many bytes that is sent at once.
     private mutating func sent(_ call: String, bytes: Int = 10, deadline: NIODeadline = .distantFuture) -> UInt64 {
         let id = self.calls.reserveID()
         guard case .encode = self.calls.submit(id: id, call, deadline: deadline) else {
@@ -37,12 +37,12 @@ import Testing
         return true
     }
 
-    @Test mutating func `numbers begin at 1 and rise`() {
+    @Test mutating func `call numbers start at 1 and increase`() {
         #expect(self.calls.reserveID() == 1)
         #expect(self.calls.reserveID() == 2)
     }
 
-    @Test mutating func `a response completes its call, whatever the order`() {
+    @Test mutating func `a response completes its call, in any order`() {
         let first = self.sent("first")
         let second = self.sent("second")
         #expect(self.calls.receivedResponse(id: second).completed == "second")
@@ -50,7 +50,7 @@ import Testing
         #expect(self.calls.isEmpty)
     }
 
-    @Test mutating func `no more calls wait than may, and room is made by those that leave`() {
+    @Test mutating func `the number of waiting calls is bounded, and sent calls free places`() {
         let first = self.sent("first")
         _ = self.sent("second")
         for _ in 0..<OutgoingCalls<String>.maxWaiting { _ = self.waiting("waiting") }
@@ -64,7 +64,7 @@ import Testing
         _ = self.waiting("last")
     }
 
-    @Test mutating func `calls beyond the window wait and leave in the order they came`() {
+    @Test mutating func `calls beyond the window wait and are sent in order of arrival`() {
         let first = self.sent("first")
         _ = self.sent("second")
         _ = self.waiting("third")
@@ -75,7 +75,7 @@ import Testing
         #expect(self.encodesNext() == nil)
     }
 
-    @Test mutating func `a call that came later does not overtake one that waits`() {
+    @Test mutating func `a later call does not overtake a waiting one`() {
         let first = self.sent("first")
         _ = self.sent("second")
         _ = self.waiting("third")
@@ -83,7 +83,7 @@ import Testing
         _ = self.waiting("fourth")
     }
 
-    @Test mutating func `a frame that does not fit the window's bytes is held until it does, and nothing passes it`() {
+    @Test mutating func `a frame that exceeds the window's bytes is held until it fits, and blocks later ones`() {
         let first = self.sent("first", bytes: 600)
         let second = self.calls.reserveID()
         guard case .encode = self.calls.submit(id: second, "second", deadline: .distantFuture) else {
@@ -99,18 +99,18 @@ import Testing
         #expect(self.encodesNext() == "third")
     }
 
-    @Test mutating func `one frame alone always fits`() {
+    @Test mutating func `a single frame always fits`() {
         _ = self.sent("huge", bytes: 5_000)
     }
 
-    @Test mutating func `a response to what is not outstanding is a violation`() {
+    @Test mutating func `a response to a call that is not outstanding is a violation`() {
         #expect(self.calls.receivedResponse(id: 1).isViolation)
         let first = self.sent("first")
         _ = self.calls.receivedResponse(id: first)
         #expect(self.calls.receivedResponse(id: first).isViolation)
     }
 
-    @Test mutating func `a response to what is held or waits is a violation`() {
+    @Test mutating func `a response to a held or waiting call is a violation`() {
         _ = self.sent("first", bytes: 1_000)
         let held = self.calls.reserveID()
         _ = self.calls.submit(id: held, "held", deadline: .distantFuture)
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test
-    mutating func `cancelling what was sent reports the peer, and its place stays taken until the response comes`() {
+    mutating func `cancelling a sent call notifies the peer, and its place is taken until the response`() {
         let first = self.sent("first")
         _ = self.sent("second")
         guard case .sendCancel("first") = self.calls.cancel(id: first) else {
@@ -138,7 +138,7 @@ import Testing
         #expect(self.encodesNext() == "third")
     }
 
-    @Test mutating func `cancelling what waits or is held sends nothing`() {
+    @Test mutating func `cancelling a waiting or held call sends nothing`() {
         _ = self.sent("first", bytes: 1_000)
         let held = self.calls.reserveID()
         _ = self.calls.submit(id: held, "held", deadline: .distantFuture)
@@ -152,7 +152,7 @@ import Testing
         #expect(self.calls.allTransmitted)
     }
 
-    @Test mutating func `a call past its deadline ends, and says whether it was sent`() {
+    @Test mutating func `a call past its deadline ends, and reports whether it was sent`() {
         let sent = self.sent("sent", deadline: .at(100))
         _ = self.sent("patient", deadline: .at(500))
         let waiting = self.waiting("waiting", deadline: .at(200))
@@ -163,7 +163,7 @@ import Testing
         #expect(expired.map(\.id) == [sent, waiting])
         #expect(expired.map(\.wasSent) == [true, false])
         #expect(self.calls.earliestDeadline == .at(500))
-        // The peer still owes the answer, and is not believed to have broken the protocol when it comes.
+        // The peer's response may still arrive. It is ignored, and is no violation.
         #expect(self.calls.receivedResponse(id: sent).isIgnored)
     }
 
@@ -176,8 +176,7 @@ import Testing
         #expect(self.calls.allTransmitted)
     }
 
-    @Test mutating func `when the connection is lost each call comes back once, reported apart by whether it had left`()
-    {
+    @Test mutating func `a lost connection fails each call once, and reports whether it was sent`() {
         _ = self.sent("sent", bytes: 1_000)
         let held = self.calls.reserveID()
         _ = self.calls.submit(id: held, "held", deadline: .distantFuture)

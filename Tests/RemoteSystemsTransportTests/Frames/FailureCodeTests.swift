@@ -11,7 +11,7 @@ import ValueSets
     private static let page = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../Docs/wire-protocol.md")
 
-    /// The codes of the page's one table: rows that begin with a code and have its five columns.
+    /// The codes of the document's only table: rows that begin with a code and have its five columns.
     private static func documented() throws -> [String] {
         try String(contentsOf: self.page, encoding: .utf8).split(separator: "\n")
             .map { $0.split(separator: "|", omittingEmptySubsequences: false) }
@@ -19,18 +19,18 @@ import ValueSets
             .map { $0[1].trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
     }
 
-    @Test func `the page's table has every code, and no other, once each`() throws {
+    @Test func `the document's table has every code exactly once, and no other`() throws {
         #expect(try Self.documented().sorted() == FailureCode.allCases.map(\.rawValue).sorted())
     }
 
-    @Test func `every code has the form that receivers take, and is none of a service's own`() {
+    @Test func `every code has the form that receivers accept, and is not in the services' namespace`() {
         for code in FailureCode.allCases {
             #expect(WireFailure(WireFailure("", code: code).valueSet).code == code.rawValue)
             #expect(!code.rawValue.contains("."))
         }
     }
 
-    @Test func `a code that is not known here is kept`() {
+    @Test func `an unknown code is kept`() {
         #expect(WireFailure(["code": "out-of-paper"]).code == "out-of-paper")
         #expect(WireFailure(["code": "com.example.out-of-paper"]).code == "com.example.out-of-paper")
     }
@@ -41,11 +41,11 @@ import ValueSets
         ]
             as [Value]
     )
-    func `what has not the form of a code counts as none`(value: Value) {
+    func `a code of another form is treated as missing`(value: Value) {
         #expect(WireFailure(["code": value]).code == nil)
     }
 
-    @Test func `a failure without a code does not say one`() {
+    @Test func `a failure without a code contains none`() {
         #expect(WireFailure("No.").valueSet == ["text": "No.", "retry": false])
     }
 }

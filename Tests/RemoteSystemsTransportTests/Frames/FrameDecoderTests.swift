@@ -9,7 +9,7 @@ import Testing
 @Suite struct FrameDecoderTests {
     private static let two: [UInt8] = [0, 0, 0, 2, 0xAA, 0xBB, 0, 0, 0, 1, 0xCC]
 
-    @Test func `frames that come byte by byte are put together`() throws {
+    @Test func `frames that arrive byte by byte are assembled`() throws {
         var decoder = FrameDecoder(limit: 16)
         var frames: [[UInt8]] = []
         for byte in Self.two {
@@ -20,7 +20,7 @@ import Testing
         #expect(decoder.pendingBytes == 0)
     }
 
-    @Test func `frames that come together are taken apart`() throws {
+    @Test func `frames that arrive together are separated`() throws {
         var decoder = FrameDecoder(limit: 16)
         decoder.append(ByteBuffer(bytes: Self.two + [0, 0]))
         #expect(try decoder.next() == ByteBuffer(bytes: [0xAA, 0xBB]))
@@ -29,7 +29,7 @@ import Testing
         #expect(decoder.pendingBytes == 2)
     }
 
-    @Test(arguments: 1...11) func `frames cut at any place give the same`(size: Int) throws {
+    @Test(arguments: 1...11) func `frames that are cut at any place give the same result`(size: Int) throws {
         var decoder = FrameDecoder(limit: 16)
         var frames: [[UInt8]] = []
         for start in stride(from: 0, to: Self.two.count, by: size) {
@@ -39,7 +39,7 @@ import Testing
         #expect(frames == [[0xAA, 0xBB], [0xCC]])
     }
 
-    @Test func `what is left of a buffer is taken out of it when more comes, for others may keep it`() throws {
+    @Test func `the rest of a buffer is copied when more arrives, since other code may keep the buffer`() throws {
         var decoder = FrameDecoder(limit: 100)
         decoder.append(ByteBuffer(bytes: [0, 0, 0, 2, 1, 2, 0, 0]))
         let first = try decoder.next() ?? ByteBuffer()
@@ -53,7 +53,7 @@ import Testing
         #expect(decoder.pendingBytes == 1)
     }
 
-    @Test func `the longest frame allowed is taken, one byte more is not`() throws {
+    @Test func `a frame of the maximum length is accepted, one byte more is not`() throws {
         var decoder = FrameDecoder(limit: 3)
         decoder.append(ByteBuffer(bytes: [0, 0, 0, 3, 1, 2, 3]))
         #expect(try decoder.next()?.readableBytes == 3)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [[0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0]] as [[UInt8]])
-    func `a length of nothing, or a huge one, is refused from its four bytes alone`(length: [UInt8]) {
+    func `a length of zero, or a huge one, is refused after its four bytes`(length: [UInt8]) {
         var decoder = FrameDecoder(limit: 1 << 20)
         decoder.append(ByteBuffer(bytes: length))
         #expect(throws: TransportError.self) { try decoder.next() }

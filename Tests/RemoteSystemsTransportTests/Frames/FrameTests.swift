@@ -8,7 +8,7 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// What the vectors do not show: limits, and what cannot be sent.
+/// Rules that the vectors do not cover: limits, and frames that cannot be sent.
 @Suite struct FrameTests {
     private static let hello = Hello(
         service: "s",
@@ -17,7 +17,7 @@ import ValueSets
         limits: PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
     )
 
-    /// 64 keys, and 8192 bytes in all.
+    /// 64 keys, and 8192 bytes in total.
     private static let largestMetadata = ValueSet(
         (0..<64).map { index in
             let key = "key-\(index / 10)\(index % 10)"
@@ -44,7 +44,7 @@ import ValueSets
             .close(CloseStatus(rawValue: 77), WireFailure("Because.")),
         ] as [Frame]
     )
-    func `a frame is read back as it was written`(frame: Frame) throws {
+    func `a frame survives its conversion to bytes`(frame: Frame) throws {
         var buffer = ByteBuffer()
         try buffer.writeFrame(frame, limit: 16_384)
         #expect(buffer.readInteger(as: UInt32.self) == UInt32(buffer.readableBytes))
@@ -52,7 +52,7 @@ import ValueSets
     }
 
     @Test(arguments: [.string("key"), .data(Data()), .data(Data(count: 65)), .integer(7), .bool(false)] as [Value])
-    func `a request whose key is of another form fails alone`(key: Value) throws {
+    func `a request with a key of another form fails alone`(key: Value) throws {
         let bytes = try Value.array([.integer(3), .integer(5), .integer(1000), .dictionary([:]), key]).encoded()
         let frame = try Frame(ByteBuffer(bytes: bytes))
         guard case .malformed(.request, id: 5, let error) = frame else {
@@ -63,7 +63,7 @@ import ValueSets
         #expect(error.allowed == "data of 1 to 64 bytes, or null")
     }
 
-    @Test func `bytes that are no frame are an error in one sentence, which says where`() throws {
+    @Test func `bytes that are not a frame are an error in one sentence with the position`() throws {
         let error = #expect(throws: TransportError.self) { try Frame(ByteBuffer(bytes: [0x9F, 0xFF])) }
         #expect(error?.code == .protocolViolation)
         let message = error?.message ?? ""
@@ -82,7 +82,7 @@ import ValueSets
             .dictionary(ValueSet(largestMetadata.map { ($0.key + "0", $0.value) })),
         ] as [Value]
     )
-    func `a request whose metadata breaks a rule fails alone`(metadata: Value) throws {
+    func `a request with invalid metadata fails alone`(metadata: Value) throws {
         let elements: [Value] = [.integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, metadata]
         let frame = try Frame(ByteBuffer(bytes: try Value.array(elements).encoded()))
         guard case .malformed(.request, id: 5, let error) = frame else {
@@ -93,13 +93,13 @@ import ValueSets
         #expect(!"\(error)".hasControlCharacters)
     }
 
-    @Test func `a request without metadata has no byte of it`() throws {
+    @Test func `a request without metadata spends no byte on it`() throws {
         var buffer = ByteBuffer()
         try buffer.writeRequest(id: 1, timeoutMilliseconds: 1, message: [:], metadata: [:], limit: 100)
         #expect(Array(buffer.readableBytesView) == [0, 0, 0, 5, 0x84, 3, 1, 1, 0xa0])
     }
 
-    @Test func `a request with null for its key has none, whatever a newer version says behind it`() throws {
+    @Test func `a request with null as its key has none, even with elements of a newer version after it`() throws {
         let elements: [Value] = [
             .integer(3), .integer(5), .integer(1000), .dictionary([:]), .null, .null, .string("new"),
         ]
@@ -107,7 +107,7 @@ import ValueSets
         #expect(frame == .request(id: 5, timeoutMilliseconds: 1000, message: [:]))
     }
 
-    @Test func `a request that is longer than the limit is not written, and leaves no trace`() throws {
+    @Test func `a request longer than the limit is not written, and leaves no bytes`() throws {
         var buffer = ByteBuffer(bytes: [7])
         let message: ValueSet = ["a": .string(String(repeating: "x", count: 100))]
         let error = #expect(throws: TransportError.self) {
@@ -127,7 +127,7 @@ import ValueSets
         }
     }
 
-    @Test func `a message that the format cannot say is not written, and leaves no trace`() throws {
+    @Test func `a message that cannot be encoded is not written, and leaves no bytes`() throws {
         var buffer = ByteBuffer(bytes: [7])
         let error = #expect(throws: TransportError.self) {
             try buffer.writeRequest(
@@ -143,7 +143,7 @@ import ValueSets
     }
 
     @Test(arguments: ["x", "é", "👨‍👩‍👧‍👦", "e\u{301}\u{302}\u{303}"])
-    func `the text of a failure is cut to what fits everywhere, whatever its characters`(unit: String) throws {
+    func `a failure's text is truncated to the limit for any characters`(unit: String) throws {
         let oneHugeCharacter = "e" + String(repeating: "\u{301}", count: 5_000)
         for text in [String(repeating: unit, count: 3_000), oneHugeCharacter] {
             let failure = WireFailure(text)
@@ -157,7 +157,7 @@ import ValueSets
         #expect(WireFailure("short").text == "short")
     }
 
-    @Test func `a failure from a peer is cut too, and may lack its keys`() {
+    @Test func `a failure from a peer is truncated, too, and may lack its keys`() {
         #expect(WireFailure(["text": .string(String(repeating: "x", count: 2_000))]).text.utf8.count <= 512)
         #expect(WireFailure([:]) == WireFailure(""))
     }

@@ -4,21 +4,23 @@
 import Foundation
 import Testing
 
-/// `Docs/wire-protocol.cddl` is a file that tools of others take (RFC 8610). That it fits the vectors is in ``WireVectorTests``.
+/// `Docs/wire-protocol.cddl` is valid for other CDDL tools (RFC 8610). ``WireVectorTests`` checks that it fits the
+/// vectors.
 @Suite struct GrammarTests {
     private static let root = (1...4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
     private static let grammar = Self.root.appending(path: "Docs/wire-protocol.cddl")
 
-    /// The names that RFC 8610, appendix D, defines; a rule of the same name makes tools refuse the file.
+    /// The names that RFC 8610, appendix D, defines. A rule with such a name makes tools refuse the file.
     private static let prelude = Set(
         """
-        any uint nint int bstr bytes tstr text tdate time number biguint bignint bigint integer unsigned decfrac bigfloat \
+        any uint nint int bstr bytes tstr text tdate time number biguint bignint bigint integer unsigned decfrac \
+        bigfloat \
         eb64url eb64legacy eb16 encoded-cbor uri b64url b64legacy regexp mime-message cbor-any float16 float32 float64 \
         float16-32 float32-64 float false true bool nil null undefined
         """.split(separator: " ").map(String.init)
     )
 
-    /// The grammar without comments and texts.
+    /// The grammar without comments and text literals.
     private static func lines() throws -> [String] {
         try String(contentsOf: self.grammar, encoding: .utf8).split(separator: "\n").map { line in
             line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
@@ -38,7 +40,7 @@ import Testing
         #expect(Set(rules).count == rules.count)
     }
 
-    @Test func `every name that is used is defined, and every rule is used or the whole of a message`() throws {
+    @Test func `every name in use is defined, and every rule is used or is a whole message`() throws {
         let defined = try Set(Self.rules())
         // Names of map keys come before a colon.
         let used = try Set(
@@ -54,13 +56,13 @@ import Testing
         #expect(messages.allSatisfy { whole.contains($0) || $0.contains("-") }, "\(messages.sorted())")
     }
 
-    @Test func `a second tool takes the grammar, and by it everything that is sent`() async throws {
+    @Test func `a second tool accepts the grammar, and validates all sent messages with it`() async throws {
         let environment = ProcessInfo.processInfo.environment
         let python = environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
         do {
             try await runProcess("/usr/bin/env", [python, "-c", "import cbor2, pycddl"])
         } catch {
-            // Where everything has to be there, a missing module is a failure and not a reason to skip.
+            // In CI all modules must be installed, so a missing one is a failure and no reason to skip.
             guard environment["CI"] == nil else { throw error }
             print("SKIPPED: \(python) has no pycddl. The grammar is not checked with it; Scripts/test has it.")
             return

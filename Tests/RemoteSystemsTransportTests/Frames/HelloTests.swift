@@ -19,13 +19,13 @@ import ValueSets
         return map
     }
 
-    @Test func `a hello is read back as it was written`() throws {
+    @Test func `a hello survives its conversion to bytes`() throws {
         let hello = Hello(service: "s", targetApplication: "p", application: "a", limits: Self.limits)
         #expect(try Hello(hello.valueSet) == hello)
         #expect(hello.valueSet["version"] == [1, 0])
     }
 
-    @Test func `an acceptance is read back as it was written`() throws {
+    @Test func `an acceptance survives its conversion to bytes`() throws {
         let schema: ValueSet = ["Type": "string"]
         for schemas in [
             PublishedSchemas(), PublishedSchemas(request: schema), PublishedSchemas(response: schema),
@@ -37,7 +37,7 @@ import ValueSets
         }
     }
 
-    @Test func `only the application may be left out`() throws {
+    @Test func `only the application may be missing`() throws {
         #expect(try Hello(Self.hello(with: "application", nil)).application == "")
         for key in ["version", "service", "limit", "window", "window-bytes"] {
             #expect(throws: ValueSetError.self) { try Hello(Self.hello(with: key, nil)) }
@@ -57,16 +57,16 @@ import ValueSets
             ("window-bytes", 2047), ("window-bytes", 0),
         ] as [(String, Value)]
     )
-    func `a hello with a wrong value is refused`(key: String, value: Value) {
+    func `a hello with an invalid value is refused`(key: String, value: Value) {
         #expect(throws: ValueSetError.self) { try Hello(Self.hello(with: key, value)) }
     }
 
-    @Test func `whatever a peer makes of a name, it is refused or safe to print, and never another name`() {
+    @Test func `any name is either refused or safe to print, and never read as another name`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {
             var name = ""
             for _ in 0..<Int.random(in: 1...8, using: &generator) {
-                // Half of them from where most of what steers is.
+                // Half of the scalars come from the range that holds most control characters.
                 let most: UInt32 = Bool.random(using: &generator) ? 0x2100 : 0x10_FFFF
                 name.unicodeScalars.append(Unicode.Scalar(UInt32.random(in: 0...most, using: &generator)) ?? "a")
             }
@@ -80,12 +80,12 @@ import ValueSets
         }
     }
 
-    @Test func `an acceptance by a name that steers a terminal is refused, too`() {
+    @Test func `an acceptance with control characters in its name is refused, too`() {
         let acceptance = Acceptance(application: "\u{1B}]0;x\u{7}", limits: Self.limits)
         #expect(throws: ValueSetError.self) { try Acceptance(acceptance.valueSet) }
     }
 
-    @Test func `a schema that is no dictionary is refused`() {
+    @Test func `a schema that is not a dictionary is refused`() {
         for key in ["request-schema", "response-schema", "push-request-schema", "push-response-schema"] {
             var map = Acceptance(application: "a", limits: Self.limits).valueSet
             map[key] = 1
@@ -93,7 +93,7 @@ import ValueSets
         }
     }
 
-    @Test func `a peer that takes more than is ever sent is taken at what is`() throws {
+    @Test func `a peer's limit above our maximum is read as the maximum`() throws {
         var map = Self.hello
         for key in ["limit", "window", "window-bytes"] { map[key] = .unsigned(.max) }
         let limits = try Hello(map).limits
@@ -102,14 +102,14 @@ import ValueSets
         #expect(limits.windowBytes >= limits.messageBytes)
     }
 
-    @Test func `keys of newer minor versions are passed over, and so is more in the version`() throws {
+    @Test func `keys of newer minor versions are ignored, and so are further elements of the version`() throws {
         var map = Self.hello(with: "colour", ["red": 1])
         map["version"] = [1, 7, "beta"]
         #expect(try Hello(map).version == ProtocolVersion(major: 1, minor: 7))
         #expect(try Hello(map).service == "com.example.ping")
     }
 
-    @Test func `features are read back as they were written, and left out where there are none`() throws {
+    @Test func `features survive the conversion to bytes, and are left out if there are none`() throws {
         let hello = Hello(
             service: "s",
             targetApplication: nil,
@@ -127,7 +127,7 @@ import ValueSets
         #expect(none.valueSet["features"] == nil && none.valueSet["requires"] == nil)
     }
 
-    @Test func `features that are no names are passed over, and required ones are none that anybody has`() throws {
+    @Test func `invalid feature names are ignored, and make a required feature unknown`() throws {
         let names: Value = ["b", "b", "B", "", 7, .null, "c d", .string(String(repeating: "x", count: 65))]
         #expect(try Hello(Self.hello(with: "features", names)).features == ["b"])
         #expect(try Hello(Self.hello(with: "requires", names)).requires == ["b", ""])
@@ -136,7 +136,7 @@ import ValueSets
         }
     }
 
-    @Test func `an empty package or application counts as none`() throws {
+    @Test func `an empty package or application is treated as missing`() throws {
         #expect(try Hello(Self.hello(with: "target", "")).targetApplication == nil)
         #expect(try Hello(Self.hello(with: "application", "")).application == "")
     }
@@ -146,7 +146,7 @@ import ValueSets
         #expect(try Acceptance(["version": [2, 0]]).version.major == 2)
     }
 
-    @Test func `limits that make no sense cannot be set`() {
+    @Test func `invalid limits cannot be set`() {
         var limits = ConnectionLimits(messageBytes: 1)
         #expect(limits.messageBytes == 1024)
         limits.messageBytes = .max

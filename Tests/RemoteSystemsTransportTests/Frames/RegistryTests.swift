@@ -7,7 +7,7 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// `Docs/wire/registry.md` names what is on the wire, and nothing that is not.
+/// `Docs/wire/registry.md` names everything on the wire, and nothing else.
 @Suite struct RegistryTests {
     private static let page = (1...4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         .appending(path: "Docs/wire/registry.md")
@@ -24,13 +24,13 @@ import ValueSets
         }
     }
 
-    /// What stands between backquotes.
+    /// The texts between backquotes.
     private static func names(in cell: String) -> [String] {
         cell.split(separator: "`", omittingEmptySubsequences: false).enumerated()
             .compactMap { $0.offset.isMultiple(of: 2) ? nil : String($0.element) }
     }
 
-    @Test func `every kind of frame is there with its number`() throws {
+    @Test func `every kind of frame is listed with its number`() throws {
         let kinds = (0...UInt64(64)).compactMap { number in
             Frame.Kind(rawValue: number).map { [String(number), "\($0)"] }
         }
@@ -38,7 +38,7 @@ import ValueSets
         #expect(listed == kinds)
     }
 
-    @Test func `every key of a hello, an accept and a failure is there, each with where it stands`() throws {
+    @Test func `every key of a hello, an acceptance and a failure is listed with its message`() throws {
         let limits = PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
         let hello = Hello(
             service: "s",
@@ -73,13 +73,13 @@ import ValueSets
         )
     }
 
-    @Test func `every key of a state frame is there`() throws {
+    @Test func `every key of a state frame is listed`() throws {
         let section = "Topics and keys of state frames"
         let keys = try Self.rows(of: section).flatMap { Self.names(in: $0[0]) }
         #expect(keys.sorted() == StateMessage.Key.all.sorted())
     }
 
-    @Test func `every reason that ends a subscription is on its page`() throws {
+    @Test func `every reason that ends a subscription is documented`() throws {
         let page = try String(
             contentsOf: Self.page.deletingLastPathComponent().appending(path: "published-state.md"),
             encoding: .utf8

@@ -10,15 +10,15 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// The conversations of `Docs/wire-vectors.json`, with our host and our caller on one side of each and a peer that says
-/// exactly what the vector says on the other.
+/// The conversations of `Docs/wire-vectors.json`. Our host and our caller play one side of each, and a peer sends
+/// exactly the vector's bytes on the other.
 @Suite struct WireConversationTests {
     struct Step: Sendable {
         var isCaller: Bool
         var bytes: [UInt8]
-        /// Another implementation may leave it out.
+        /// Another implementation may omit it.
         var isOptional: Bool
-        /// It is sent in one go with the one before.
+        /// It is sent together with the previous part.
         var isTogether: Bool
 
         /// The frame, if it is one.
@@ -31,7 +31,7 @@ import ValueSets
         var brokenBy: String?
         var code: String?
         var isOpen: Bool
-        /// Parts that a host may lack, such as keys.
+        /// Features that a host may lack, such as keys.
         var needs: [String]
 
         var testDescription: String { self.name }
@@ -72,7 +72,7 @@ import ValueSets
         return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 
-    /// Without what each implementation chooses for itself: texts, timeouts, and what a host says of itself.
+    /// The frame without what each implementation chooses itself: texts, timeouts, and the host's description.
     private static func essence(_ frame: Frame) -> Frame {
         func code(_ failure: WireFailure?) -> WireFailure? {
             guard let failure, let code = failure.code else { return nil }
@@ -96,9 +96,9 @@ import ValueSets
         }
     }
 
-    // MARK: The page
+    // MARK: The document
 
-    /// The sections in the table of rules for implementers, by rule.
+    /// The sections in the implementers' table of rules, by rule.
     private static func documentedSections() throws -> [String: UInt64] {
         let page = try String(
             contentsOf: WireVectorTests.docs.appending(path: "implementing-the-protocol.md"),
@@ -108,7 +108,7 @@ import ValueSets
         return Dictionary(rows.compactMap { row in UInt64(row.2).map { (String(row.1), $0) } }) { first, _ in first }
     }
 
-    @Test func `a broken rule has the section of the table of rules`() throws {
+    @Test func `a broken rule refers to the section in the table of rules`() throws {
         let documented = try Self.documentedSections()
         #expect(documented.count > 25)
         var compared = 0
@@ -128,7 +128,7 @@ import ValueSets
 
     private static let service = "remote-systems.conformance"
 
-    /// The limits that the vectors' hosts have.
+    /// The limits of the vectors' hosts.
     private static var limits: ConnectionLimits {
         .patient { limits in
             limits.messageBytes = 4096
@@ -137,7 +137,7 @@ import ValueSets
         }
     }
 
-    /// What the vectors' service does.
+    /// The service of the vectors.
     @Sendable private static func handle(_ request: IncomingRequest, on connection: Connection) async -> Response {
         switch request.message["Do"]?.string {
         case "hold":
@@ -171,7 +171,7 @@ import ValueSets
     }
 
     @Test(arguments: try conversations().filter { $0.brokenBy != "host" && $0.needs.isEmpty })
-    func `our host goes through a conversation as its vector says`(conversation: Conversation) async throws {
+    func `our host follows a conversation as its vector states`(conversation: Conversation) async throws {
         let account = try TestAccount()
         let security = try TransportSecurity(identity: account.system())
         let limits = Self.limits
@@ -205,7 +205,7 @@ import ValueSets
         try outcome.get()
     }
 
-    /// Says the caller's part, and holds the host to its own.
+    /// Sends the caller's part, and checks the host's part.
     private static func play(_ conversation: Conversation, to peer: RawPeer) async throws {
         var steps = conversation.steps[...]
         while let step = steps.popFirst() {
@@ -225,7 +225,7 @@ import ValueSets
 
     // MARK: Our caller
 
-    /// Whether our caller can be made to say its part: it numbers its requests by itself and breaks no rule.
+    /// Whether our caller can produce its part: it numbers its requests itself and breaks no rule.
     private static func canSay(_ conversation: Conversation) -> Bool {
         guard conversation.brokenBy != "caller" else { return false }
         var (last, outstanding) = (UInt64(0), Set<UInt64>())
@@ -254,14 +254,14 @@ import ValueSets
         return true
     }
 
-    @Test func `our caller can say its part of most conversations`() throws {
+    @Test func `our caller can produce its part of most conversations`() throws {
         let said = try Self.conversations().filter(Self.canSay)
         #expect(said.count >= 20, "\(said.map(\.name))")
         #expect(said.count { $0.brokenBy == "host" } >= 7)
     }
 
     @Test(arguments: try conversations().filter(canSay))
-    func `our caller goes through a conversation as its vector says`(conversation: Conversation) async throws {
+    func `our caller follows a conversation as its vector states`(conversation: Conversation) async throws {
         let account = try TestAccount()
         let security = try TransportSecurity(identity: account.system())
         let (port, listener, promised) = try await RawPeer.listen(with: security)
@@ -332,7 +332,7 @@ import ValueSets
         for call in calls.values { await call.value }
     }
 
-    /// Does what makes our caller say this.
+    /// Makes our caller send this frame.
     private static func act(_ frame: Frame, on connection: Connection, _ calls: inout [UInt64: Task<Void, Never>]) {
         switch frame {
         case .request(let id, let timeout, let message, let key, _):

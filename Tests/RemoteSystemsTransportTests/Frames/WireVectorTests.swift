@@ -8,15 +8,15 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// `Docs/wire-vectors.json` as we see it and, through `Tests/Independent`, as others do.
+/// `Docs/wire-vectors.json`, checked by our code and, through `Tests/Independent`, by independent code.
 @Suite struct WireVectorTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         var name: String
         var bytes: [UInt8]
         var meaning: Value?
-        /// Whether a sender of this version sends these very bytes.
+        /// Whether a sender of this version sends exactly these bytes.
         var isSent: Bool
-        /// The code with which they are refused.
+        /// The code of the refusal.
         var code: String?
 
         var testDescription: String { self.name }
@@ -52,21 +52,21 @@ import ValueSets
     }
 
     @Test(arguments: try vectors("values").filter { $0.meaning != nil } + vectors("urls").filter { $0.meaning != nil })
-    func `a value has the one encoding of its vector, both ways`(vector: Vector) throws {
+    func `a value has exactly the encoding of its vector, in both directions`(vector: Vector) throws {
         let meaning = try #require(vector.meaning)
         #expect(try meaning.encoded() == vector.bytes)
         #expect(try Value(encoded: vector.bytes) == meaning)
     }
 
     @Test(arguments: try vectors("values").filter { $0.meaning == nil } + vectors("urls").filter { $0.meaning == nil })
-    func `bytes that are no value are refused`(vector: Vector) {
+    func `bytes that are not a value are refused`(vector: Vector) {
         #expect(throws: ValueSetError.self) { try Value(encoded: vector.bytes) }
-        // In a message they make the message malformed; what else is said of a value there is nothing.
+        // In a message they make the message malformed. Other codes about values do not exist.
         #expect(vector.code == FailureCode.messageMalformed.rawValue)
     }
 
     @Test(arguments: try vectors("frames").filter { $0.meaning != nil })
-    func `a frame is read as its vector says, and written so`(vector: Vector) throws {
+    func `a frame is read and written as its vector states`(vector: Vector) throws {
         let meaning = try #require(vector.meaning).encoded()
         var written = ByteBuffer()
         try written.writeFrame(Self.read(vector.bytes), limit: ConnectionLimits.maxMessageBytes)
@@ -76,13 +76,13 @@ import ValueSets
     }
 
     @Test(arguments: try vectors("frames").filter { $0.meaning == nil })
-    func `bytes that are no frame are refused, with their code`(vector: Vector) {
+    func `bytes that are not a frame are refused with their code`(vector: Vector) {
         let error = #expect(throws: TransportError.self) { try Self.read(vector.bytes) }
         #expect(error?.failureCode == vector.code)
     }
 
     @Test(arguments: try vectors("join-messages").filter { $0.meaning != nil })
-    func `a message of joining is read as its vector says, and written so`(vector: Vector) throws {
+    func `a join message is read and written as its vector states`(vector: Vector) throws {
         let meaning = try #require(vector.meaning).encoded()
         var written = ByteBuffer()
         try JoinMessage(ByteBuffer(bytes: vector.bytes.dropFirst(4))).write(to: &written)
@@ -92,7 +92,7 @@ import ValueSets
     }
 
     @Test(arguments: try vectors("join-messages").filter { $0.meaning == nil })
-    func `bytes that are no message of joining are refused`(vector: Vector) {
+    func `bytes that are not a join message are refused`(vector: Vector) {
         #expect(throws: TransportError.self) { try JoinMessage(ByteBuffer(bytes: vector.bytes.dropFirst(4))) }
     }
 
@@ -104,17 +104,17 @@ import ValueSets
         return try Frame(frame)
     }
 
-    // MARK: Other parties
+    // MARK: Other implementations
 
-    @Test func `a CBOR library that is not ours makes the same bytes of what the vectors mean`() async throws {
+    @Test func `an independent CBOR library produces the vectors' bytes from their meanings`() async throws {
         try await Self.ask("check", needing: "cbor2")
     }
 
-    @Test func `the vectors that are made by a script are what it makes`() async throws {
+    @Test func `the generated vectors equal the script's output`() async throws {
         try await Self.ask("check", needing: "cryptography", script: "make_wire_vectors.py")
     }
 
-    @Test func `the grammar fits what is sent, and nothing that it is meant to exclude`() async throws {
+    @Test func `the grammar accepts all sent messages, and none that it must exclude`() async throws {
         let grammar = Self.docs.appending(path: "wire-protocol.cddl").path
         try await Self.ask("cddl", grammar, needing: "cddl_verifier")
     }
@@ -134,7 +134,7 @@ import ValueSets
         do {
             try await runProcess("/usr/bin/env", [python, "-c", "import \(module)"])
         } catch {
-            // Where everything has to be there, a missing module is a failure and not a reason to skip.
+            // In CI all modules must be installed, so a missing one is a failure and no reason to skip.
             guard environment["CI"] == nil else { throw error }
             print("SKIPPED: \(python) has no \(module). The wire vectors are not checked with it; Scripts/test has it.")
             return

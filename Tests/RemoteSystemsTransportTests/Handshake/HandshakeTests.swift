@@ -14,7 +14,7 @@ private let hello = Hello(service: "s", targetApplication: nil, application: "a"
 private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired.", side: .remote)
 
 @Suite struct CallerHandshakeTests {
-    @Test func `the hello goes out once the host is known, and its acceptance opens the connection`() {
+    @Test func `the hello is sent once the host is authenticated, and its acceptance opens the connection`() {
         var handshake = CallerHandshake(hello: hello, expecting: alice.systemID)
         guard case .send(hello) = handshake.secured(alpn: "remote-systems/1", peer: .success(alice)) else {
             Issue.record("no hello")
@@ -27,7 +27,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         }
     }
 
-    @Test func `a host that is not trusted hears why, and gets no hello`() {
+    @Test func `a host that is not trusted gets the reason and no hello`() {
         var handshake = CallerHandshake(hello: hello, expecting: nil)
         guard
             case .refuse(let refusal, let error) = handshake.secured(
@@ -43,7 +43,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         #expect(error.code == .peerNotTrusted)
     }
 
-    @Test func `another system than the one that is meant is reported apart, though it is of the account`() {
+    @Test func `a system other than the expected one is a different error, even within the account`() {
         var handshake = CallerHandshake(hello: hello, expecting: .example(2))
         guard case .refuse(_, let error) = handshake.secured(alpn: "remote-systems/1", peer: .success(alice)) else {
             Issue.record("it went on")
@@ -66,7 +66,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         #expect(!error.message.contains("unknown"))
     }
 
-    @Test func `a refusal's status, text and use of trying again reach the caller`() {
+    @Test func `a refusal's status, text and retry advice reach the caller`() {
         var handshake = CallerHandshake(hello: hello, expecting: nil)
         _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
         let refusal = Frame.refuse(OpenStatus(rawValue: 99), WireFailure("Full.", canRetry: true))
@@ -80,7 +80,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         #expect(error.canRetry)
     }
 
-    @Test func `an acceptance in another major version is incompatible, in another minor one it is not`() {
+    @Test func `an acceptance of another major version is incompatible, of another minor one it is not`() {
         var handshake = CallerHandshake(hello: hello, expecting: nil)
         _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
         var acceptance = Acceptance(application: "b", limits: limits)
@@ -99,7 +99,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
     }
 
     @Test(arguments: [.hello(hello), .ping(token: 1), .unknown(kind: 99), .close(.completed, nil)] as [Frame])
-    func `anything else in response to the hello breaks the protocol`(frame: Frame) {
+    func `any other response to the hello breaks the protocol`(frame: Frame) {
         var handshake = CallerHandshake(hello: hello, expecting: nil)
         _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
         guard case .fail(let error) = handshake.received(frame) else {
@@ -128,7 +128,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         }
     }
 
-    @Test mutating func `a trusted caller's hello is decided on, and then the connection is open to that caller`() {
+    @Test mutating func `a trusted caller's hello is decided on, and then the connection is open`() {
         self.secure()
         guard case .decide(alice, hello) = self.handshake.received(.hello(hello)) else {
             Issue.record("it is not decided on")
@@ -138,7 +138,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         #expect(self.handshake.accepted() == nil)
     }
 
-    @Test mutating func `a caller that is not trusted hears why, and its hello is not looked at`() {
+    @Test mutating func `an untrusted caller gets the reason, and its hello is not read`() {
         guard case .refuse(let refusal) = self.handshake.secured(alpn: "remote-systems/1", peer: .failure(untrusted))
         else {
             Issue.record("it is awaited")
@@ -174,7 +174,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         #expect(refusal.failure.text.contains("2.3") && refusal.failure.text.contains("1.0"))
     }
 
-    @Test mutating func `another minor version is fine`() {
+    @Test mutating func `another minor version is accepted`() {
         self.secure()
         var newer = hello
         newer.version.minor = 9
@@ -189,7 +189,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
             (has: [], requires: ["a"]), (["a"], ["a", "b"]), (["a"], [""]), (["a"], ["a\u{1B}"]),
         ] as [(has: Set<String>, requires: Set<String>)]
     )
-    func `a hello that requires a feature that this side does not have is refused`(
+    func `a hello that requires an unknown feature is refused`(
         has: Set<String>,
         requires: Set<String>
     ) {
@@ -207,7 +207,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         #expect(handshake.accepted() == nil)
     }
 
-    @Test func `a hello that requires what this side has, or lists what it does not have, is decided on`() {
+    @Test func `a hello that requires known features, or lists unknown ones, is decided on`() {
         var handshake = HostHandshake(features: ["a", "b"])
         _ = handshake.secured(alpn: "remote-systems/1", peer: .success(alice))
         var demanding = hello
@@ -230,7 +230,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
     }
 
     @Test(arguments: [.request(id: 1, timeoutMilliseconds: 1, message: [:]), .unknown(kind: 99)] as [Frame])
-    func `anything else than a hello is refused`(frame: Frame) {
+    func `anything other than a hello is refused`(frame: Frame) {
         var test = self
         test.secure()
         guard case .refuse(.outOfTurn) = test.handshake.received(frame) else {
@@ -239,7 +239,7 @@ private let untrusted = TransportError(.peerNotTrusted, "Its certificate expired
         }
     }
 
-    @Test mutating func `a caller that does not trust this host says so, and gets no response`() {
+    @Test mutating func `a caller that does not trust this host sends the reason, and gets no response`() {
         self.secure()
         guard case .fail(let error) = self.handshake.received(.refuse(.notAuthorized, WireFailure("It expired.")))
         else {
@@ -260,7 +260,7 @@ extension SystemID {
 }
 
 extension KeyFingerprint {
-    /// A fingerprint of no key at all.
+    /// A fingerprint of no real key.
     fileprivate static func example(_ number: UInt8) -> KeyFingerprint {
         guard let fingerprint = KeyFingerprint(bytes: [UInt8](repeating: number, count: 32)) else {
             preconditionFailure("32 bytes make a fingerprint")

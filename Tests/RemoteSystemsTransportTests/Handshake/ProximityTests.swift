@@ -4,13 +4,13 @@
 import RemoteSystemsTransport
 import Testing
 
-/// Which addresses only neighbours have.
+/// Which addresses can belong to neighbours only.
 @Suite struct NearnessTests {
     @Test(arguments: [
         "127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.3.4", "::1", "fe80::1",
         "FE80::1%eth0", "fd12:3456::1", "fc00::1", "fdff::1", "fe90::1", "febf::1%lo", "::ffff:192.168.1.1",
     ])
-    func `an address that only neighbours have is near`(_ host: String) {
+    func `an address that only neighbours can have is near`(_ host: String) {
         #expect(TransportNetwork.sockets.isProximal(Endpoint(host: host, port: 1)))
     }
 

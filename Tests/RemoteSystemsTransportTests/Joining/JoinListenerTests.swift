@@ -10,7 +10,7 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// The inviter's port against strangers. The whole of joining is tested from the public API.
+/// The inviter's port and strangers. Joining as a whole is tested through the public API.
 @Suite(.timeLimit(.minutes(1))) struct JoinListenerTests {
     private struct Inviting {
         let store: AccountStore
@@ -18,8 +18,8 @@ import Testing
         let invitation: Invitation
 
         /// - Parameters:
-        ///   - age: How old the invitation is already, in seconds.
-        ///   - time: What a conversation may take.
+        ///   - age: The age of the invitation, in seconds.
+        ///   - time: The timeout of an exchange.
         static func with(
             age: TimeInterval = 0,
             time: TimeAmount = JoinConversation.time,
@@ -59,7 +59,7 @@ import Testing
             try await JoinCall.join(self.invitation, logger: Logger(label: "joiner"))
         }
 
-        /// A connection by a peer that speaks no TLS.
+        /// Opens a connection without TLS.
         func stranger(from address: String = "127.0.0.1") async throws -> any Channel {
             try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .bind(to: SocketAddress(ipAddress: address, port: 0))
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `garbage ends its own connection and nothing else`() async throws {
+    @Test func `garbage ends its own connection and no other`() async throws {
         try await Inviting.with { inviting, running in
             let stranger = try await inviting.stranger()
             try await stranger.writeAndFlush(ByteBuffer(repeating: 0x55, count: 4096))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that says nothing keeps nobody else out`() async throws {
+    @Test func `a silent connection does not block other joiners`() async throws {
         try await Inviting.with { inviting, running in
             let silent = try await inviting.stranger()
             let joined = try await inviting.join()
@@ -87,15 +87,15 @@ import Testing
     }
 
     @Test(arguments: [[5], [4, 4, 1]])
-    func `of five connections from one address, and of nine in all, one is closed`(counts: [Int]) async throws {
-        // Longer than the test may take, so that none is closed because its own time is over.
+    func `one of five connections from one address, and one of nine in total, is closed`(counts: [Int]) async throws {
+        // Longer than the test may take, so that no connection is closed by its timeout.
         try await Inviting.with(time: .minutes(10)) { inviting, _ in
             var strangers: [any Channel] = []
             for (number, count) in counts.enumerated() {
                 for _ in 1...count { strangers.append(try await inviting.stranger(from: "127.0.0.\(number + 1)")) }
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // Whichever came to its event loop last.
+                // The connection that reached its event loop last is closed.
                 for channel in strangers { group.addTask { try await channel.closeFuture.get() } }
                 try await group.next()
                 #expect(strangers.count { $0.isActive } == strangers.count - 1)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `one machine with all connections it gets does not keep out the one that was invited`() async throws {
+    @Test func `one machine with all its connections does not block the invited one`() async throws {
         try await Inviting.with(time: .minutes(10)) { inviting, running in
             var strangers: [any Channel] = []
             for _ in 1...9 { strangers.append(try await inviting.stranger(from: "127.0.0.2")) }
@@ -114,13 +114,13 @@ import Testing
         }
     }
 
-    @Test func `a connection that says nothing is closed when its time is over`() async throws {
+    @Test func `a silent connection is closed at its timeout`() async throws {
         try await Inviting.with(time: .milliseconds(50)) { inviting, _ in
             try await inviting.stranger().closeFuture.get()
         }
     }
 
-    @Test func `an invitation that nobody uses ends with its time`() async throws {
+    @Test func `an unused invitation ends at its expiry`() async throws {
         try await Inviting.with(age: Invitation.life - 0.5) { _, running in
             await #expect {
                 _ = try await running.value
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `a certificate that cannot be noted is not given`() async throws {
+    @Test func `a certificate that cannot be recorded is not issued`() async throws {
         struct DiskFull: Error {}
         try await Inviting.with { inviting, _ in
             let identity = try inviting.store.identity()
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `a port that is taken is reported`() async throws {
+    @Test func `a port in use is reported`() async throws {
         try await Inviting.with { inviting, _ in
             await #expect {
                 _ = try await JoinListener.start(

@@ -15,7 +15,7 @@ import ValueSets
     private static let messages: [JoinMessage] = [
         .hello(JoinHello(nonce: bytes32, signingRequest: [1, 2])),
         .challenge(JoinChallenge(nonce: bytes32, certificate: [3], rootCertificate: [4, 5])),
-        // As long as the certificates of an account's roots can be, beside a certificate of the usual size.
+        // The maximum length of an account's root certificates, beside a certificate of the usual size.
         .challenge(
             JoinChallenge(
                 nonce: bytes32,
@@ -29,7 +29,7 @@ import ValueSets
     ]
 
     @Test(arguments: messages)
-    func `a message comes out as it went in`(message: JoinMessage) throws {
+    func `a message survives its conversion to bytes`(message: JoinMessage) throws {
         var buffer = ByteBuffer()
         try message.write(to: &buffer)
         var decoder = FrameDecoder(limit: JoinMessage.maxBytes)
@@ -39,7 +39,7 @@ import ValueSets
         #expect(decoder.pendingBytes == 0)
     }
 
-    @Test func `a proof is these bytes (Docs, wire, joining)`() throws {
+    @Test func `a proof has these bytes (Docs, wire, joining)`() throws {
         var buffer = ByteBuffer()
         try JoinMessage.proof(JoinProof(code: Self.bytes32)).write(to: &buffer)
         #expect(
@@ -75,7 +75,7 @@ import ValueSets
         #expect(throws: TransportError.self) { try JoinMessage(frame) }
     }
 
-    @Test func `what a later version adds is passed over`() throws {
+    @Test func `additions of a later version are ignored`() throws {
         let frame = try Self.frame(2, ["code": Self.data(32), "more": true], extra: 2)
         #expect(try JoinMessage(frame) == .proof(JoinProof(code: [UInt8](repeating: 1, count: 32))))
         #expect(try JoinMessage(try Self.frame(4, ["reason": "of a later version"])) == .refused(.failed))
@@ -84,7 +84,7 @@ import ValueSets
     @Test(
         arguments: [[], [0x80], [0x81, 0x00], [0x82, 0x00], [0xA0], [0xFF], [0x82, 0x02, 0xA0, 0x00]] as [[UInt8]]
     )
-    func `bytes that are no message are refused`(bytes: [UInt8]) {
+    func `bytes that are not a message are refused`(bytes: [UInt8]) {
         #expect(throws: TransportError.self) { try JoinMessage(ByteBuffer(bytes: bytes)) }
     }
 }

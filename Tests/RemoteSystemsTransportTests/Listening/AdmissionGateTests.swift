@@ -12,32 +12,32 @@ import Testing
     private static func key(_ name: String) -> PeerKey { PeerKey(transport: .ip, name.utf8) }
     private static let (a, b, c) = (key("a"), key("b"), key("c"))
 
-    @Test mutating func `peers with one key get their share and no more`() {
+    @Test mutating func `peers with one key are limited to their share`() {
         #expect(self.gate.enter(Self.a) == true)
         #expect(self.gate.enter(Self.a) == true)
         #expect(self.gate.enter(Self.a) == false)
         #expect(self.gate.enter(Self.b) == true)
     }
 
-    @Test mutating func `all peers together get no more than the total`() {
+    @Test mutating func `all peers together are limited to the total`() {
         for peer in [Self.a, Self.a, Self.b, Self.b] { #expect(self.gate.enter(peer) == true) }
         #expect(self.gate.enter(Self.c) == false)
     }
 
-    @Test mutating func `a connection that leaves makes room`() {
+    @Test mutating func `a connection that leaves frees its place`() {
         for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
         self.gate.leave(Self.a)
         #expect(self.gate.enter(Self.c) == true)
         #expect(self.gate.enter(Self.a) == false)
     }
 
-    @Test mutating func `leaving without having entered makes no room`() {
+    @Test mutating func `leaving without entering frees no place`() {
         for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
         self.gate.leave(Self.c)
         #expect(self.gate.enter(Self.c) == false)
     }
 
-    @Test mutating func `what was refused holds no place`() {
+    @Test mutating func `a refused connection takes no place`() {
         _ = self.gate.enter(Self.a)
         _ = self.gate.enter(Self.a)
         for _ in 0..<10 { _ = self.gate.enter(Self.a) }

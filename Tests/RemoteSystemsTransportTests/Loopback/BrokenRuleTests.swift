@@ -8,7 +8,8 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// The table of broken rules in `Docs/wire-protocol.md`: each row is broken against a host, which does what the row says.
+/// The table of broken rules in `Docs/wire-protocol.md`: each row is tested against a host, which must react as the row
+/// says.
 @Suite(.timeLimit(.minutes(1))) struct BrokenRuleTests {
     private static func frame(_ elements: Value...) throws -> [UInt8] {
         var buffer = ByteBuffer()
@@ -43,7 +44,7 @@ import ValueSets
         arguments: try [
             Handshake(.frameTooLong, [0, 0, 0x20, 1]), Handshake(.frameEmpty, [0, 0, 0, 0]),
             Handshake(.frameMalformed, [0, 0, 0, 1, 0xFF]), Handshake(.frameMalformed, [0, 0, 0, 2, 0x82, 0]),
-            // A key twice; an integer that is not in its shortest form.
+            // A duplicate key; an integer that is not in its shortest form.
             Handshake(.frameMalformed, [0, 0, 0, 9, 0x82, 0, 0xA2, 0x61, 0x61, 1, 0x61, 0x61, 1]),
             Handshake(.frameMalformed, [0, 0, 0, 4, 0x82, 0x18, 0, 0xA0]),
             Handshake(.frameUnexpected, Self.frame(3, 1, 1_000, [:])), Handshake(.frameUnexpected, Self.frame(6, 1)),
@@ -65,7 +66,7 @@ import ValueSets
             Handshake(.frameUnexpected, Self.hello([:]) + [0]),
         ]
     )
-    func `a rule of the handshake that is broken is refused with its code`(broken: Handshake) async throws {
+    func `a broken rule of the handshake is refused with its code`(broken: Handshake) async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.connectRaw()
             peer.send(broken.bytes)
@@ -80,7 +81,7 @@ import ValueSets
         }
     }
 
-    @Test func `a caller that did not offer the protocol by ALPN is refused with the code of that`() async throws {
+    @Test func `a caller that did not offer the protocol by ALPN is refused with its code`() async throws {
         try await LoopbackHost.with { host in
             var tls = try TLSConfiguration.raw(as: host.account.system())
             tls.applicationProtocols = []
@@ -93,7 +94,7 @@ import ValueSets
         }
     }
 
-    @Test func `a caller of another account is refused with the code of that`() async throws {
+    @Test func `a caller of another account is refused with its code`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.connectRaw(as: TestAccount().system())
             guard case .refuse(.notAuthorized, let failure)? = try await peer.nextFrame() else {
@@ -127,7 +128,7 @@ import ValueSets
             Broken(.frameTooLong, [0, 0x10, 0, 1], .resourceLimitsExceeded),
             Broken(.frameMalformed, [0, 0, 0, 1, 0x80]), Broken(.frameMalformed, [0, 0, 0, 3, 0x82, 5, 0x20]),
             Broken(.frameMalformed, [0, 0, 0, 4, 0x82, 5, 1, 0]),
-            // A passed-over element that is no well-formed CBOR.
+            // An ignored element that is not well-formed CBOR.
             Broken(.frameMalformed, [0, 0, 0, 5, 0x83, 5, 1, 0xF8, 0x18]),
             Broken(.frameUnexpected, Self.hello([:])), Broken(.frameUnexpected, Self.frame(2, 4, [:])),
             Broken(.requestOutOfOrder, Self.frame(3, 0, 0, [:])),
@@ -136,7 +137,7 @@ import ValueSets
             Broken(.responseUnexpected, Self.frame(4, 1, 0, [:])),
         ]
     )
-    func `a rule that is broken once the connection is open closes it with its code`(broken: Broken) async throws {
+    func `a broken rule on an open connection closes it with its code`(broken: Broken) async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             peer.send(broken.bytes)
@@ -151,7 +152,7 @@ import ValueSets
     }
 
     @Test(arguments: [FailureCode.windowExceeded, .windowBytesExceeded, .requestAfterClose])
-    func `a window or a goodbye that is not kept closes the connection with its code`(code: FailureCode) async throws {
+    func `exceeding a window or violating a close ends the connection with its code`(code: FailureCode) async throws {
         let endOfTest = Gate()
         defer { endOfTest.open() }
         let limits = ConnectionLimits.patient {
@@ -186,7 +187,7 @@ import ValueSets
             Broken(.messageMalformed, Self.frame(3, 1, 0, 7)),
         ]
     )
-    func `a message that cannot be read fails its request alone, with its code`(broken: Broken) async throws {
+    func `a message that cannot be read fails only its request, with its code`(broken: Broken) async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             peer.send(broken.bytes)
@@ -200,7 +201,7 @@ import ValueSets
         }
     }
 
-    @Test func `a response that is too large is replaced by one that says so`() async throws {
+    @Test func `a response that is too large is replaced by a failure that says so`() async throws {
         try await LoopbackHost.with { _, _ in
             Response(message: ["a": .string(String(repeating: "x", count: 2_000_000))])
         } _: { host in

@@ -15,16 +15,16 @@ import ValueSets
 @Suite(.timeLimit(.minutes(1))) struct ConnectionLifeTests {
     // MARK: Opening
 
-    @Test func `an unknown service is refused with the status that says so`() async throws {
+    @Test func `an unknown service is refused with its status`() async throws {
         try await LoopbackHost.with { host in
-            let error = await #expect(throws: TransportError.self) { _ = try await host.connect(service: "nobody") }
+            let error = await #expect(throws: TransportError.self) { _ = try await host.connect(service: "missing") }
             #expect(error?.code == .refused)
             #expect(error?.openStatus == .appServiceUnavailable)
-            #expect(error?.message.contains("nobody") == true)
+            #expect(error?.message.contains("missing") == true)
         }
     }
 
-    @Test func `both sides learn the other's limits`() async throws {
+    @Test func `both sides know each other's limits`() async throws {
         let limits = ConnectionLimits.patient {
             $0.messageBytes = 4096
             $0.window = 7
@@ -42,7 +42,7 @@ import ValueSets
         }
     }
 
-    @Test func `sixty-four connections are open at once, opened a few at a time`() async throws {
+    @Test func `sixty-four connections can be open, opened a few at a time`() async throws {
         try await LoopbackHost.with { host in
             let identity = try host.account.system()
             var connections: [Connection] = []
@@ -67,7 +67,7 @@ import ValueSets
         }
     }
 
-    @Test func `nobody at the port is an error that says so`() async throws {
+    @Test func `a port without a listener is an error that says so`() async throws {
         try await LoopbackHost.with { host in
             await host.listener.stop()
             let error = await #expect(throws: TransportError.self) { _ = try await host.connect() }
@@ -76,7 +76,7 @@ import ValueSets
         }
     }
 
-    @Test func `a port that is taken is an error that says what to do`() async throws {
+    @Test func `a port in use is an error with advice`() async throws {
         try await LoopbackHost.with { host in
             let error = await #expect(throws: TransportError.self) {
                 _ = try await Listener.start(
@@ -93,7 +93,7 @@ import ValueSets
         }
     }
 
-    @Test func `giving up on handshake closes the connection`() async throws {
+    @Test func `cancelling a handshake closes the connection`() async throws {
         let gone = Mutex(false)
         let hellos = Counter()
         let mayAnswer = Gate()
@@ -135,7 +135,7 @@ import ValueSets
 
     // MARK: Graceful close
 
-    @Test func `a graceful close lets what is under way finish, on both sides`() async throws {
+    @Test func `a graceful close lets work in progress finish, on both sides`() async throws {
         let mayFinish = Gate()
         try await LoopbackHost.with { request, _ in
             await mayFinish.wait()
@@ -163,8 +163,9 @@ import ValueSets
         }
     }
 
-    @Test func `a graceful close is cut when its time is over, and does not call itself completed`() async throws {
+    @Test func `a graceful close is cut off at its timeout, and is then not completed`() async throws {
         try await LoopbackHost.with { _, _ in
+            // Outlasts the drain timeout. Ended by cancellation.
             try? await Task.sleep(for: .seconds(60))
             return Response()
         } _: { host in
@@ -177,7 +178,7 @@ import ValueSets
         }
     }
 
-    @Test func `after a close nothing is sent, and the error says to open a new connection`() async throws {
+    @Test func `after a close nothing is sent, and the error asks for a new connection`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             await connection.close()
@@ -191,9 +192,10 @@ import ValueSets
 
     // MARK: Abrupt ends
 
-    @Test func `an abort reports the peer why, and fails what is under way on both sides`() async throws {
+    @Test func `an abort sends the reason to the peer, and fails work in progress on both sides`() async throws {
         let wasCancelled = Mutex(false)
         try await LoopbackHost.with { _, _ in
+            // Ended by cancellation.
             do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
             return Response()
         } _: { host in
@@ -213,8 +215,9 @@ import ValueSets
         }
     }
 
-    @Test func `a peer's reason is reported also where the connection is reset behind it`() async throws {
+    @Test func `a peer's reason is reported even if it then resets the connection`() async throws {
         try await LoopbackHost.with { _, _ in
+            // Ended by cancellation.
             try? await Task.sleep(for: .seconds(60))
             return Response()
         } _: { host in
@@ -244,6 +247,7 @@ import ValueSets
 
     @Test func `a lost connection fails each pending call once, with its outcome unknown`() async throws {
         try await LoopbackHost.with { _, _ in
+            // Ended by cancellation.
             try? await Task.sleep(for: .seconds(60))
             return Response()
         } _: { host in
@@ -266,7 +270,7 @@ import ValueSets
         }
     }
 
-    @Test func `a peer that falls silent is noticed after the dead-peer time, by both sides`() async throws {
+    @Test func `both sides detect a silent peer after the dead-peer timeout`() async throws {
         let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(4) }
         try await LoopbackHost.with(limits: limits) { host in
             let tunnel = try await Tunnel.start(to: host.listener.port)
@@ -284,11 +288,12 @@ import ValueSets
         }
     }
 
-    @Test func `a quiet connection is kept alive`() async throws {
+    @Test func `an idle connection is kept alive`() async throws {
         let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(4) }
         try await LoopbackHost.with(limits: limits) { host in
             let connection = try await host.connect(limits: limits)
-            // More than twice the dead-peer time without a request.
+            // More than twice the dead-peer timeout without a request, in real time, since the kernel's sockets are
+            // real.
             try await Task.sleep(for: .seconds(9))
             #expect(try await connection.send([:], timeout: .seconds(20)).status == .success)
             await connection.close()
@@ -297,7 +302,7 @@ import ValueSets
 
     // MARK: Memory
 
-    @Test(arguments: ["close", "abort", "loss"]) func `a connection that ended is let go, with its peer`(end: String)
+    @Test(arguments: ["close", "abort", "loss"]) func `an ended connection is released, with its peer`(end: String)
         async throws
     {
         try await LoopbackHost.with { host in
@@ -323,7 +328,7 @@ import ValueSets
     }
 }
 
-/// Something to wait at until it is opened.
+/// A condition to wait for until a test opens it.
 final class Gate: Sendable {
     private let state = Mutex((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
 

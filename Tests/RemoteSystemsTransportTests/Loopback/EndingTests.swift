@@ -14,7 +14,7 @@ import ValueSets
 
 /// How a connection ends, byte for byte (`Docs/wire-protocol.md`, section 8).
 @Suite(.timeLimit(.minutes(1))) struct EndingTests {
-    @Test func `a failure with a graceful close is passed over`() async throws {
+    @Test func `a failure in a graceful close is ignored`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             try peer.send(.close(.completed, WireFailure("Everything is fine.", code: .busy)))
@@ -25,7 +25,7 @@ import ValueSets
         }
     }
 
-    @Test func `a failure with a response that succeeded is passed over`() async throws {
+    @Test func `a failure in a successful response is ignored`() async throws {
         try await LoopbackHost.with { _, connection in
             let response = try? await connection.send([:], timeout: .seconds(20))
             return Response(message: [
@@ -47,7 +47,8 @@ import ValueSets
         }
     }
 
-    @Test func `a close with another status than 0 ends the connection at once, whatever is under way`() async throws {
+    @Test func `a close with a status other than 0 ends the connection at once, despite work in progress`() async throws
+    {
         let endOfTest = Gate()
         defer { endOfTest.open() }
         try await LoopbackHost.with { _, _ in
@@ -58,7 +59,7 @@ import ValueSets
             try peer.send(.request(id: 1, timeoutMilliseconds: 20_000, message: [:]))
             let hosts = try await host.connections.first()
             try await eventually("the request") { try await hosts.hasRequestsIn }
-            // The peer stays: it waits for the host to end the connection.
+            // The peer stays connected: it waits for the host to end the connection.
             try peer.send(.close(CloseStatus(rawValue: 77), WireFailure("Enough.")))
             #expect(try await peer.remainingFrames() == [.close(CloseStatus(rawValue: 77), nil)])
             #expect(await hosts.waitUntilClosed().rawValue == 77)
@@ -78,7 +79,7 @@ import ValueSets
         }
     }
 
-    @Test func `a side that leaves responds first to the request that it handles`() async throws {
+    @Test func `a side that closes first responds to the request in progress`() async throws {
         try await LoopbackHost.with { request, connection in
             connection.leave()
             return Response(message: request.message)
@@ -96,7 +97,7 @@ import ValueSets
         }
     }
 
-    @Test func `a side that leaves and handles nothing ends at once, without the peer's close`() async throws {
+    @Test func `a side that closes without work in progress ends at once, without the peer's close`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             let hosts = try await host.connections.first()
@@ -106,7 +107,7 @@ import ValueSets
         }
     }
 
-    @Test func `a caller that is cancelled when the connection is just open responds, and says goodbye`()
+    @Test func `a caller that is cancelled just after opening still sends its close and close_notify`()
         async throws
     {
         let account = try TestAccount()
@@ -122,7 +123,7 @@ import ValueSets
         let connecting = Task {
             let endpoint = Endpoint(host: "127.0.0.1", port: port)
             return try await connector.connect(to: [endpoint], expecting: nil, hello: .test) { request, _ in
-                // The task that connects is not back yet, as a rule.
+                // The connecting task has usually not returned yet.
                 cancelled.cancel()
                 return Response(message: request.message)
             }
@@ -134,7 +135,7 @@ import ValueSets
             .accept(Acceptance(application: "test", limits: ConnectionLimits.patient.peerLimits)),
             .request(id: 1, timeoutMilliseconds: 20_000, message: ["a": 1])
         )
-        // If it is back, nothing was cancelled.
+        // If it has returned, it was not cancelled.
         try await connecting.value.leave()
         let said = try await peer.remainingFrames()
         #expect(
@@ -143,7 +144,7 @@ import ValueSets
         try? await listener.close().get()
     }
 
-    @Test func `a caller says close_notify before it reports that the host broke a rule`() async throws {
+    @Test func `a caller sends close_notify before it reports that the host broke a rule`() async throws {
         let account = try TestAccount()
         let (port, listener, promised) = try await RawPeer.listen(with: TransportSecurity(identity: account.system()))
         let security = try TransportSecurity(identity: account.system())
@@ -180,7 +181,7 @@ import ValueSets
             .connect(host: "127.0.0.1", port: port).get()
         let peer = try await promised.get()
         _ = try await peer.nextFrame()
-        // A response in place of the accept.
+        // A response in place of the acceptance.
         try peer.send(.response(id: 1, status: .success, message: [:], failure: nil))
         try await peer.waitUntilClosed()
         #expect(peer.error == nil)
@@ -190,7 +191,7 @@ import ValueSets
         try? await listener.close().get()
     }
 
-    @Test func `what ends a connection is said to the peer in words that it reads as said to itself`() {
+    @Test func `the reason for ending reaches the peer in words addressed to it`() {
         let error = TransportError(
             .peerNotTrusted,
             "The other system's certificate has expired.",
@@ -201,7 +202,7 @@ import ValueSets
         #expect(TransportError(.unreachable, "No.", side: .network).wireFailure.text == "No.")
     }
 
-    @Test func `a refusal with the status of success counts as one without a known reason`() {
+    @Test func `a refusal with the status of success is one without a known reason`() {
         let limits = PeerLimits(messageBytes: 1024, window: 1, windowBytes: 1024)
         var handshake = CallerHandshake(
             hello: Hello(service: "s", targetApplication: nil, application: "a", limits: limits),
@@ -217,7 +218,7 @@ import ValueSets
     }
 }
 
-/// What happened, in its order.
+/// Records events in their order.
 private final class Order: Sendable {
     private let events = Mutex<[String]>([])
 
@@ -225,14 +226,14 @@ private final class Order: Sendable {
     var all: [String] { self.events.withLock { $0 } }
 }
 
-/// A task that is to be cancelled.
+/// A task to be cancelled.
 private final class Cancelled: Sendable {
     let task = Mutex<Task<Connection, any Error>?>(nil)
 
     func cancel() { self.task.withLock { $0 }?.cancel() }
 }
 
-/// Notes when a channel is closed from above.
+/// Records when a channel is closed by the code above.
 private final class CloseObserver: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 
@@ -246,7 +247,7 @@ private final class CloseObserver: ChannelOutboundHandler {
     }
 }
 
-/// A client that ends its half of the TCP connection and goes on reading.
+/// A client that ends its half of the TCP connection and continues to read.
 private final class HalfPeer: Sendable {
     private let raw: RawPeer
 
@@ -256,8 +257,8 @@ private final class HalfPeer: Sendable {
         HalfPeer(try await host.openRaw())
     }
 
-    /// Below TLS, which would send close_notify first; in one turn with the frames, or the host could have ended the
-    /// connection in between.
+    /// Shuts down the output below TLS, which would send close_notify first. Runs in one event-loop tick with the
+    /// frames, since the host could otherwise end the connection in between.
     func shutDownOutput(after frames: [Frame]) async throws {
         let channel = self.raw.channel
         try await channel.eventLoop.submit {
@@ -267,7 +268,7 @@ private final class HalfPeer: Sendable {
         }.get()
     }
 
-    /// Whether TLS said that nothing more would come, before TCP did.
+    /// Whether TLS reported the end of data before TCP did.
     func endedWithCloseNotify() async throws -> Bool {
         try await self.raw.waitUntilClosed()
         return self.raw.error == nil

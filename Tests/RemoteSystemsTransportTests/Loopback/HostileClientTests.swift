@@ -10,8 +10,8 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// A client without manners: each rule of `Docs/wire-protocol.md` that it breaks gets the answer that the page promises,
-/// and the host lives on.
+/// A client that breaks the rules of `Docs/wire-protocol.md`: the host reacts to each as documented, and continues to
+/// run.
 @Suite(.timeLimit(.minutes(1))) struct HostileClientTests {
     private static let request = Frame.request(id: 1, timeoutMilliseconds: 10_000, message: ["a": 1])
 
@@ -27,7 +27,7 @@ import ValueSets
         }
     }
 
-    @Test func `garbage in place of TLS is closed, and harms nobody`() async throws {
+    @Test func `garbage in place of TLS is closed, and affects no other connection`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await RawPeer.connect(port: host.listener.port, tls: nil)
             peer.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
@@ -36,7 +36,7 @@ import ValueSets
         }
     }
 
-    @Test func `older TLS is not spoken`() async throws {
+    @Test func `older TLS versions are refused`() async throws {
         try await LoopbackHost.with { host in
             var tls = try TLSConfiguration.raw(as: host.account.system())
             tls.minimumTLSVersion = .tlsv12
@@ -47,7 +47,9 @@ import ValueSets
         }
     }
 
-    @Test(arguments: [[], ["h2"]]) func `another protocol by ALPN is reported which one is spoken`(alpn: [String])
+    @Test(arguments: [[], ["h2"]]) func `a client with another ALPN protocol is informed of the supported one`(
+        alpn: [String]
+    )
         async throws
     {
         try await LoopbackHost.with { host in
@@ -60,7 +62,7 @@ import ValueSets
         }
     }
 
-    @Test func `a hello that never comes is waited for no longer than the handshake time`() async throws {
+    @Test func `a missing hello ends the connection at the handshake timeout`() async throws {
         try await LoopbackHost.with(limits: .patient { $0.handshakeTimeout = .milliseconds(700) }) { host in
             let silent = try await RawPeer.connect(port: host.listener.port, tls: nil)
             let start = ContinuousClock.now
@@ -70,7 +72,7 @@ import ValueSets
         }
     }
 
-    @Test func `a hello that drips in is waited for no longer than the handshake time`() async throws {
+    @Test func `a slow hello ends the connection at the handshake timeout`() async throws {
         try await LoopbackHost.with(limits: .patient { $0.handshakeTimeout = .seconds(2) }) { host in
             let peer = try await host.connectRaw()
             peer.send([0, 0])
@@ -81,7 +83,7 @@ import ValueSets
         }
     }
 
-    @Test func `a hello that drips in on time is fine`() async throws {
+    @Test func `a slow hello before the timeout is accepted`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.connectRaw()
             var hello = ByteBuffer()
@@ -127,7 +129,7 @@ import ValueSets
     }
 
     @Test(arguments: [true, false])
-    func `what comes before the response to the hello is refused, together with it or behind it`(together: Bool)
+    func `data before the response to the hello is refused, sent together with it or after it`(together: Bool)
         async throws
     {
         let mayDecide = Gate()
@@ -140,7 +142,7 @@ import ValueSets
                 try peer.send(.hello(.test))
                 try await eventually("the hello's arrival") { host.hellos.value == 1 }
                 try peer.send(Self.request)
-                // Nothing tells when the host has read it: this is many times what it takes.
+                // The host does not report when it has read the data. This is many times longer than it takes.
                 try await Task.sleep(for: .seconds(2))
                 mayDecide.open()
             }
@@ -160,7 +162,7 @@ import ValueSets
     @Test func `another major version is refused with both versions named`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.connectRaw()
-            // Of version 2 nothing is known but its version.
+            // Nothing is known about version 2 but its version field.
             let hello: ValueSet = ["version": [2, 5], "nothing": "we know"]
             var buffer = ByteBuffer()
             try buffer.writeTestFrame([0, .dictionary(hello)])
@@ -216,7 +218,7 @@ import ValueSets
             ("request 0", [0, 0, 0, 5, 0x84, 0x03, 0x00, 0x00, 0xA0], .unknown),
         ] as [(String, [UInt8], CloseStatus)]
     )
-    func `a frame that breaks the protocol closes the connection with the right status`(
+    func `a frame that breaks the protocol closes the connection with its status`(
         what: String,
         bytes: [UInt8],
         status: CloseStatus
@@ -231,7 +233,7 @@ import ValueSets
         }
     }
 
-    @Test func `a number that is used twice closes the connection`() async throws {
+    @Test func `a repeated request number closes the connection`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request, Self.request)
@@ -239,8 +241,7 @@ import ValueSets
         }
     }
 
-    @Test func `a message that cannot be read gets a response that says where, and the connection lives`() async throws
-    {
+    @Test func `an unreadable message gets a response with its position, and the connection continues`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             // [3, 1, 0, {"a": undefined}], then [3, 2, 0, {"b": 1, "a": 1}]
@@ -259,7 +260,7 @@ import ValueSets
         }
     }
 
-    @Test func `a response that cannot be read fails its call alone`() async throws {
+    @Test func `an unreadable response fails only its call`() async throws {
         try await LoopbackHost.with { _, connection in
             do {
                 _ = try await connection.send([:], timeout: .seconds(20))
@@ -299,7 +300,7 @@ import ValueSets
         }
     }
 
-    @Test func `unreadable requests take places in the window like others`() async throws {
+    @Test func `unreadable requests count in the window like others`() async throws {
         let endOfTest = Gate()
         defer { endOfTest.open() }
         try await LoopbackHost.with(
@@ -321,7 +322,7 @@ import ValueSets
         }
     }
 
-    @Test func `what a client that does not read makes the host hold is bounded`() async throws {
+    @Test func `the memory for a client that does not read is bounded`() async throws {
         let handled = Mutex(0)
         let response = String(repeating: "x", count: 100_000)
         try await LoopbackHost.with { _, _ in
@@ -330,7 +331,8 @@ import ValueSets
         } _: { host in
             let peer = try await host.openRaw()
             try await peer.stopReading()
-            // All of it arrives in one piece, for handlers that answer at once: 100 MB of answers if they all ran.
+            // All requests arrive in one piece, for handlers that respond at once: 100 MB of responses if all of them
+            // ran.
             var requests = ByteBuffer()
             for id in 1...1_000 as ClosedRange<UInt64> {
                 try requests.writeRequest(id: id, timeoutMilliseconds: 10_000, message: [:], limit: 1024)
@@ -343,7 +345,7 @@ import ValueSets
         }
     }
 
-    @Test func `requests that wait while the client does not read are answered when it reads again`() async throws {
+    @Test func `requests that wait while the client does not read get responses once it reads again`() async throws {
         let response = String(repeating: "x", count: 100_000)
         try await LoopbackHost.with { _, _ in
             Response(message: ["a": .string(response)])
@@ -376,7 +378,7 @@ import ValueSets
         }
     }
 
-    @Test func `pings are answered, and a flood of them is harmless`() async throws {
+    @Test func `pings get responses, and a flood of them is harmless`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             for token in 0..<5_000 as Range<UInt64> { try peer.send(.ping(token: token)) }
@@ -387,7 +389,7 @@ import ValueSets
         }
     }
 
-    @Test func `cancelling what is unknown or answered is passed over`() async throws {
+    @Test func `cancelling an unknown or completed request is ignored`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             try peer.send(.cancel(id: 77), Self.request)
@@ -400,7 +402,7 @@ import ValueSets
         }
     }
 
-    @Test func `a cancelled request that had not started is answered, with a failure that says so`() async throws {
+    @Test func `a cancelled request that has not started gets a failure that says so`() async throws {
         let endOfTest = Gate()
         defer { endOfTest.open() }
         try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }) { _, _ in
@@ -418,7 +420,7 @@ import ValueSets
         }
     }
 
-    @Test func `a request behind the peer's own close breaks the protocol`() async throws {
+    @Test func `a request after the peer's own close breaks the protocol`() async throws {
         let endOfTest = Gate()
         defer { endOfTest.open() }
         try await LoopbackHost.with { _, _ in
@@ -429,7 +431,7 @@ import ValueSets
             try peer.send(Self.request, .close(.completed, nil))
             try peer.send(.request(id: 2, timeoutMilliseconds: 10_000, message: [:]))
             guard case .close(.unknown, let failure?)? = try await peer.remainingFrames().last else {
-                Issue.record("it is not told")
+                Issue.record("it is not reported")
                 return
             }
             #expect(failure.text.contains("after the peer's close"))
@@ -439,12 +441,12 @@ import ValueSets
 
     // MARK: Floods
 
-    @Test func `a flood of connections that never say who they are is bounded, and open ones go on`() async throws {
+    @Test func `a flood of unauthenticated connections is bounded, and open ones continue`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             var flood: [RawPeer] = []
             for _ in 0..<60 { flood.append(try await RawPeer.connect(port: host.listener.port, tls: nil)) }
-            // 32 of one address may wait; the others are closed at once.
+            // At most 32 connections of one address may wait. The others are closed at once.
             try await eventually("the bound") { flood.filter(\.isClosed).count == 60 - 32 }
             #expect(try await connection.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
             for peer in flood { peer.close() }
@@ -455,7 +457,7 @@ import ValueSets
 }
 
 extension LoopbackHost {
-    /// Whether a newcomer is served.
+    /// Whether a new client is served.
     func isServing() async throws -> Bool {
         do {
             let connection = try await self.connect()
@@ -468,7 +470,7 @@ extension LoopbackHost {
 }
 
 extension RawPeer {
-    /// What the host refuses with, before it closes the connection.
+    /// The host's refusal, before it closes the connection.
     func refusal() async throws -> Refusal? {
         guard case .refuse(let status, let failure)? = try await self.nextFrame() else { return nil }
         #expect(!failure.text.isEmpty)
@@ -476,7 +478,7 @@ extension RawPeer {
         return Refusal(status, failure.text, canRetry: failure.canRetry)
     }
 
-    /// The status that the host closes with.
+    /// The status with which the host closes.
     func closeStatus() async throws -> CloseStatus? {
         guard case .close(let status, let failure)? = try await self.remainingFrames().last else { return nil }
         #expect(failure?.text.isEmpty == false)
@@ -485,7 +487,7 @@ extension RawPeer {
 }
 
 extension ByteBuffer {
-    /// Any array as a frame, whatever it says.
+    /// Writes any array as a frame.
     mutating func writeTestFrame(_ elements: [Value]) throws {
         let bytes = try Value.array(elements).encoded()
         self.writeInteger(UInt32(bytes.count))

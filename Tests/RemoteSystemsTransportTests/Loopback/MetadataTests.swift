@@ -9,7 +9,7 @@ import ValueSets
 
 /// Metadata over real TLS, from peers that keep the rules and from one that does not.
 @Suite struct MetadataTests {
-    @Test func `a handler gets a request's metadata, and none where none was sent`() async throws {
+    @Test func `a handler gets a request's metadata, and none if none was sent`() async throws {
         try await LoopbackHost.with { request, _ in
             Response(message: ["metadata": .dictionary(request.metadata), "key": .bool(request.key != nil)])
         } _: { host in
@@ -32,7 +32,7 @@ import ValueSets
             ValueSet((0..<10_000).map { ("key-\($0)", Value.string("")) }),
         ] as [ValueSet]
     )
-    func `a request whose metadata breaks a rule is answered so, not handled, and the connection lives`(
+    func `a request with invalid metadata gets a failure, is not handled, and the connection continues`(
         metadata: ValueSet
     ) async throws {
         try await LoopbackHost.with { request, _ in
@@ -42,7 +42,7 @@ import ValueSets
             let peer = try await host.openRaw()
             try peer.send(.request(id: 1, timeoutMilliseconds: 10_000, message: ["a": 1], metadata: metadata))
             var frame = try await peer.nextFrame()
-            // A busy machine may let the host ask whether its peer is there.
+            // On a busy machine the host may send a keep-alive ping.
             while case .ping = frame { frame = try await peer.nextFrame() }
             guard case .response(1, .failure, [:], let failure?) = frame else {
                 Issue.record("This came: \(String(describing: frame))")

@@ -10,9 +10,9 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// Requests and answers between two systems, over TLS (R-39 … ).
+/// Requests and responses between two systems, over TLS (R-39 … ).
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {
-    @Test func `a request is answered over TLS`() async throws {
+    @Test func `a request gets its response over TLS`() async throws {
         try await LoopbackHost.with { request, _ in
             Response(message: ["echo": .dictionary(request.message)])
         } _: { host in
@@ -39,7 +39,7 @@ import ValueSets
         #expect(seen.withLock { $0 } == Array(0..<300))
     }
 
-    @Test func `a thousand requests at once are all answered, each with its own response (R-39)`() async throws {
+    @Test func `a thousand concurrent requests all get their own responses (R-39)`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -58,9 +58,9 @@ import ValueSets
         }
     }
 
-    @Test func `both sides ask and respond at the same time (R-39)`() async throws {
+    @Test func `both sides send requests and responses at the same time (R-39)`() async throws {
         try await LoopbackHost.with { request, connection in
-            // Asks back before it answers.
+            // Sends a request itself before it responds.
             guard let back = try? await connection.send(["back": 1], timeout: .seconds(20)) else {
                 return Response(status: .failure)
             }
@@ -75,7 +75,7 @@ import ValueSets
         }
     }
 
-    @Test func `a status that nobody knows, and a failure, arrive as they were sent`() async throws {
+    @Test func `an unknown status, and a failure, arrive as they were sent`() async throws {
         try await LoopbackHost.with { _, _ in
             Response(status: ResponseStatus(rawValue: 4711), failure: WireFailure("Out of paper.", canRetry: true))
         } _: { host in
@@ -89,7 +89,7 @@ import ValueSets
 
     // MARK: Size
 
-    @Test func `a message too large for the peer is refused before it is sent, and the connection goes on`()
+    @Test func `a message too large for the peer is refused before sending, and the connection continues`()
         async throws
     {
         let handled = Mutex(0)
@@ -111,7 +111,7 @@ import ValueSets
         #expect(handled.withLock { $0 } == 1)
     }
 
-    @Test func `a response too large for the caller becomes a status, and the connection goes on`() async throws {
+    @Test func `a response too large for the caller becomes a status, and the connection continues`() async throws {
         try await LoopbackHost.with { request, _ in
             let count = request.message["count"]?.int64 ?? 0
             return Response(message: ["a": .string(String(repeating: "x", count: Int(count)))])
@@ -137,7 +137,7 @@ import ValueSets
         }
     }
 
-    @Test func `a message that cannot be said fails alone`() async throws {
+    @Test func `a message that cannot be encoded fails alone`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             let error = await #expect(throws: TransportError.self) {
@@ -177,7 +177,7 @@ import ValueSets
         #expect(running.withLock { $0.most } <= 4)
     }
 
-    @Test func `the window's bytes are kept too`() async throws {
+    @Test func `the window's bytes are limited, too`() async throws {
         let limits = ConnectionLimits.patient {
             $0.messageBytes = 4096
             $0.windowBytes = 8192
@@ -202,7 +202,7 @@ import ValueSets
         }
     }
 
-    @Test func `large and small messages beyond the window's bytes arrive whole`() async throws {
+    @Test func `large and small messages beyond the window's bytes arrive completely`() async throws {
         let limits = ConnectionLimits.patient {
             $0.messageBytes = 300_000
             $0.windowBytes = 300_000
@@ -230,9 +230,10 @@ import ValueSets
 
     // MARK: Deadlines and cancellation
 
-    @Test func `a deadline that passes ends the call, and cancels the peer's handler`() async throws {
+    @Test func `a passed deadline ends the call, and cancels the peer's handler`() async throws {
         let wasCancelled = Mutex(false)
         try await LoopbackHost.with { _, _ in
+            // Ended by cancellation.
             do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
             return Response()
         } _: { host in
@@ -248,8 +249,9 @@ import ValueSets
         }
     }
 
-    @Test func `a deadline that passes in the queue says that nothing was sent`() async throws {
+    @Test func `a deadline that passes in the queue reports that nothing was sent`() async throws {
         try await LoopbackHost.with(limits: .patient { $0.window = 1 }) { _, _ in
+            // Ended by cancellation.
             try? await Task.sleep(for: .seconds(60))
             return Response()
         } _: { host in
@@ -271,6 +273,7 @@ import ValueSets
         let state = Mutex("")
         try await LoopbackHost.with { _, _ in
             state.withLock { $0 = "started" }
+            // Ended by cancellation.
             do { try await Task.sleep(for: .seconds(60)) } catch { state.withLock { $0 = "cancelled" } }
             return Response()
         } _: { host in
@@ -280,7 +283,7 @@ import ValueSets
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
             try await eventually("cancellation of the handler") { state.withLock { $0 } == "cancelled" }
-            // The place in the window comes back with the late answer.
+            // The late response frees the place in the window.
             try await eventually("the late answer") { try await !connection.hasCallsOut }
             await connection.close()
         }
@@ -307,7 +310,7 @@ import ValueSets
         #expect(handled.withLock { $0 } == 1)
     }
 
-    @Test func `a handler that never ends holds up nobody else`() async throws {
+    @Test func `a handler that never ends does not block other requests`() async throws {
         let endOfTest = Gate()
         defer { endOfTest.open() }
         try await LoopbackHost.with { request, _ in
@@ -325,7 +328,7 @@ import ValueSets
 }
 
 extension Connection {
-    /// Starts so many requests, each before the next: without isolation, tasks start where they are made.
+    /// Starts this many requests, each before the next. Without isolation, tasks start where they are created.
     fileprivate nonisolated func submit(_ count: Int) -> [Task<Void, any Error>] {
         (0..<count).map { number in
             Task.immediate { _ = try await self.send(["number": .integer(Int64(number))], timeout: .seconds(30)) }

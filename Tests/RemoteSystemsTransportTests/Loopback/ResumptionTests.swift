@@ -10,11 +10,12 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// A resumed TLS session skips the check of certificates. That must let nobody in (`Docs/wire-protocol.md`, section 3).
+/// A resumed TLS session skips the check of certificates. That must not admit an untrusted peer
+/// (`Docs/wire-protocol.md`, section 3).
 ///
-/// Swift's TLS client does not resume, so the client is OpenSSL's own.
+/// Swift's TLS client does not resume sessions, so the client is OpenSSL's.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: OpenSSL.isThere, "no openssl command")) struct ResumptionTests {
-    @Test func `a session is resumed, and the peer is known again`() async throws {
+    @Test func `a session is resumed, and the peer is recognised`() async throws {
         try await LoopbackHost.with { host in
             let openssl = try OpenSSL(as: host.account.system(), to: host)
             defer { openssl.remove() }
@@ -25,7 +26,7 @@ import ValueSets
         }
     }
 
-    @Test func `a session of a system that was revoked since is worth nothing`() async throws {
+    @Test func `a session of a system that was revoked since is refused`() async throws {
         try await LoopbackHost.with { host in
             let rogue = try host.account.system()
             let openssl = try OpenSSL(as: rogue, to: host)
@@ -38,14 +39,14 @@ import ValueSets
         }
     }
 
-    @Test func `a session of a system that was revoked while it was connected is worth nothing`() async throws {
+    @Test func `a session of a system that was revoked while connected is refused`() async throws {
         try await LoopbackHost.with { host in
             let rogue = try host.account.system()
             let openssl = try OpenSSL(as: rogue, to: host)
             defer { openssl.remove() }
             let first = Task { try await openssl.run(["-sess_out", openssl.session], ending: false) }
             let connection = try await host.connections.first()
-            // The ticket comes with the first answer, so the client has it when it is thrown out.
+            // The ticket comes with the first response, so the client has it before it is revoked.
             try host.security.update(identity: host.security.identity, revocations: host.account.revoking(rogue))
             #expect(await connection.waitUntilClosed() == .unknown)
             #expect(try await first.value.frame == .accepted)
@@ -55,26 +56,27 @@ import ValueSets
         }
     }
 
-    @Test func `a session that outlives the certificate it was made with is worth nothing`() async throws {
+    @Test func `a session that outlives its certificate is refused`() async throws {
         try await LoopbackHost.with { host in
             let short = try host.account.system(validFrom: -3600, to: 12)
             let openssl = try OpenSSL(as: short, to: host)
             defer { openssl.remove() }
             #expect(try await openssl.accepted(["-sess_out", openssl.session]))
             try await eventually("the certificate's end") { Date() > short.certificateValidity.upperBound }
-            // The host's TLS context is the same, so the session is resumed; who it is is asked nevertheless.
+            // The host's TLS context is the same, so the session is resumed. The peer is authenticated nevertheless.
             let again = try await openssl.run(["-sess_in", openssl.session])
             #expect(again.frame == .refused(.notAuthorized))
         }
     }
 
-    @Test func `a session from where strangers are let in lets none in where they are not (X-31)`() async throws {
+    @Test func `a session from a host that accepts strangers admits none to a host that does not (X-31)`() async throws
+    {
         try await LoopbackHost.with(accepting: [.sameAccount, .anonymous]) { open in
             var openssl = try OpenSSL(as: TestAccount().system(), to: open)
             defer { openssl.remove() }
             #expect(try await openssl.accepted(["-sess_out", openssl.session]))
             #expect(!open.connections.all.contains { $0.peer.standing != .anonymous })
-            // The same TLS context, so the session is resumed; who it is is asked nevertheless.
+            // The same TLS context, so the session is resumed. The peer is authenticated nevertheless.
             try await LoopbackHost.with(account: open.account, security: open.security) { closed in
                 openssl.host = closed
                 let again = try await openssl.run(["-sess_in", openssl.session])
@@ -90,7 +92,7 @@ import ValueSets
     }
 }
 
-/// `openssl s_client` with a system's certificate, which says hello and prints what comes back.
+/// `openssl s_client` with a system's certificate. It sends a hello and prints what it receives.
 private struct OpenSSL {
     enum Response: Equatable {
         case accepted
@@ -124,18 +126,20 @@ private struct OpenSSL {
         try await self.run(options).frame == .accepted
     }
 
-    /// - Parameter ending: whether to have the host end a connection that it has accepted.
+    /// - Parameter ending: Whether the host ends a connection that it has accepted.
     func run(_ options: [String], ending: Bool = true) async throws -> (text: String, frame: Response) {
         let output = self.directory + "/output"
         let script = """
             timeout 20 \(Self.path) s_client -ign_eof -connect 127.0.0.1:\(self.host.listener.port) -tls1_3 \
-            -alpn remote-systems/1 -certform DER -cert "$0/certificate" -key "$0/key" \(options.joined(separator: " ")) \
+            -alpn remote-systems/1 -certform DER -cert "$0/certificate" -key "$0/key" \
+            \(options.joined(separator: " ")) \
             <"$0/hello" >"$0/output" 2>&1 || true
             """
-        // The command ends when the host closes the connection, which a host that has accepted it does not do by itself.
+        // The command ends when the host closes the connection, which a host does not do by itself after accepting it.
         let ending = Task { [connections = self.host.connections] in
             while ending, !Task.isCancelled {
                 for connection in connections.all { connection.abort() }
+                // Polls until the host has accepted the connection of the other process.
                 try await Task.sleep(for: .milliseconds(5))
             }
         }
@@ -145,7 +149,7 @@ private struct OpenSSL {
         return (String(decoding: bytes, as: UTF8.self), Self.response(in: bytes))
     }
 
-    /// Finds the one frame of the opening among what the command prints about TLS.
+    /// Finds the only handshake frame in the command's output about TLS.
     private static func response(in bytes: [UInt8]) -> Response {
         for start in bytes.indices where bytes[start] == 0 {
             var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)

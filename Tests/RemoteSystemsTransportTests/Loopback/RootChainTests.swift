@@ -14,7 +14,7 @@ import ValueSets
 
 /// Real TLS handshakes of systems that know different parts of one account's chain of root keys.
 @Suite struct RootChainTests {
-    /// An account at three times of its life.
+    /// An account at three points of its life.
     private struct Rotated {
         let first: TestAccount
         let second: TestAccount
@@ -46,14 +46,14 @@ import ValueSets
             }
             #expect(security.trust.own.roots == account.third.authority.roots)
             #expect(kept.withLock { $0 } == [3])
-            // It passes on what it has learned, though its own certificate is of the first root.
+            // It presents the chain that it has learned, though its own certificate is of the first root.
             let other = try TransportSecurity(identity: account.first.system())
             _ = try await host.connect(with: other)
             #expect(other.trust.own.roots.count == 3)
         }
     }
 
-    @Test func `a caller learns of a new root key from its host`() async throws {
+    @Test func `a caller learns a new root key from its host`() async throws {
         let account = try Rotated()
         try await LoopbackHost.with(account: account.third) { host in
             let caller = try TransportSecurity(identity: account.first.system())
@@ -62,7 +62,7 @@ import ValueSets
         }
     }
 
-    @Test func `a chain that is forged, of another account or not the one that is known is refused`() async throws {
+    @Test func `a forged chain, one of another account and a conflicting one are refused`() async throws {
         let account = try Rotated()
         let rival = try TestAccount(after: account.first, retiring: Date().addingTimeInterval(3600))
         let other = try Rotated()
@@ -93,11 +93,11 @@ import ValueSets
         }
     }
 
-    @Test func `connections of a root key's systems end when it turns out to be retired`() async throws {
+    @Test func `connections of a root key's systems end when the key proves to be retired`() async throws {
         let account = try Rotated(retiring: Date())
         try await LoopbackHost.with(account: account.first) { host in
             let old = try await host.connect(as: account.first.system())
-            // A system of the new root shows up: the host learns of it.
+            // A system of the new root connects, so that the host learns the new root.
             _ = try? await host.connect(as: account.third.system())
             #expect(await old.waitUntilClosed() == .unknown)
             let error = await #expect(throws: TransportError.self) {
@@ -112,11 +112,11 @@ import ValueSets
         // Certificates keep whole seconds.
         let retirement = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 3600).rounded())
         let account = try Rotated(retiring: retirement)
-        // The host's clock alone is that late, so that a busy machine does not retire the key too early elsewhere.
+        // Only the host's clock is that late, so that a busy machine does not retire the key too early elsewhere.
         let clock = Mutex(retirement.addingTimeInterval(-1))
         let security = try TransportSecurity(identity: account.first.system(), now: { clock.withLock { $0 } })
         try await LoopbackHost.with(account: account.first, security: security) { host in
-            // Whether or not the host knows the newer keys when the connection opens.
+            // Both cases: the host knows the newer keys when the connection opens, or learns them later.
             let before = isOpenBefore ? try await host.connect(as: account.first.system()) : nil
             let new = try await host.connect(as: account.third.system())
             let old = if let before { before } else { try await host.connect(as: account.first.system()) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// The groups that `Docs/wire-protocol.md`, section 3, says are supported, so that an implementer can rely on them.
+/// The groups that `Docs/wire-protocol.md`, section 3, lists as supported, so that an implementer can rely on them.
 @Suite(.timeLimit(.minutes(1))) struct TLSGroupTests {
     private static func isServed(with group: NIOTLSCurve) async throws -> Bool {
         var isServed = false
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [NIOTLSCurve.secp256r1, .x25519, .secp384r1])
-    func `a caller that supports one of the page's groups alone is served`(group: NIOTLSCurve) async throws {
+    func `a caller that supports one of the listed groups alone is served`(group: NIOTLSCurve) async throws {
         #expect(try await Self.isServed(with: group))
     }
 

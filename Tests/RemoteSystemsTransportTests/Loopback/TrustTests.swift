@@ -11,11 +11,11 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// Who is let in and who is not, and that both sides learn why (R-27; `Docs/security-model.md`).
+/// Which peers are accepted and which are refused, and that both sides get the reason (R-27; `Docs/security-model.md`).
 @Suite(.timeLimit(.minutes(1))) struct TrustTests {
-    /// What the caller is told, by the host's refusal.
+    /// The error that the host's refusal causes at the caller.
     private func refusal(of rogue: SystemIdentity, by host: LoopbackHost) async throws -> TransportError? {
-        // The rogue itself trusts everybody of its own account only, so it comes as a client without manners.
+        // The rogue itself trusts only its own account, so it uses a raw client without that check.
         let peer = try await host.connectRaw(as: rogue)
         guard let refusal = try await peer.refusal() else { return nil }
         #expect(refusal.status == .notAuthorized)
@@ -27,7 +27,7 @@ import ValueSets
 
     // MARK: Callers
 
-    @Test func `a system of another account is refused, and reported how to get in`() async throws {
+    @Test func `a system of another account is refused, with advice on how to join`() async throws {
         try await LoopbackHost.with { host in
             let error = try await self.refusal(of: TestAccount().system(), by: host)
             #expect(error?.message.contains("account") == true)
@@ -35,7 +35,7 @@ import ValueSets
         }
     }
 
-    @Test func `an expired certificate is refused, with the clock named`() async throws {
+    @Test func `an expired certificate is refused, and the error names the clock`() async throws {
         try await LoopbackHost.with { host in
             let error = try await self.refusal(of: host.account.system(validFrom: -7200, to: -3600), by: host)
             #expect(error?.message.contains("expired") == true)
@@ -43,7 +43,7 @@ import ValueSets
         }
     }
 
-    @Test func `a certificate that is not valid yet is refused, with the clock named`() async throws {
+    @Test func `a certificate that is not valid yet is refused, and the error names the clock`() async throws {
         try await LoopbackHost.with { host in
             let error = try await self.refusal(of: host.account.system(validFrom: 3600, to: 7200), by: host)
             #expect(error?.message.contains("not valid before") == true)
@@ -63,7 +63,7 @@ import ValueSets
         }
     }
 
-    @Test func `a client without a certificate does not get past TLS`() async throws {
+    @Test func `a client without a certificate fails in TLS`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await RawPeer.connect(
                 port: host.listener.port,
@@ -84,17 +84,18 @@ import ValueSets
             try host.security.update(identity: host.security.identity, revocations: host.account.revoking(revoked))
             let error = try await self.refusal(of: revoked, by: host)
             #expect(error?.message.contains("revoked") == true)
-            // Renewing the host's own certificate is no pardon.
+            // Renewing the host's own certificate does not undo the revocation.
             try host.security.update(identity: host.security.identity)
             #expect(try await self.refusal(of: revoked, by: host) != nil)
             #expect(try await host.isServing())
         }
     }
 
-    // MARK: Connections that are open
+    // MARK: Open connections
 
-    @Test func `a live connection with a system that is revoked ends at once, others go on`() async throws {
+    @Test func `an open connection to a revoked system ends at once, others continue`() async throws {
         try await LoopbackHost.with(handler: { request, _ in
+            // Outlasts the test. Ended by cancellation.
             if request.message.isEmpty { try? await Task.sleep(for: .seconds(60)) }
             return Response(message: request.message)
         }) { host in
@@ -112,7 +113,7 @@ import ValueSets
         }
     }
 
-    @Test func `a caller, too, ends its connections to a host that is revoked`() async throws {
+    @Test func `a caller ends its connections to a revoked host, too`() async throws {
         try await LoopbackHost.with { host in
             let security = try TransportSecurity(identity: host.account.system())
             let connection = try await host.connect(with: security)
@@ -126,7 +127,7 @@ import ValueSets
         }
     }
 
-    @Test func `a system that is revoked while its hello is looked at gets no request through`() async throws {
+    @Test func `a system that is revoked during its handshake gets no request through`() async throws {
         let handled = Counter()
         let mayDecide = Gate()
         defer { mayDecide.open() }
@@ -179,7 +180,7 @@ import ValueSets
         }
     }
 
-    @Test func `another system of the account than the one that is meant is refused`() async throws {
+    @Test func `a system of the account other than the expected one is refused`() async throws {
         try await LoopbackHost.with { host in
             let other = try host.account.system()
             let error = await #expect(throws: TransportError.self) {
@@ -193,7 +194,7 @@ import ValueSets
 
     // MARK: Time
 
-    @Test func `a connection ends when the peer's certificate does`() async throws {
+    @Test func `a connection ends when the peer's certificate expires`() async throws {
         try await LoopbackHost.with { host in
             let short = try host.account.system(validFrom: -3600, to: 12)
             let connection = try await host.connect(as: short)

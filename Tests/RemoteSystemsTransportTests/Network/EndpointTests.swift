@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// Where a system may be reached, in text and by what an endpoint asks of a connector.
+/// Where a system may be reached, as text, and what an endpoint requires of a connector.
 @Suite struct EndpointTests {
     static let relay = TransportKind(rawValue: "relay")
 
@@ -18,14 +18,14 @@ import Testing
         (Endpoint(transport: relay, host: "7f3a", port: 0), "relay:7f3a"),
         (Endpoint(transport: relay, host: "7f3a", port: 9), "relay:7f3a:9"),
     ])
-    func `an endpoint reads as people type it, after the name of a transport other than IP`(
+    func `an endpoint's text has the form that users type, after the name of a transport other than IP`(
         endpoint: Endpoint,
         text: String
     ) {
         #expect("\(endpoint)" == text)
     }
 
-    @Test func `endpoints are the same if they are the same place, whatever else they carry`() {
+    @Test func `endpoints are equal if they are the same place, whatever else they carry`() {
         let endpoint = Endpoint(host: "10.0.0.5", port: 1)
         var other = endpoint
         other.discoveryType = .proximal
@@ -40,7 +40,7 @@ import Testing
         for place in elsewhere { #expect(place != endpoint) }
     }
 
-    // MARK: What it asks of a connector
+    // MARK: Requirements for a connector
 
     private static func connector(limit: TimeAmount? = nil) throws -> Connector {
         var connector = Connector(
@@ -61,7 +61,7 @@ import Testing
             (.seconds(1), .seconds(2), .seconds(1)), (nil, .seconds(9), .seconds(5)),
         ] as [(TimeAmount?, TimeAmount?, TimeAmount)]
     )
-    func `an endpoint's own time replaces the default, within what its caller allows`(
+    func `an endpoint's own timeout replaces the default, within its caller's limit`(
         own: TimeAmount?,
         limit: TimeAmount?,
         expected: TimeAmount
@@ -71,7 +71,7 @@ import Testing
         #expect(try Self.connector(limit: limit).adapted(to: endpoint, expecting: nil).connector.timeout == expected)
     }
 
-    @Test func `an endpoint narrows which systems may answer, and never widens it`() throws {
+    @Test func `an endpoint narrows which systems are accepted, and never widens it`() throws {
         let connector = try Self.connector()
         let (own, other) = (connector.security.systemID, try TestAccount().system().systemID)
         var endpoint = Endpoint(host: "10.0.0.5", port: 1)

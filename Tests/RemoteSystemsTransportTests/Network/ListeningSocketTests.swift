@@ -9,9 +9,9 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// Sockets that a service manager hands over, against the part of the network that may be used.
+/// Sockets from a service manager, compared with the network that may be used.
 @Suite struct ListeningSocketTests {
-    /// A socket on which the body may listen; whoever does not closes it.
+    /// A socket on which the body may listen. If it does not, it must close it.
     private func listen(
         at host: String,
         bindingTo interface: String? = nil,
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `one that takes from no more than may be used is used`() async throws {
+    @Test func `a socket within the allowed network is used`() async throws {
         try await self.listen(at: "0.0.0.0", within: .all).close()
         try await self.listen(at: "127.0.0.1", within: .machine).close()
         try await self.listen(at: "0.0.0.0", bindingTo: "lo", within: .machine).close()
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [NetworkReach.machine, .interfaces(["eth7"]), .interfaces([])])
-    func `one that takes from everywhere is refused where less may be used`(reach: NetworkReach) async throws {
+    func `a socket that is open to a wider network is refused`(reach: NetworkReach) async throws {
         let error = await #expect(throws: TransportError.self) {
             _ = try await self.listen(at: "0.0.0.0", within: reach)
         }

@@ -12,7 +12,7 @@ import Testing
         PeerKey(try SocketAddress(ipAddress: address, port: port))
     }
 
-    /// The key of an IPv6 address on the interface with a number.
+    /// The key of an IPv6 address on the interface with this number.
     private static func key(_ address: String, interface: UInt32) throws -> PeerKey {
         PeerKey(try SocketAddress.makeAddressResolvingHost("\(address)%\(interface)", port: 1))
     }
@@ -44,7 +44,7 @@ import Testing
         #expect(try Self.key("2001:db8::1", interface: 2) == Self.key("2001:db8::1", interface: 3))
     }
 
-    @Test func `sockets whose other end is not known share a key of their own`() throws {
+    @Test func `sockets with an unknown peer share a key of their own`() throws {
         #expect(PeerKey(nil) == PeerKey(nil))
         let unix = try ["/a", "/b"].map { PeerKey(try SocketAddress(unixDomainSocketPath: $0)) }
         #expect(unix[0] == unix[1])

@@ -8,9 +8,9 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// Transports by kind: which one an endpoint gets, and what becomes of one that gets none.
+/// Transports by kind: which one an endpoint gets, and the error for an endpoint without one.
 @Suite struct TransportNetworkTests {
-    /// A transport that leads nowhere, and notes on which ports it listens.
+    /// A transport without connections, which records the ports it listens on.
     private final class Line: Transport {
         let kind: TransportKind
         let loopbackHost: String? = nil
@@ -62,7 +62,7 @@ import Testing
         Endpoint(transport: kind, host: host, port: 1)
     }
 
-    @Test func `an endpoint gets the transport of its kind, and the last one registered of a kind counts`() throws {
+    @Test func `an endpoint gets the transport of its kind, and of one kind the last one registered`() throws {
         let (first, second, other) = (Line(Self.wire), Line(Self.wire), Line(Self.relay))
         var network = TransportNetwork([first, other])
         #expect(try network.transport(for: Self.endpoint(Self.wire)) as AnyObject === first)
@@ -72,7 +72,7 @@ import Testing
         #expect(network.endpoint(host: "a", port: 1) == Self.endpoint(Self.wire))
     }
 
-    @Test func `what people type leads over IP unless the network has none`() {
+    @Test func `text that users type means IP unless the network has none`() {
         #expect(TransportNetwork.sockets.endpoint(host: "10.0.0.5", port: 1) == Endpoint(host: "10.0.0.5", port: 1))
         #expect(TransportNetwork([Line(Self.relay)]).endpoint(host: "a", port: 1).transport == Self.relay)
     }
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a connector tries what it has a transport for`() async throws {
+    @Test func `a connector tries the endpoints that it has a transport for`() async throws {
         let connector = Connector(
             security: try TransportSecurity(identity: TestAccount().system()),
             limits: .patient,
@@ -121,7 +121,7 @@ import Testing
         #expect(!network.isProximal(Self.endpoint(Self.relay, "near")))
     }
 
-    @Test func `a transport of which nothing lies within the reach is left out`() throws {
+    @Test func `a transport outside the allowed network is left out`() throws {
         let network = TransportNetwork([Line(Self.wire), Line(Self.relay, isWithinMachine: false)])
         let endpoints = [Self.endpoint(Self.wire), Self.endpoint(Self.relay)]
         #expect(try network.limited(to: .all).connectable(endpoints) == endpoints)
@@ -130,7 +130,7 @@ import Testing
 
     // MARK: Listening
 
-    @Test func `a host listens by every transport, at one port`() async throws {
+    @Test func `a host listens on every transport, at one port`() async throws {
         let (first, second) = (Line(Self.wire), Line(Self.relay))
         let network = TransportNetwork([first, second])
         let bound = try await network.listen(host: nil, port: 0, logger: Self.logger) {
@@ -143,7 +143,7 @@ import Testing
         #expect(first.ports.isEmpty && second.ports.isEmpty)
     }
 
-    @Test func `a host that cannot listen by one transport listens by none`() async throws {
+    @Test func `a host that cannot listen on one transport listens on none`() async throws {
         let first = Line(Self.wire)
         for network in [TransportNetwork([first, Line(Self.relay, canListen: false)]), TransportNetwork([])] {
             await #expect(throws: (any Error).self) {

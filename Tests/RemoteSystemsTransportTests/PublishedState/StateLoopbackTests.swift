@@ -11,7 +11,7 @@ import ValueSets
 
 /// Published state over real connections.
 @Suite(.timeLimit(.minutes(2))) struct StateLoopbackTests {
-    /// What a follower was told, added up.
+    /// Accumulates the changes that a follower gets.
     private final class Mirror: Sendable {
         private let state = Mutex((records: [StateKey: ValueSet](), changes: [StateChange]()))
 
@@ -28,7 +28,7 @@ import ValueSets
         var last: StateChange? { self.changes.last }
     }
 
-    /// A host that publishes on every connection.
+    /// Runs a host that publishes on every connection.
     private func withHost(
         _ publisher: StatePublisher,
         _ body: (LoopbackHost) async throws -> Void
@@ -42,7 +42,7 @@ import ValueSets
         Task { try await subscriber.follow(over: connection) { mirror.apply($0) } }
     }
 
-    @Test func `a subscriber follows what is committed, and resumes over another connection`() async throws {
+    @Test func `a subscriber follows the commits, and resumes over another connection`() async throws {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try topic.commit(put: ["system": ["name": "a"], "attribute/x": .text("1")])
@@ -88,7 +88,7 @@ import ValueSets
         }
     }
 
-    @Test func `a megabyte arrives, with little credit, and so does what changes meanwhile`() async throws {
+    @Test func `a megabyte arrives with little credit, and so do changes in the meantime`() async throws {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try topic.commit(put: Dictionary(uniqueKeysWithValues: (0..<62).map { ("blob/\($0)", .blob(16_000)) }))
@@ -107,7 +107,7 @@ import ValueSets
         }
     }
 
-    @Test func `an owner that is busy is sent little, and then the newest`() async throws {
+    @Test func `a busy owner gets few updates, and then the newest`() async throws {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try await self.withHost(publisher) { host in
@@ -158,7 +158,7 @@ import ValueSets
         }
     }
 
-    @Test func `who may not subscribe, and who may not any more, sees no topic`() async throws {
+    @Test func `a caller without the right, or whose right is withdrawn, sees no topic`() async throws {
         let publisher = StatePublisher()
         let mayRead = Mutex(false)
         let audience = TopicAudience(view: { _ in mayRead.withLock { $0 } ? .account : nil })
@@ -186,7 +186,7 @@ import ValueSets
         }
     }
 
-    @Test func `a topic that is followed twice on one connection is followed in turn`() async throws {
+    @Test func `two subscriptions to one topic on one connection are served one after the other`() async throws {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try topic.commit(put: ["system": ["name": "a"]])
@@ -208,7 +208,7 @@ import ValueSets
         }
     }
 
-    @Test func `a subscriber may follow again before its last subscription has ended`() async throws {
+    @Test func `a subscriber may subscribe again before its last subscription has ended`() async throws {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try topic.commit(put: ["system": ["name": "a"]])
@@ -242,7 +242,7 @@ import ValueSets
         }
     }
 
-    @Test func `more state than the budget holds ends the subscription`() async throws {
+    @Test func `state beyond the budget ends the subscription`() async throws {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try topic.commit(put: ["blob/a": .blob(10_000)])
@@ -257,7 +257,7 @@ import ValueSets
         }
     }
 
-    @Test func `a topic goes with its last reference`() async throws {
+    @Test func `a topic ends with its last reference`() async throws {
         let publisher = StatePublisher()
         var topic: PublishedTopic? = try publisher.open(.test, for: .sameAccount)
         #expect(throws: TransportError.self) { try publisher.open(.test, for: .sameAccount) }
@@ -268,7 +268,7 @@ import ValueSets
         #expect(topic?.version == nil)
     }
 
-    // MARK: Peers without manners
+    // MARK: Peers that break the rules
 
     @Test func `without a publisher every topic is unknown`() async throws {
         try await LoopbackHost.with { host in
@@ -289,7 +289,7 @@ import ValueSets
         arguments: [.part(StateMessage.Part(topic: "test", epoch: 1, from: nil)), .end(topic: "test", .busy)]
             as [StateMessage]
     )
-    func `state that was not subscribed to breaks the protocol`(message: StateMessage) async throws {
+    func `state without a subscription breaks the protocol`(message: StateMessage) async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             try peer.send(.state(message))
@@ -300,7 +300,8 @@ import ValueSets
         }
     }
 
-    @Test func `a peer that does not read costs no memory, and gets the newest when it does`() async throws {
+    @Test func `a peer that does not read costs bounded memory, and gets the newest state when it reads`() async throws
+    {
         let publisher = StatePublisher()
         let topic = try publisher.open(.test, for: .sameAccount)
         try await self.withHost(publisher) { host in
@@ -317,10 +318,10 @@ import ValueSets
                     }
                 )
             }
-            // Far more than the sockets hold.
+            // Far more than the sockets can hold.
             for byte in UInt8(1)...100 {
                 try topic.commit(put: blobs(byte))
-                // One turn, in which it is sent what goes.
+                // One event-loop tick, in which the connection sends as much as it can.
                 _ = try await host.connections.first().ask { _ in }
             }
             try await peer.channel.setOption(.autoRead, value: true).get()
@@ -333,7 +334,7 @@ import ValueSets
                 if part.to == 100 { break }
             }
             #expect(newest == blobs(100))
-            // Not the hundred times 160 kB: what did not leave was replaced.
+            // Not a hundred times 160 kB: unsent values were replaced.
             #expect(bytes < 100 * 160_000)
             peer.close()
         }

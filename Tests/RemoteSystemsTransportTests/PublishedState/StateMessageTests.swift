@@ -36,7 +36,7 @@ import ValueSets
         try Frame(ByteBuffer(bytes: Value.array([12, Value(operation), .dictionary(body)]).encoded()))
     }
 
-    @Test(arguments: messages) func `what is written is read`(message: StateMessage) throws {
+    @Test(arguments: messages) func `a message survives its conversion to bytes`(message: StateMessage) throws {
         #expect(try Frame(ByteBuffer(bytes: Self.bytes(.state(message)))) == .state(message))
     }
 
@@ -68,12 +68,12 @@ import ValueSets
             (4, ["topic": "a", "reason": "No!"]), (5, ["reason": "a"]), (5, ["topic": "a", "reason": 1]),
         ] as [(UInt64, ValueSet)]
     )
-    func `what breaks the rule of a key is malformed`(operation: UInt64, body: ValueSet) {
+    func `a message that breaks the rule of a key is malformed`(operation: UInt64, body: ValueSet) {
         let error = #expect(throws: TransportError.self) { try Self.read(operation, body) }
         #expect(error?.failureCode == "frame-malformed")
     }
 
-    @Test(arguments: 1...40) func `whatever the bytes, they are refused or are what they are read as`(seed: Int) throws
+    @Test(arguments: 1...40) func `any bytes are refused, or read as a message with the same encoding`(seed: Int) throws
     {
         var random = SplitMix64(state: UInt64(seed))
         let originals = try Self.messages.map { try Self.bytes(.state($0)) }
@@ -90,7 +90,7 @@ import ValueSets
             }
             guard case .state(let message)? = try? Frame(ByteBuffer(bytes: bytes)) else { continue }
             accepted += 1
-            // Keys that are ignored are left out, so the second reading is what is compared.
+            // Ignored keys are left out, so the second reading is what is compared.
             #expect(try Frame(ByteBuffer(bytes: Self.bytes(.state(message)))) == .state(message))
             var publisher = try TestPublisher([.test("presence")])
             publisher.connect()

@@ -7,13 +7,15 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// A publisher and a subscriber talk over two pipes in random order of events: commits, slow reading, late credit, lost
-/// connections, topics that are published anew, rights that change. A plain history of all versions watches.
+/// A publisher and a subscriber exchange messages over two in-memory pipes, with events in random order: commits, slow
+/// reading, late credit, lost connections, republished topics, changed rights. A plain history of all versions is the
+/// reference.
 ///
-/// What it holds them to: what the subscriber has is at all times exactly what the publisher had at the version that
-/// the subscriber claims, as far as its view goes; what its owner was told adds up to the same; in the end both agree.
+/// The invariants: at any time the subscriber's state equals the publisher's at the version that the subscriber claims,
+/// within its view; the changes reported to its owner add up to the same state; in the end both agree.
 @Suite struct StateModelTests {
-    @Test(arguments: 1...60) func `the subscriber has what the publisher had at its version, whatever happens`(
+    @Test(arguments: 1...60)
+    func `the subscriber's state equals the publisher's at its version, for any order of events`(
         seed: Int
     ) throws {
         var random = SplitMix64(state: UInt64(seed))
@@ -39,9 +41,9 @@ private struct World {
     var current: [StateKey: ValueSet] = [:]
     /// By the topic's generation and version.
     var history: [[UInt64: [StateKey: ValueSet]]] = [[0: [:]]]
-    /// Whose epoch it is.
+    /// The writer of each epoch.
     var writers: [UInt64: Writer] = [:]
-    /// What the owner makes of the changes.
+    /// The owner's state, from the reported changes.
     var owned: [StateKey: ValueSet] = [:]
     var completed = 0
 
@@ -160,7 +162,7 @@ private struct World {
             if let answer = self.subscriber.received(part, frameBytes: bytes) { self.toPublisher.append(answer) }
             if self.subscriber.position != before { self.completed += 1 }
         case .end(_, let reason):
-            // A slow reader is told to start again; everything else is the test's own doing.
+            // A slow reader must start again. All other events are caused by the test.
             _ = self.subscriber.ended(reason)
         case .subscribe, .credit, .unsubscribe: break
         }
@@ -187,7 +189,7 @@ private struct World {
         if let message = self.subscriber.grant() { self.toPublisher.append(message) }
     }
 
-    /// Everything that is under way arrives, and nothing more is committed.
+    /// Delivers everything in transit, without further commits.
     mutating func finish() throws {
         for _ in 0..<10_000 {
             self.connect()

@@ -10,7 +10,7 @@ import ValueSets
 @Suite struct StatePublisherTests {
     // MARK: Snapshot and deltas
 
-    @Test func `a subscriber first receives all records, then only what changed`() throws {
+    @Test func `a subscriber first receives all records, then only changes`() throws {
         var publisher = try TestPublisher()
         try publisher.commit("test", ["system": ["name": "a"], "attribute/x": .text("1")])
         publisher.connect()
@@ -46,7 +46,7 @@ import ValueSets
         #expect(publisher.version() == 1)
     }
 
-    @Test func `subscribers with one view and version receive the very same bytes`() throws {
+    @Test func `subscribers with the same view and version receive the same bytes`() throws {
         var publisher = try TestPublisher()
         for link in UInt64(1)...3 {
             publisher.connect(link, peer: "\(link)")
@@ -80,7 +80,7 @@ import ValueSets
         #expect(delta.to == publisher.version())
     }
 
-    @Test func `a key that came and went meanwhile is a drop, in one delta with the others`() throws {
+    @Test func `a key that appeared and vanished meanwhile is a drop, in one delta with the others`() throws {
         var publisher = try TestPublisher()
         publisher.connect()
         try publisher.subscribe()
@@ -97,7 +97,7 @@ import ValueSets
 
     // MARK: Resuming
 
-    @Test func `a subscriber resumes where it was`() throws {
+    @Test func `a subscriber resumes from its version`() throws {
         var publisher = try TestPublisher()
         try publisher.commit("test", ["system": ["name": "a"], "attribute/x": .text("1")])
         publisher.connect()
@@ -114,7 +114,7 @@ import ValueSets
         #expect(delta.drop == ["system"])
     }
 
-    @Test func `a subscriber that missed nothing is told so`() throws {
+    @Test func `a subscriber that missed nothing gets a delta without changes`() throws {
         var publisher = try TestPublisher()
         try publisher.commit("test", ["system": ["name": "a"]])
         publisher.connect()
@@ -127,7 +127,7 @@ import ValueSets
     }
 
     @Test(arguments: [(true, 7), (false, 1), (true, .max)] as [(Bool, UInt64)])
-    func `another epoch or a version that does not exist yet gets a snapshot`(isEpochRight: Bool, version: UInt64)
+    func `another epoch or a future version gets a snapshot`(isEpochRight: Bool, version: UInt64)
         throws
     {
         var publisher = try TestPublisher()
@@ -140,7 +140,7 @@ import ValueSets
         #expect(try publisher.part(2).from == nil)
     }
 
-    @Test func `when drops were forgotten meanwhile a subscriber that resumes gets a snapshot`() throws {
+    @Test func `if drops were forgotten meanwhile, a resuming subscriber gets a snapshot`() throws {
         var limits = StateLimits()
         limits.tombstones = 4
         var publisher = try TestPublisher(limits: limits)
@@ -158,11 +158,11 @@ import ValueSets
         let snapshot = try publisher.part(3)
         #expect(snapshot.from == nil)
         #expect(snapshot.put.count == 3)
-        // So does one that has been connected all the time and was not served.
+        // The same holds for a subscriber that was connected all the time and was not served.
         #expect(try publisher.part(1).from == nil)
     }
 
-    @Test func `drops are forgotten for good, also when nothing else is left of their time`() throws {
+    @Test func `drops are forgotten for good, even if no other change of that time is left`() throws {
         var limits = StateLimits()
         limits.tombstones = 1
         var publisher = try TestPublisher(limits: limits)
@@ -171,7 +171,7 @@ import ValueSets
         try publisher.subscribe()
         let epoch = try publisher.part().epoch
         try publisher.commit("test", drop: ["attribute/a", "attribute/b"])
-        // So many that the order of the changes is compacted.
+        // Enough changes to compact their order.
         for number in 0..<200 { try publisher.commit("test", ["attribute/c": .text("\(number)")]) }
         publisher.connect(2)
         try publisher.subscribe(2, resuming: .init(epoch: epoch, version: 1))
@@ -180,7 +180,7 @@ import ValueSets
 
     // MARK: Parts
 
-    @Test func `a large snapshot comes in parts, the last one with the version`() throws {
+    @Test func `a large snapshot is sent in parts, the last one with the version`() throws {
         var publisher = try TestPublisher()
         try publisher.commit("test", Dictionary(uniqueKeysWithValues: (0..<10).map { ("blob/\($0)", .blob(16_000)) }))
         publisher.connect()
@@ -194,7 +194,7 @@ import ValueSets
         #expect(Set(parts.flatMap(\.put.keys)).count == 10)
     }
 
-    @Test func `what changes while parts are being sent is part of the same version`() throws {
+    @Test func `changes between the parts belong to the same version`() throws {
         var publisher = try TestPublisher()
         for number in 0..<6 { try publisher.commit("test", ["blob/\(number)": .blob(16_000)]) }
         publisher.connect()
@@ -211,11 +211,11 @@ import ValueSets
 
     // MARK: Rights
 
-    @Test func `without a right the topic is the same as one that does not exist`() throws {
+    @Test func `a topic without a right looks like one that does not exist`() throws {
         var publisher = try TestPublisher()
         publisher.connect()
         for _ in 0..<2 {
-            // With everything else wrong, too.
+            // All other fields are invalid, too.
             try publisher.subscribe(to: "test", schema: 9, credit: 1, view: nil)
             try publisher.subscribe(to: "none", schema: 9, credit: 1, view: nil)
             try publisher.subscribe(to: "none", schema: 9, credit: 1, view: "all")
@@ -228,7 +228,7 @@ import ValueSets
         #expect(publisher.machine.subscriptions == 0)
     }
 
-    @Test func `records that are not part of the view are not sent, and cost no frame`() throws {
+    @Test func `records outside the view are not sent, and cost no frame`() throws {
         var publisher = try TestPublisher()
         try publisher.commit("test", ["system": ["name": "a"], "attribute/secret": .text("s")])
         publisher.connect()
@@ -243,7 +243,7 @@ import ValueSets
         #expect(delta.put.count == 1 && delta.drop.isEmpty)
     }
 
-    @Test func `when rights are withdrawn the subscriber gets a snapshot without the records, and cannot resume`()
+    @Test func `withdrawn rights cause a snapshot without the records, and no resuming`()
         throws
     {
         var publisher = try TestPublisher()
@@ -262,7 +262,7 @@ import ValueSets
         #expect(try publisher.part(2).from == nil)
     }
 
-    @Test func `when all rights are withdrawn the topic is unknown`() throws {
+    @Test func `a topic is unknown once all rights are withdrawn`() throws {
         var publisher = try TestPublisher()
         publisher.connect()
         try publisher.subscribe()
@@ -274,7 +274,7 @@ import ValueSets
         #expect(publisher.machine.subscriptions == 0)
     }
 
-    // MARK: What subscribers may do
+    // MARK: Limits for subscribers
 
     @Test func `each subscription has one END`() throws {
         var publisher = try TestPublisher()
@@ -291,7 +291,7 @@ import ValueSets
         #expect(try publisher.messages() == [.end(.topicClosed)])
     }
 
-    @Test func `a topic that was replaced is not touched by its predecessor`() throws {
+    @Test func `a topic that was replaced is not affected by its predecessor`() throws {
         var publisher = try TestPublisher()
         var old = publisher
         _ = publisher.close()
@@ -311,7 +311,7 @@ import ValueSets
         #expect(error?.failureCode == "state-unexpected")
     }
 
-    @Test func `a peer that subscribes and does not read cannot make ENDs pile up`() throws {
+    @Test func `a peer that subscribes and does not read cannot accumulate ENDs`() throws {
         var publisher = try TestPublisher()
         publisher.connect()
         for number in 0..<16 { try publisher.subscribe(to: "none-\(number)") }
@@ -347,12 +347,12 @@ import ValueSets
         _ = try publisher.part()
         publisher.machine.credit(1, topic: "test", bytes: bytes)
         #expect(try publisher.messages() == [.end(.creditInvalid)])
-        // It crossed with the END.
+        // Sent before the END arrived.
         publisher.machine.credit(1, topic: "test", bytes: 1)
         #expect(try publisher.messages().isEmpty)
     }
 
-    @Test func `subscriptions are limited for each system and in all`() throws {
+    @Test func `subscriptions are limited for each system and in total`() throws {
         var limits = StateLimits()
         limits.subscriptionsPerPeer = 2
         limits.subscriptions = 3
@@ -371,9 +371,9 @@ import ValueSets
         #expect(try publisher.part(5).to == 0)
     }
 
-    // MARK: What features may do
+    // MARK: Limits for features
 
-    @Test func `records and topics have bounds, and a commit that breaks one changes nothing`() throws {
+    @Test func `records and topics are bounded, and a commit that exceeds a bound changes nothing`() throws {
         var limits = StateLimits()
         limits.publisherBytes = 1_500_000
         var publisher = try TestPublisher([.test, .test("other")], limits: limits)
@@ -405,7 +405,7 @@ import ValueSets
 
     // MARK: Priorities
 
-    @Test func `a more important topic is next, and no topic starves`() throws {
+    @Test func `a topic of higher priority comes next, and no topic starves`() throws {
         let topics = TopicPriority.allCases.map { TopicSchema.test("\($0)", priority: $0) }
         var publisher = try TestPublisher(topics)
         publisher.connect()
@@ -419,14 +419,14 @@ import ValueSets
         let order = try publisher.parts().map(\.topic)
         #expect(order.count == 64)
         #expect(order[0] == "trust")
-        // Its 16 parts take about as many turns of the others as their weights say.
+        // Its 16 parts take about as many turns of the others as their weights require.
         let whileTrust = order[..<(try #require(order.lastIndex(of: "trust")))]
         #expect(whileTrust.count { $0 == "presence" } == 8)
         #expect(whileTrust.count { $0 == "activities" } == 4)
         #expect(whileTrust.count { $0 == "notifications" } == 2)
     }
 
-    @Test func `a change of trust does not wait behind a long snapshot`() throws {
+    @Test func `a change of trust does not wait for a long snapshot`() throws {
         var publisher = try TestPublisher([
             .test("trust", priority: .trust), .test("notifications", priority: .notifications),
         ])
@@ -443,7 +443,7 @@ import ValueSets
         #expect(try publisher.frames(atMost: 1)[0].message.part.topic == "trust")
     }
 
-    @Test func `a topic that changes faster than it is read ends, instead of going on for ever`() throws {
+    @Test func `a subscription ends if its topic changes faster than it is read`() throws {
         var publisher = try TestPublisher()
         func blobs(_ byte: UInt8) -> [StateKey: ValueSet] {
             Dictionary(uniqueKeysWithValues: (0..<60).map { ("blob/\($0)", .blob(16_000, filledWith: byte)) })
@@ -459,7 +459,7 @@ import ValueSets
         #expect(last == .end(.tooSlow))
     }
 
-    @Test func `nothing is left of a connection that ended`() throws {
+    @Test func `no state is left of an ended connection`() throws {
         var publisher = try TestPublisher()
         publisher.connect()
         try publisher.subscribe()

@@ -87,7 +87,7 @@ import ValueSets
         )
     }
 
-    @Test func `an epoch that changes in the middle of a delta starts anew with a snapshot`() {
+    @Test func `an epoch that changes in the middle of a delta starts again with a snapshot`() {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 1, ["system": ["name": "a"]]), frameBytes: 100)
         _ = machine.received(self.part(from: 1, ["attribute/x": .text("1")]), frameBytes: 100)
@@ -97,7 +97,7 @@ import ValueSets
         #expect(machine.position == .init(epoch: 8, version: 3))
     }
 
-    @Test func `changes that were not taken are merged`() {
+    @Test func `changes that were not read are merged`() {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 0, ["system": ["name": "a"]]), frameBytes: 100)
         _ = machine.takeChange()
@@ -116,7 +116,7 @@ import ValueSets
         #expect(machine.takeChange() == StateChange(put: [:], drop: ["system"], version: 21, isSnapshot: false))
     }
 
-    @Test func `the first answer is reported even if nothing changed`() {
+    @Test func `the first update is reported even if nothing changed`() {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 1, ["system": ["name": "a"]]), frameBytes: 100)
         _ = machine.takeChange()
@@ -133,7 +133,7 @@ import ValueSets
 
     // MARK: Newer publishers
 
-    @Test func `keys and fields that are not known are ignored`() {
+    @Test func `unknown keys and fields are ignored`() {
         var machine = self.subscribed()
         _ = machine.received(
             self.part(
@@ -152,7 +152,7 @@ import ValueSets
             ["text": 2],
         ] as [ValueSet]
     )
-    func `a record that is not understood counts as absent`(record: ValueSet) {
+    func `an invalid record counts as absent`(record: ValueSet) {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 1, ["attribute/x": .text("1")]), frameBytes: 100)
         _ = machine.takeChange()
@@ -163,7 +163,7 @@ import ValueSets
 
     // MARK: Hostile publishers
 
-    @Test func `a delta that does not continue what is here is refused`() {
+    @Test func `a delta from another version than the current one is refused`() {
         for bad in [
             self.part(from: 2, to: 3), self.part(from: 1, to: 2, epoch: 8), self.part(from: 1, to: 0),
         ] {
@@ -193,7 +193,7 @@ import ValueSets
         #expect(self.reason(machine.received(self.part(number: 1), frameBytes: 100)) == "part-unexpected")
     }
 
-    @Test func `a snapshot without an end is refused, and what was kept of it is bounded`() {
+    @Test func `an endless snapshot is refused, and the memory for it is bounded`() {
         var machine = self.subscribed(window: StateLimits.maxCredit)
         var largest = 0
         var message: StateMessage?
@@ -231,7 +231,7 @@ import ValueSets
         #expect(self.reason(other.received(self.part(to: 1, many), frameBytes: 100)) == "topic-too-large")
     }
 
-    @Test func `deltas cannot make a topic grow beyond its bounds`() {
+    @Test func `deltas cannot make a topic exceed its limits`() {
         var machine = self.subscribed(window: StateLimits.maxCredit)
         _ = machine.received(self.part(to: 0), frameBytes: 100)
         var message: StateMessage?
@@ -252,12 +252,12 @@ import ValueSets
             [StateKey("attribute/" + String(repeating: "x", count: StateLimits.keyBytes)): [:]],
         ] as [[StateKey: ValueSet]]
     )
-    func `a record or a key beyond its bounds is refused`(put: [StateKey: ValueSet]) {
+    func `a record or a key beyond its limits is refused`(put: [StateKey: ValueSet]) {
         var machine = self.subscribed()
         #expect(self.reason(machine.received(self.part(to: 1, put), frameBytes: 100)) == "record-invalid")
     }
 
-    @Test func `more than was granted is refused`() {
+    @Test func `more bytes than granted are refused`() {
         var machine = self.subscribed()
         #expect(machine.received(self.part(), frameBytes: StateLimits.minCredit)?.operation == .credit)
         #expect(machine.received(self.part(number: 1), frameBytes: 1) == nil)
@@ -266,7 +266,7 @@ import ValueSets
         )
     }
 
-    @Test func `what still comes after an objection is ignored until the END`() {
+    @Test func `data after an objection is ignored until the END`() {
         var machine = self.subscribed()
         _ = machine.received(self.part(number: 9), frameBytes: 100)
         #expect(machine.received(self.part(to: 1, ["system": ["name": "a"]]), frameBytes: 100) == nil)
@@ -276,7 +276,7 @@ import ValueSets
         #expect(machine.ended(.unsubscribed) == nil)
     }
 
-    @Test func `keys with the same look and other bytes are different keys`() {
+    @Test func `keys that look equal but have different bytes are different keys`() {
         var machine = self.subscribed()
         _ = machine.received(
             self.part(to: 1, ["attribute/\u{e9}": .text("1"), "attribute/e\u{301}": .text("2")]),
@@ -289,7 +289,7 @@ import ValueSets
 
     // MARK: Credit
 
-    @Test func `credit is granted rarely, and not before what came was taken`() {
+    @Test func `credit is granted rarely, and not before the received data was read`() {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 1, ["system": ["name": "a"]]), frameBytes: 30_000)
         _ = machine.takeChange()
@@ -301,7 +301,7 @@ import ValueSets
         #expect(machine.grant() == nil)
     }
 
-    @Test func `parts of what has not arrived completely are granted again, or it never would`() {
+    @Test func `credit for incomplete data is granted again, since it would never complete otherwise`() {
         var machine = self.subscribed()
         var granted = 0
         for number in UInt64(0)..<20 {
@@ -317,7 +317,7 @@ import ValueSets
     // MARK: Ends
 
     @Test(arguments: [StateEndReason.topicUnknown, .topicClosed])
-    func `what is no longer published is dropped`(reason: StateEndReason) {
+    func `records that are no longer published are dropped`(reason: StateEndReason) {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 1, ["system": ["name": "a"]]), frameBytes: 100)
         _ = machine.takeChange()
@@ -327,7 +327,7 @@ import ValueSets
         #expect(machine.position == nil)
     }
 
-    @Test func `what was begun when the connection ended is forgotten, the rest is kept`() {
+    @Test func `incomplete data is dropped when the connection ends, the rest is kept`() {
         var machine = self.subscribed()
         _ = machine.received(self.part(to: 1, ["system": ["name": "a"]]), frameBytes: 100)
         let kept = machine.bytes

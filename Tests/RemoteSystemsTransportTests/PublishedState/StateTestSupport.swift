@@ -32,7 +32,7 @@ extension ValueSet {
     }
 }
 
-/// A publisher's machine with topics whose views hide what begins with `attribute/secret` from all but "all".
+/// A publisher's state machine. Only the view "all" of its topics includes keys that begin with `attribute/secret`.
 struct TestPublisher {
     var machine: StatePublisherStateMachine
     private var seeds: [String: UInt64] = [:]
@@ -113,7 +113,7 @@ struct TestPublisher {
 }
 
 extension ByteBuffer {
-    /// Of a frame with its length field.
+    /// The message of a frame with its length field.
     var stateMessage: StateMessage {
         get throws {
             guard case .state(let message) = try Frame(#require(self.getSlice(at: 4, length: self.readableBytes - 4)))

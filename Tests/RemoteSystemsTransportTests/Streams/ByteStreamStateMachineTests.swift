@@ -6,14 +6,14 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// The rules of a stream, without a network: what happens in, what is to be done out.
+/// The rules of a stream, without a network: events in, actions out.
 @Suite struct ByteStreamStateMachineTests {
     private enum Event: Sendable {
         case read, data(Int), fin, close, write(UInt64, Int), finish(UInt64), cancelWrite(UInt64)
         case blocked, writable, networkRead, abort, peerAborts, connectionEnds
     }
 
-    /// What the machine answers to an event, and the steps that it wants then, as text.
+    /// The machine's results for each event, and the actions that it then requests, as text.
     private static func run(_ events: [Event], limits: StreamLimits = StreamLimits()) -> [String] {
         var machine = ByteStreamStateMachine(limits: limits, now: .at(0))
         var log: [String] = []
@@ -46,7 +46,7 @@ import Testing
         if outcome != .accept { log.append("\(outcome)") }
     }
 
-    @Test func `bytes go to the reader in their order, and the end comes behind the last one`() {
+    @Test func `bytes reach the reader in order, and the end comes after the last one`() {
         #expect(Self.run([.data(3), .data(4), .read, .read, .read, .fin]) == ["deliver", "deliver", "deliverEnd"])
         #expect(Self.run([.read, .data(3), .fin, .read, .read]) == ["deliver", "deliverEnd", "deliverEnd"])
     }
@@ -55,19 +55,19 @@ import Testing
         #expect(Self.run([.read, .read]) == ["alreadyReading"])
     }
 
-    @Test func `the network is read until as much is held as may be, and again when half of it was read`() {
+    @Test func `the network is read until the buffer is full, and again when half of it was read`() {
         var limits = StreamLimits()
         limits.bufferedBytes = 100
         let events: [Event] = [.data(99), .networkRead, .data(1), .networkRead, .read, .data(40), .read, .read]
         #expect(
             Self.run(events, limits: limits) == ["goes on", "held", "deliver", "readNetwork", "deliver", "deliver"]
         )
-        // Half of it has to be read, not a little.
+        // After less than half of it nothing is read from the network.
         let little: [Event] = [.data(10), .data(80), .data(10), .networkRead, .read, .read]
         #expect(Self.run(little, limits: limits) == ["held", "deliver", "deliver", "readNetwork"])
     }
 
-    @Test func `behind the end of the input the network is always read: the peer's last word comes there`() {
+    @Test func `after the input's end the network is always read, for the peer's last frame`() {
         var limits = StreamLimits()
         limits.bufferedBytes = 10
         #expect(
@@ -77,12 +77,12 @@ import Testing
         )
     }
 
-    @Test func `a write leaves in frames of at most 64 KiB, and its writer goes on behind the last of them`() {
+    @Test func `a write is sent in frames of at most 64 KiB, and returns after the last of them`() {
         #expect(Self.run([.write(1, 65_536)]) == ["send(bytes: 65536)", "written"])
         #expect(Self.run([.write(1, 65_537)]) == ["send(bytes: 65536)", "send(bytes: 1)", "written"])
     }
 
-    @Test func `a write waits while the network takes nothing, and those behind it wait their turn`() {
+    @Test func `a write waits while the network accepts nothing, and later ones wait in order`() {
         #expect(
             Self.run([.blocked, .write(1, 5), .write(2, 6), .finish(3), .writable])
                 == ["send(bytes: 5)", "written", "send(bytes: 6)", "written", "sendFin"]
@@ -96,13 +96,13 @@ import Testing
         #expect(machine.nextStep(now: .at(0)) == .send(bytes: 983))
     }
 
-    @Test func `nothing is written behind the end, and the end may be asked for twice`() {
+    @Test func `nothing is written after the end, and the end may be requested twice`() {
         #expect(
             Self.run([.finish(1), .write(2, 5), .finish(3)]) == ["sendFin", "write: finished", "finish: finished"]
         )
     }
 
-    @Test func `a cancelled write is forgotten as long as nothing of it was sent`() {
+    @Test func `a cancelled write is dropped if nothing of it was sent`() {
         #expect(
             Self.run([.blocked, .write(1, 5), .write(2, 6), .cancelWrite(2), .cancelWrite(9), .writable])
                 == ["cancel: forget", "cancel: nothing", "send(bytes: 5)", "written"]
@@ -116,26 +116,26 @@ import Testing
         #expect(machine.cancelWrite(id: 1) == .abort)
     }
 
-    @Test func `the end is sent, whether or not it is waited for`() {
+    @Test func `the end is sent whether or not it is awaited`() {
         #expect(
             Self.run([.blocked, .write(1, 5), .finish(2), .cancelWrite(2), .writable])
                 == ["cancel: leave", "send(bytes: 5)", "written", "sendFin"]
         )
     }
 
-    @Test func `each side confirms that it has everything, and the connection closes behind both`() {
+    @Test func `each side confirms that it has everything, and the connection closes after both`() {
         #expect(Self.run([.fin, .finish(1), .close]) == ["sendFin", "sendClose", "finish"])
         #expect(Self.run([.finish(1), .fin, .close]) == ["sendFin", "sendClose", "finish"])
     }
 
-    @Test func `what was received before the end can be read after the connection has closed`() {
+    @Test func `data received before the end can be read after the connection has closed`() {
         #expect(
             Self.run([.data(7), .finish(1), .fin, .close, .connectionEnds, .read, .read])
                 == ["sendFin", "sendClose", "finish", "known", "deliver", "deliverEnd"]
         )
     }
 
-    @Test func `a connection that ends before the end of the input has truncated the stream`() {
+    @Test func `a connection that ends before the end of the input truncates the stream`() {
         #expect(
             Self.run([.data(7), .connectionEnds, .read, .read, .write(1, 1)])
                 == ["truncated", "deliver", "failReader", "write: ended"]
@@ -143,12 +143,12 @@ import Testing
         #expect(Self.run([.read, .connectionEnds]) == ["truncated", "failReader"])
     }
 
-    @Test func `a connection that ends before the peer has confirmed leaves the input whole and the output unknown`() {
+    @Test func `a connection lost before the confirmation leaves the input complete and the output unknown`() {
         #expect(Self.run([.fin, .connectionEnds, .read]) == ["unconfirmed", "deliverEnd"])
         #expect(Self.run([.fin, .finish(1), .connectionEnds]) == ["sendFin", "sendClose", "unconfirmed"])
     }
 
-    @Test func `an abort drops what was not read and what was not sent, on both sides`() {
+    @Test func `an abort drops unread and unsent data on both sides`() {
         #expect(
             Self.run([.data(7), .blocked, .write(1, 5), .abort, .writable, .data(3), .read, .abort])
                 == ["abort: true", "drop", "failReader", "abort: false"]
@@ -162,13 +162,13 @@ import Testing
         #expect(Self.run([.finish(1), .fin, .close, .abort]) == ["sendFin", "sendClose", "finish", "abort: false"])
     }
 
-    @Test func `a side that gives up reads on, so that its peer is not kept from reading the reason`() {
+    @Test func `a side that aborts continues to read, so that its peer can read the reason`() {
         var limits = StreamLimits()
         limits.bufferedBytes = 10
         #expect(Self.run([.data(20), .networkRead, .abort], limits: limits) == ["held", "abort: true", "readNetwork"])
     }
 
-    @Test func `what comes behind the end breaks the protocol`() {
+    @Test func `data after the end breaks the protocol`() {
         #expect(Self.run([.fin, .data(1)]) == ["violation(\"bytes came behind the end of the stream\")"])
         #expect(Self.run([.fin, .fin]) == ["violation(\"the end of the stream came twice\")"])
         #expect(Self.run([.fin, .close]) == ["violation(\"the stream was closed before its end\")"])
@@ -177,7 +177,7 @@ import Testing
 
     // MARK: Time
 
-    @Test func `a silent peer is asked twice and is then taken for dead`() {
+    @Test func `a silent peer is probed twice and is then considered dead`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
         #expect(machine.nextWakeUp == .at(5000))
         #expect(machine.tick(now: .at(5000)) == .ping(1))
@@ -189,7 +189,7 @@ import Testing
         #expect(machine.tick(now: .at(26_000)) == .silent)
     }
 
-    @Test func `a side that does not read takes nobody for dead, and shows that it lives itself`() {
+    @Test func `a side that does not read considers no peer dead, and sends keep-alives itself`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
         #expect(machine.receivedData(bytes: 1 << 18) == .accept)
         let wantsRead = machine.networkWantsRead()
@@ -200,7 +200,7 @@ import Testing
             pings += 1
         }
         #expect(pings == 120)
-        // Once it reads again, the time begins anew.
+        // Once it reads again, the timeout starts again.
         #expect(machine.read() == .wait)
         #expect(machine.nextStep(now: .at(600_500)) == .deliver)
         #expect(machine.nextStep(now: .at(600_500)) == .readNetwork)
@@ -208,7 +208,7 @@ import Testing
         #expect(machine.tick(now: .at(615_500)) != .silent)
     }
 
-    @Test func `a peer that lives and takes nothing is given up after the stall timeout`() {
+    @Test func `a live peer that accepts no data is disconnected after the stall timeout`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
         _ = machine.write(id: 1, bytes: 5)
         machine.writabilityChanged(false, now: .at(1000))
@@ -219,7 +219,7 @@ import Testing
         #expect(machine.tick(now: .at(301_000)) == .stalled)
     }
 
-    @Test func `a peer that takes a little in time is not stalled`() {
+    @Test func `a peer that accepts a little in time is not stalled`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
         machine.writabilityChanged(false, now: .at(0))
         machine.heardFromPeer(now: .at(299_000))
@@ -228,7 +228,7 @@ import Testing
         #expect(machine.tick(now: .at(301_000)) == .nothing)
     }
 
-    @Test func `a peer that does not confirm the end is given up after the stall timeout`() {
+    @Test func `a peer that does not confirm the end is disconnected after the stall timeout`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
         #expect(machine.receivedFin() == .accept)
         _ = machine.finish(id: 1)
@@ -248,7 +248,7 @@ import Testing
         #expect(machine.tick(now: .at(6000)) == .giveUp)
     }
 
-    @Test func `a closing host lets a stream go on for a while`() {
+    @Test func `a closing host lets a stream continue for a while`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0))
         machine.close(until: .at(3000))
         #expect(machine.nextWakeUp == .at(3000))
@@ -256,7 +256,7 @@ import Testing
         #expect(machine.tick(now: .at(3000)) == .closeNow)
     }
 
-    @Test func `the stream ends with the peer's certificate`() {
+    @Test func `the stream ends when the peer's certificate expires`() {
         var machine = ByteStreamStateMachine(limits: StreamLimits(), now: .at(0), trustEnd: .at(4000))
         #expect(machine.nextWakeUp == .at(4000))
         #expect(machine.tick(now: .at(4000)) == .trustEnded)

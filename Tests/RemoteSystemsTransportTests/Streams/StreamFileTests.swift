@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 256 << 10, (5 << 20) + 17])
-    func `a file arrives whole, and replaces one of its name`(size: Int) async throws {
+    func `a file arrives completely, and replaces one of the same name`(size: Int) async throws {
         try await Self.withDirectory { directory in
             let bytes = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
             let source = directory.appending(path: "source")
@@ -36,14 +36,14 @@ import Testing
                 #expect(try await received == Int64(size))
                 #expect(try Data(contentsOf: target) == bytes)
                 #expect(try Self.names(in: directory).sorted() == ["source", "target"])
-                // The other direction goes on.
+                // The other direction continues.
                 try await pair.caller.write("thanks")
                 #expect(try await pair.host.read() == ByteBuffer(string: "thanks"))
             }
         }
     }
 
-    @Test func `a stream that is truncated leaves no file, and an older one as it was`() async throws {
+    @Test func `a truncated stream leaves no new file, and keeps an existing one`() async throws {
         try await Self.withDirectory { directory in
             let target = directory.appending(path: "target")
             try Data("an older one".utf8).write(to: target)
@@ -67,7 +67,7 @@ import Testing
             #expect(error?.message.contains("/nonexistent/file") == true)
             let peers = await streamError { _ = try await pair.caller.read() }
             #expect(peers?.failureCode == "stream-source-failed")
-            // The path is this side's own business.
+            // The path is not sent to the peer.
             #expect(peers?.message.contains("nonexistent") == false)
         }
     }

@@ -6,14 +6,14 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// How the bytes of a stream are cut out of frames, however they arrive.
+/// How the bytes of a stream are extracted from frames, however they arrive.
 @Suite struct StreamFrameDecoderTests {
     private static func decode(_ wire: ByteBuffer, inPiecesOf count: Int) throws -> (data: [UInt8], frames: [Frame]) {
         var decoder = StreamFrameDecoder(FrameDecoder(limit: ConnectionLimits.helloBytes))
         var wire = wire
         var result: (data: [UInt8], frames: [Frame]) = ([], [])
         while wire.readableBytes > 0 {
-            // A buffer of its own for each, as from the network.
+            // A separate buffer for each piece, as from the network.
             decoder.append(ByteBuffer(bytes: wire.readBytes(length: min(count, wire.readableBytes)) ?? []))
             while let item = try decoder.next() {
                 switch item {
@@ -25,11 +25,11 @@ import Testing
         return result
     }
 
-    /// Sizes at which the head of the bytes changes its form.
+    /// Sizes at which the CBOR head of the bytes changes its form.
     private static let sizes = [1, 23, 24, 255, 256, 65_535, 65_536]
 
     @Test(arguments: [1, 7, 64, 1 << 20], [true, false])
-    func `bytes and frames come out as they went in, in pieces of any size`(piece: Int, writesByHead: Bool) throws {
+    func `bytes and frames are unchanged for pieces of any size`(piece: Int, writesByHead: Bool) throws {
         var wire = ByteBuffer()
         var expected: [UInt8] = []
         for size in Self.sizes {
@@ -49,7 +49,7 @@ import Testing
         #expect(frames == Self.sizes.map { .ping(token: UInt64($0)) } + [.fin])
     }
 
-    @Test func `elements behind the bytes are ignored, as later versions may send some`() throws {
+    @Test func `elements after the bytes are ignored, as later versions may send some`() throws {
         let (data, frames) = try Self.decode(ByteBuffer(bytes: [0, 0, 0, 6, 0x83, 9, 0x42, 1, 2, 7]), inPiecesOf: 3)
         #expect(data == [1, 2])
         #expect(frames == [])
@@ -62,7 +62,7 @@ import Testing
             ([0, 0, 0, 3, 0x82, 9, 7], .frameMalformed),
             // A length that is not in its shortest form.
             ([0, 0, 0, 5, 0x82, 9, 0x58, 1, 7], .frameMalformed),
-            // Bytes that end before the frame does, or go on behind it.
+            // Bytes that end before the frame does, or after it.
             ([0, 0, 0, 5, 0x82, 9, 0x41, 1, 7], .frameMalformed),
             ([0, 0, 0, 4, 0x82, 9, 0x42, 1], .frameMalformed),
             ([0, 0, 0, 0], .frameEmpty),
@@ -70,14 +70,14 @@ import Testing
             ([0, 1, 0, 8, 0x82, 9, 0x5a, 0, 1, 0, 1] + [UInt8](repeating: 0, count: 65_537), .frameMalformed),
         ] as [([UInt8], FailureCode)]
     )
-    func `what is no frame is refused with its code`(bytes: [UInt8], code: FailureCode) {
+    func `bytes that are not a frame are refused with their code`(bytes: [UInt8], code: FailureCode) {
         let error = #expect(throws: TransportError.self) {
             try Self.decode(ByteBuffer(bytes: bytes), inPiecesOf: 1 << 20)
         }
         #expect(error?.failureCode == code.rawValue)
     }
 
-    @Test func `a frame that is too long is refused before anything is kept for it`() {
+    @Test func `a frame that is too long is refused before memory is allocated for it`() {
         var decoder = StreamFrameDecoder(FrameDecoder(limit: 1))
         decoder.append(ByteBuffer(bytes: [0x7f, 0xff, 0xff, 0xff]))
         #expect(throws: TransportError.self) { try decoder.next() }

@@ -52,7 +52,7 @@ extension LoopbackHost {
         )
     }
 
-    /// A client without manners on an open stream, and the host's end.
+    /// A raw client on an open stream, and the host's end.
     func openRawStream() async throws -> (RawPeer, ByteStream) {
         let caller = try self.account.system()
         let offer = try self.tickets.offer(to: caller.systemID, purpose: Self.purpose)
@@ -75,7 +75,7 @@ extension LoopbackHost {
 }
 
 extension ByteStream {
-    /// Everything until the end.
+    /// Reads everything until the end.
     func collect() async throws -> [UInt8] {
         var bytes: [UInt8] = []
         for try await chunk in self { bytes += Array(chunk.readableBytesView) }
@@ -84,7 +84,7 @@ extension ByteStream {
 
     func write(_ text: String) async throws { try await self.write(ByteBuffer(string: text)) }
 
-    /// How much was received and not read.
+    /// The number of bytes received and not read.
     var bufferedBytes: Int {
         get async throws {
             let connection = self.streamConnection
@@ -93,7 +93,7 @@ extension ByteStream {
     }
 }
 
-/// The error of a stream that was to fail.
+/// The error of a stream that must fail.
 func streamError(_ body: () async throws -> Void) async -> StreamError? {
     do {
         try await body()

@@ -12,7 +12,7 @@ import ValueSets
 /// Streams over TLS on the loopback interface.
 @Suite(.timeLimit(.minutes(2))) struct StreamTests {
     @Test(arguments: [true, false])
-    func `each side reads to the other's end and writes on after it`(hostFinishesFirst: Bool) async throws {
+    func `each side reads to the other's end and can write after it`(hostFinishesFirst: Bool) async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
             let (first, second) = hostFinishesFirst ? (pair.host, pair.caller) : (pair.caller, pair.host)
@@ -20,7 +20,7 @@ import ValueSets
             try await first.write("two")
             try await first.finish()
             #expect(try await second.collect() == Array("one two".utf8))
-            // The end comes as often as it is asked for.
+            // Every further read returns the end.
             #expect(try await second.read() == nil)
             try await second.write("three")
             try await second.finish()
@@ -32,7 +32,7 @@ import ValueSets
         }
     }
 
-    @Test func `64 MiB arrive as they were sent, while something goes the other way`() async throws {
+    @Test func `64 MiB arrive as they were sent, while data flows in the other direction`() async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
             async let sentByHost = Self.send(64, over: pair.host, seed: 1)
@@ -45,7 +45,7 @@ import ValueSets
         }
     }
 
-    /// Sends about so many MiB, in sizes that fit into no frame and no record.
+    /// Sends about this many MiB, in sizes that fit into neither frames nor records.
     private static func send(_ count: Int, over stream: ByteStream, seed: UInt8) async throws -> SHA256Digest {
         var hash = SHA256()
         for index in 0..<count {
@@ -70,7 +70,7 @@ import ValueSets
             let pair = try await host.streams()
             let (aborting, other) = hostAborts ? (pair.host, pair.caller) : (pair.caller, pair.host)
             try await aborting.write("a little")
-            // The reading side holds something that it has not read: it goes with the stream.
+            // The reading side holds unread data, which the abort drops.
             try await eventually("the bytes") { try await other.bufferedBytes == 8 }
             aborting.abort(WireFailure("Out of paper.", code: .busy, canRetry: true))
             try await eventually("the abort") { try await other.bufferedBytes == 0 }
@@ -96,7 +96,7 @@ import ValueSets
         }
     }
 
-    @Test func `a stream that nothing refers to is given up, and its peer learns that`() async throws {
+    @Test func `a released stream is aborted, and its peer is notified`() async throws {
         try await LoopbackHost.with { host in
             let caller: ByteStream
             do {
@@ -109,9 +109,9 @@ import ValueSets
         }
     }
 
-    // MARK: Ends that are none
+    // MARK: Ends that are errors
 
-    @Test func `a goodbye of TLS without the end of the stream is an error and no end`() async throws {
+    @Test func `close_notify without the end of the stream is an error and no end`() async throws {
         try await LoopbackHost.with { host in
             let (peer, stream) = try await host.openRawStream()
             try peer.send(.data(ByteBuffer(string: "half of")))
@@ -138,7 +138,7 @@ import ValueSets
         }
     }
 
-    @Test func `a connection that is cut behind the end leaves what was read whole, and what was written unconfirmed`()
+    @Test func `a connection cut after the end leaves the input complete and the output unconfirmed`()
         async throws
     {
         try await LoopbackHost.with { host in
@@ -156,7 +156,7 @@ import ValueSets
         }
     }
 
-    @Test func `a silent peer is noticed within the dead-peer time`() async throws {
+    @Test func `a silent peer is detected within the dead-peer timeout`() async throws {
         var limits = StreamLimits()
         limits.deadPeerTime = .milliseconds(600)
         try await LoopbackHost.with(streams: limits) { host in
@@ -172,7 +172,7 @@ import ValueSets
 
     // MARK: Back-pressure
 
-    @Test func `a reader that does not read holds back its peer, in bounded memory`() async throws {
+    @Test func `a reader that does not read blocks its peer, in bounded memory`() async throws {
         let limits = StreamLimits()
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
@@ -188,10 +188,11 @@ import ValueSets
             var most = 0
             while ContinuousClock.now < end {
                 most = max(most, try await pair.caller.bufferedBytes)
+                // Polls, since a blocked writer reports nothing.
                 try await Task.sleep(for: .milliseconds(10))
             }
             #expect(sent.withLock { $0 } < 24)
-            // What one pass of the event loop reads comes on top: four reads of at most 64 KiB.
+            // One pass of the event loop can add four reads of at most 64 KiB.
             try await eventually("as much as may be held") {
                 most = max(most, try await pair.caller.bufferedBytes)
                 return most >= limits.bufferedBytes
@@ -204,7 +205,7 @@ import ValueSets
         }
     }
 
-    @Test func `a peer that lives and never reads is given up`() async throws {
+    @Test func `a live peer that never reads is disconnected`() async throws {
         var limits = StreamLimits()
         limits.stallTimeout = .milliseconds(700)
         try await LoopbackHost.with(streams: limits) { host in
@@ -218,7 +219,7 @@ import ValueSets
         }
     }
 
-    @Test func `many small pieces take no more room than their bytes`() async throws {
+    @Test func `many small pieces take no more memory than their bytes`() async throws {
         try await LoopbackHost.with { host in
             let (peer, stream) = try await host.openRawStream()
             for _ in 0..<100 {
@@ -238,6 +239,7 @@ import ValueSets
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
             let reader = Task { try await pair.caller.read() }
+            // Lets the read start in real time; either order must pass.
             try await Task.sleep(for: .milliseconds(20))
             reader.cancel()
             await #expect(throws: CancellationError.self) { try await reader.value }
@@ -246,7 +248,7 @@ import ValueSets
         }
     }
 
-    @Test func `two readers at once are a mistake, and the first one goes on`() async throws {
+    @Test func `two concurrent readers are an error, and the first one continues`() async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
             let connection = pair.caller.streamConnection
@@ -261,13 +263,13 @@ import ValueSets
         }
     }
 
-    @Test func `a writer that is cancelled half-way ends the stream, one that has sent nothing does not`() async throws
-    {
+    @Test func `a writer cancelled halfway ends the stream, one that has sent nothing does not`() async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams()
             let first = Task { try await pair.host.write(ByteBuffer(repeating: 1, count: 64 << 20)) }
             try await eventually("bytes that are held") { try await pair.caller.bufferedBytes > 0 }
             let second = Task { try await pair.host.write(ByteBuffer(repeating: 2, count: 5)) }
+            // Lets the write start in real time; either order must pass.
             try await Task.sleep(for: .milliseconds(20))
             second.cancel()
             await #expect(throws: CancellationError.self) { try await second.value }
@@ -305,7 +307,7 @@ import ValueSets
         }
     }
 
-    @Test func `an unknown frame is ignored, and a ping is answered`() async throws {
+    @Test func `an unknown frame is ignored, and a ping gets its response`() async throws {
         try await LoopbackHost.with { host in
             let (peer, stream) = try await host.openRawStream()
             // Kind 99, then a ping.
@@ -317,7 +319,7 @@ import ValueSets
         }
     }
 
-    @Test func `frames of a stream have no place on a connection for messages`() async throws {
+    @Test func `stream frames are not allowed on a connection for messages`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             try peer.send(.data(ByteBuffer(string: "x")))

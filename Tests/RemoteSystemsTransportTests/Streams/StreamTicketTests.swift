@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// Who gets a stream opened, over TLS on the loopback interface.
+/// Which tickets open a stream, over TLS on the loopback interface.
 @Suite(.timeLimit(.minutes(1))) struct StreamTicketTests {
     private static func refusal(_ body: () async throws -> ByteStream) async -> TransportError? {
         do {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `a wrong, used, expired, withdrawn or foreign ticket gets one and the same refusal`() async throws {
+    @Test func `a wrong, used, expired, withdrawn or foreign ticket gets the same refusal`() async throws {
         try await LoopbackHost.with { host in
             let caller = try host.account.system()
             let other = try host.account.system()
@@ -34,12 +34,12 @@ import Testing
             refusals.append(
                 await Self.refusal { try await host.openStream(offer.ticket, as: caller, purpose: "another") }
             )
-            // None of them has used it up. Then it is used.
+            // None of these attempts has used up the ticket. Then it is used.
             let stream = try await host.openStream(offer.ticket, as: caller)
             let opened = try await offer.opened()
             #expect(opened.peer.systemID == caller.systemID)
             refusals.append(await Self.refusal { try await host.openStream(offer.ticket, as: caller) })
-            // And a hello without a ticket.
+            // A hello without a ticket.
             let peer = try await host.connectRaw(as: caller)
             try peer.send(
                 .hello(
@@ -63,7 +63,7 @@ import Testing
                 #expect(refusal?.message == failure.text)
                 #expect(refusal?.canRetry == failure.canRetry)
             }
-            // The stream that was opened is not touched by any of them.
+            // None of them affects the open stream.
             try await stream.write("x")
             #expect(try await opened.read() == ByteBuffer(string: "x"))
             // No ticket is logged.
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a system that is not trusted does not get as far as its ticket`() async throws {
+    @Test func `a system that is not trusted is refused before its ticket is checked`() async throws {
         try await LoopbackHost.with { host in
             let stranger = try TestAccount().system()
             let offer = try host.tickets.offer(to: stranger.systemID, purpose: LoopbackHost.purpose)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `an offer whose connection was accepted and did not open is over, too`() async throws {
+    @Test func `an offer whose connection was accepted but never opened expires, too`() async throws {
         let account = try TestAccount()
         let peer = try TrustedPeer(account.system(), of: account)
         let passing = Gate()
@@ -125,7 +125,7 @@ import Testing
         #expect(error?.code == .offerExpired)
     }
 
-    @Test func `revoking a system ends its stream, and a later change of the trust another's`() async throws {
+    @Test func `revoking a system ends its stream, and a later revocation another's`() async throws {
         try await LoopbackHost.with { host in
             let revoked = try host.account.system()
             let stays = try host.account.system()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `a certificate that ends ends its stream`() async throws {
+    @Test func `an expiring certificate ends its stream`() async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams(as: host.account.system(validFrom: -60, to: 2))
             let error = await streamError { _ = try await pair.host.read() }
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `a host that has no streams refuses one as a service that it does not offer`() async throws {
+    @Test func `a host without streams refuses one like an unknown service`() async throws {
         try await LoopbackHost.with { host in
             #expect(StreamClaim.service == "remote-systems.stream")
             let error = await #expect(throws: TransportError.self) {
@@ -178,7 +178,7 @@ private struct TrustedPeer {
 }
 
 extension TransportNetwork {
-    /// A network whose time stands until the test lets it pass, all at once.
+    /// A network whose clock stands still until the test releases it, all at once.
     fileprivate static func standing(passing: Gate) -> TransportNetwork {
         TransportNetwork([], time: TimeSource(manual: StandingTime(passing: passing)))
     }
@@ -188,5 +188,6 @@ private struct StandingTime: ManualTime {
     let passing: Gate
     var now: ContinuousClock.Instant { .now }
     var deadline: NIODeadline { .at(0) }
+    // Not a wait of real time: the test opens the gate.
     func sleep(until instant: ContinuousClock.Instant) async throws { await self.passing.wait() }
 }

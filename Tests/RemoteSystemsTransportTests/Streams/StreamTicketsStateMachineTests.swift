@@ -10,7 +10,7 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// Which ticket opens which stream, for whom, and until when.
+/// Which ticket opens which stream, for which system, and until when.
 @Suite struct StreamTicketsStateMachineTests {
     private static let peer = SystemID(of: P256.Signing.PrivateKey().publicKey)
     private static let other = SystemID(of: P256.Signing.PrivateKey().publicKey)
@@ -26,13 +26,13 @@ import ValueSets
         #expect(machine.claim(try Self.digest(2), by: Self.peer, purpose: "p", now: .at(0)) == nil)
         #expect(machine.claim(ticket, by: Self.other, purpose: "p", now: .at(0)) == nil)
         #expect(machine.claim(ticket, by: Self.peer, purpose: "q", now: .at(0)) == nil)
-        // Others cannot use it up.
+        // Claims by other systems do not use it up.
         #expect(machine.claim(ticket, by: Self.peer, purpose: "p", now: .at(29_999)) == 1)
         #expect(machine.claim(ticket, by: Self.peer, purpose: "p", now: .at(29_999)) == nil)
         #expect(machine.count == 0)
     }
 
-    @Test func `an expired ticket opens nothing, and takes no room from others`() throws {
+    @Test func `an expired ticket opens nothing, and takes no place`() throws {
         var machine = StreamTicketsStateMachine(limit: 1, limitPerPeer: 1)
         let ticket = try Self.digest(1)
         _ = machine.offer(ticket, to: Self.peer, purpose: "p", now: .at(0))
@@ -46,7 +46,7 @@ import ValueSets
         #expect(machine.count == 0)
     }
 
-    @Test func `one system cannot take the room of all`() throws {
+    @Test func `one system cannot take all places`() throws {
         var machine = StreamTicketsStateMachine(limit: 4, limitPerPeer: 2)
         for number in UInt8(1)...2 {
             _ = machine.offer(try Self.digest(number), to: Self.peer, purpose: "p", now: .at(0))
@@ -63,7 +63,7 @@ import ValueSets
         )
     }
 
-    @Test func `a ticket is 128 random bits, goes through a message as a UUID, and is shown nowhere`() throws {
+    @Test func `a ticket is 128 random bits, travels as a UUID, and appears in no description`() throws {
         let ticket = StreamTicket.random()
         #expect(ticket.bytes.count == 16)
         #expect(ticket != StreamTicket.random())
@@ -104,7 +104,7 @@ import ValueSets
         ).valueSet
         map["stream"] = claim
         #expect(throws: ValueSetError.self) { try Hello(map) }
-        // For another service the key means nothing.
+        // For another service the key has no meaning.
         map["service"] = "com.example.other"
         #expect(try Hello(map).stream == nil)
     }

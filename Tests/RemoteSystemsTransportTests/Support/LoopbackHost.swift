@@ -11,23 +11,23 @@ import ValueSets
 
 @testable import RemoteSystemsTransport
 
-/// A throw-away account and a host on the loopback interface, with TLS and all.
+/// A temporary account and a host on the loopback interface, with TLS.
 struct LoopbackHost: Sendable {
     let account: TestAccount
-    /// The host's own.
+    /// The host's own security context.
     let security: TransportSecurity
     let listener: Listener
     let limits: ConnectionLimits
     let connections: OpenConnections
     let log: TestLog
-    /// How many hellos have come.
+    /// The number of received hellos.
     let hellos: Counter
     /// The streams that it offers.
     let tickets: StreamTickets
 
-    /// Runs `body` against a host whose one service, "echo", answers with `handler`.
+    /// Runs `body` with a host whose only service, "echo", runs `handler`.
     ///
-    /// - Parameter gate: where every hello waits before it is decided on.
+    /// - Parameter gate: Every hello waits for this gate before it is decided on.
     static func with(
         limits: ConnectionLimits = .patient,
         identity: SystemIdentity? = nil,
@@ -121,12 +121,12 @@ struct LoopbackHost: Sendable {
         )
     }
 
-    /// A client without manners, past the handshake.
+    /// A raw client after the TLS handshake.
     func connectRaw(as identity: SystemIdentity? = nil) async throws -> RawPeer {
         try await RawPeer.connect(port: self.listener.port, tls: .raw(as: identity ?? self.account.system()))
     }
 
-    /// A client without manners on an open connection.
+    /// A raw client on an open connection.
     func openRaw(as identity: SystemIdentity? = nil) async throws -> RawPeer {
         let peer = try await self.connectRaw(as: identity)
         try peer.send(.hello(.test))
@@ -135,7 +135,7 @@ struct LoopbackHost: Sendable {
     }
 }
 
-/// The host's side of the connections that were opened, held weakly by nobody but the test.
+/// The host's side of the open connections. Only the test keeps strong references.
 final class OpenConnections: Sendable {
     private let connections = Mutex<[Connection]>([])
 
@@ -143,13 +143,13 @@ final class OpenConnections: Sendable {
     func removeAll() { self.connections.withLock { $0.removeAll() } }
     var all: [Connection] { self.connections.withLock { $0 } }
 
-    /// The only connection, once it is there.
+    /// The only connection, once it exists.
     func first() async throws -> Connection {
         try await eventually("a connection at the host") { self.all.first }
     }
 }
 
-/// Counts, from anywhere.
+/// A counter for any thread.
 final class Counter: Sendable {
     private let count = Mutex(0)
 
@@ -157,7 +157,7 @@ final class Counter: Sendable {
     var value: Int { self.count.withLock { $0 } }
 }
 
-/// What the host logs, for tests that want to know.
+/// Records what the host logs.
 final class TestLog: Sendable {
     private let lines = Mutex<[String]>([])
 
@@ -194,7 +194,7 @@ extension Hello {
 }
 
 extension ConnectionLimits {
-    /// Handshakes of a debug build on a busy machine may take longer than a second, and closing longer than five.
+    /// In debug builds on a busy machine, handshakes may take longer than a second, and closing longer than five.
     static var patient: ConnectionLimits {
         var limits = ConnectionLimits()
         limits.handshakeTimeout = .seconds(20)

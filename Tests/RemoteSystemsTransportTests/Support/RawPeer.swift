@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import RemoteSystemsTransport
 
-/// A client that keeps no rule unless the test makes it: raw bytes over TCP, with or without TLS.
+/// A client that sends raw bytes over TCP, with or without TLS, and follows no rule by itself.
 final class RawPeer: Sendable {
     let channel: any Channel
     private let inbox: Inbox
@@ -18,7 +18,7 @@ final class RawPeer: Sendable {
         self.inbox = inbox
     }
 
-    /// Connects, and waits for the end of the handshake if there is to be one.
+    /// Connects, and waits for the end of the TLS handshake if there is one.
     static func connect(port: Int, tls: TLSConfiguration?) async throws -> RawPeer {
         let inbox = Inbox()
         let context = try tls.map { try NIOSSLContext(configuration: $0) }
@@ -39,9 +39,9 @@ final class RawPeer: Sendable {
         return RawPeer(channel: channel, inbox: inbox)
     }
 
-    /// A host without manners: takes one connection on loopback.
+    /// A host that sends raw bytes. Accepts one connection on loopback.
     ///
-    /// - Returns: its port, and the peer once somebody has connected. Whoever gets it closes the channel of both.
+    /// - Returns: Its port, and the peer once a client has connected. The receiver of the peer closes both channels.
     static func listen(
         with security: TransportSecurity
     ) async throws -> (port: Int, listener: any Channel, peer: EventLoopFuture<RawPeer>) {
@@ -75,7 +75,7 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// Everything that still comes until the host closes the connection.
+    /// All further frames until the host closes the connection.
     func remainingFrames() async throws -> [Frame] {
         var frames: [Frame] = []
         while let frame = try await self.nextFrame() { frames.append(frame) }
@@ -86,7 +86,7 @@ final class RawPeer: Sendable {
         _ = try await eventually("the end of the connection") { self.inbox.isClosed ? true : nil }
     }
 
-    /// Stops reading, so that what the host writes piles up.
+    /// Stops reading, so that the host's output accumulates.
     func stopReading() async throws {
         try await self.channel.setOption(.autoRead, value: false).get()
     }
@@ -101,7 +101,7 @@ final class RawPeer: Sendable {
     }
 }
 
-/// What has come, shared between the event loop and the test.
+/// Received data, shared between the event loop and the test.
 private final class Inbox: Sendable {
     private struct State {
         var decoder = FrameDecoder(limit: 1 << 24)
@@ -117,7 +117,7 @@ private final class Inbox: Sendable {
     var isClosed: Bool { self.state.withLock { $0.isClosed } }
     var error: (any Error)? { self.state.withLock { $0.error } }
 
-    /// `nil` if nothing is known yet, `.some(nil)` at the end.
+    /// `nil` if nothing has arrived yet, `.some(nil)` at the end.
     func next() throws -> Frame?? {
         try self.state.withLock { state in
             if let bytes = try state.decoder.next() { return try Frame(bytes) }
@@ -150,17 +150,18 @@ struct NotInTime: Error, CustomStringConvertible {
     var description: String { "\(self.what) did not come in time" }
 }
 
-/// Asks until there is an answer, for at most 20 seconds.
+/// Polls until there is a value, for at most 20 seconds.
 func eventually<Response>(_ what: String, _ ask: () async throws -> Response?) async throws -> Response {
     let end = ContinuousClock.now + .seconds(20)
     while ContinuousClock.now < end {
         if let response = try await ask() { return response }
+        // Polls in real time: the peers are real sockets.
         try await Task.sleep(for: .milliseconds(2))
     }
     throw NotInTime(what: what)
 }
 
-/// Waits until the condition holds, for at most 20 seconds.
+/// Polls until the condition holds, for at most 20 seconds.
 func eventually(_ what: String, that condition: () async throws -> Bool) async throws {
     let _: Bool = try await eventually(what) { try await condition() ? true : nil }
 }
@@ -168,7 +169,7 @@ func eventually(_ what: String, that condition: () async throws -> Bool) async t
 extension Connection {
     var hasCallsOut: Bool { get async throws { try await self.ask { !$0.machine.outgoing.isEmpty } } }
     var hasRequestsIn: Bool { get async throws { try await self.ask { !$0.machine.incoming.isEmpty } } }
-    /// How many handlers are at work.
+    /// The number of running handlers.
     var handlers: Int { get async throws { try await self.ask { $0.handlerTasks.count } } }
 
     func ask<Response: Sendable>(_ question: @escaping @Sendable (ConnectionDriver) -> Response) async throws

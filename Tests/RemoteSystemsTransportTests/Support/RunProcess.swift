@@ -4,9 +4,9 @@
 import Dispatch
 import Foundation
 
-/// Runs a program and waits for its end, without holding up other tests.
+/// Runs a program and waits for its end without blocking other tests.
 ///
-/// - Returns: what it printed to its standard output.
+/// - Returns: Its standard output.
 @discardableResult
 func runProcess(_ path: String, _ arguments: [String]) async throws -> Data {
     let process = Process()
@@ -18,7 +18,7 @@ func runProcess(_ path: String, _ arguments: [String]) async throws -> Data {
     let (ends, end) = AsyncStream.makeStream(of: Void.self)
     process.terminationHandler = { _ in end.finish() }
     try process.run()
-    // Never on the threads of Swift's tasks, of which there may be two.
+    // Never on the threads of Swift's tasks, of which there may be only two.
     let data: Data = await withCheckedContinuation { continuation in
         DispatchQueue.global().async {
             continuation.resume(returning: (try? output.fileHandleForReading.readToEnd()) ?? Data())

@@ -10,7 +10,7 @@ import X509
 @testable import RemoteSystemsIdentity
 @testable import RemoteSystemsTransport
 
-/// A throw-away account that never touches a disk, and systems of it.
+/// A temporary account in memory, and its systems.
 struct TestAccount {
     let authority: AccountAuthority
 
@@ -40,7 +40,7 @@ struct TestAccount {
         try self.authority.revocationList(of: [system.systemID], after: nil, now: Date())
     }
 
-    /// A system of the account whose certificate holds from … to, in seconds from now.
+    /// A system of the account whose certificate is valid from `start` to `end`, in seconds from now.
     func system(validFrom start: TimeInterval, to end: TimeInterval) throws -> SystemIdentity {
         let key = P256.Signing.PrivateKey()
         let name = SystemName(account: self.authority.accountID, system: SystemID(of: key.publicKey))
@@ -72,7 +72,7 @@ struct TestAccount {
 }
 
 extension TLSConfiguration {
-    /// As the protocol's page asks for it, with this system's certificate.
+    /// TLS as the protocol document requires it, with this system's certificate.
     static func raw(as identity: SystemIdentity) throws -> TLSConfiguration {
         try .raw(certificate: identity.certificate, key: identity.systemKey)
     }

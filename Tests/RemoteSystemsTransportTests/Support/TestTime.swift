@@ -4,7 +4,7 @@
 import NIOCore
 
 extension NIODeadline {
-    /// A moment of a test's own time.
+    /// A moment of a test's own time, in milliseconds.
     static func at(_ milliseconds: Int64) -> NIODeadline {
         .uptimeNanoseconds(0) + .milliseconds(milliseconds)
     }

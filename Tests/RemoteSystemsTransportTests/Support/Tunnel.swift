@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP proxy on the loopback interface that can go silent, as a cut cable does: nothing passes and nobody is told.
+/// A TCP proxy on the loopback interface that can go silent like a cut cable: it drops all data and closes nothing.
 final class Tunnel: Sendable {
     let port: Int
     private let listener: any Channel
@@ -38,7 +38,7 @@ final class Tunnel: Sendable {
 
     func goSilent() { self.ends.goSilent() }
 
-    /// Both TCP connections go away without a word of TLS.
+    /// Closes both TCP connections without a close_notify of TLS.
     func cut() { self.ends.close() }
 
     func stop() async {

@@ -1,8 +1,8 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Announces many services with python-zeroconf: of our type, as other accounts' hosts would, and of other types.
+"""Announces many services with python-zeroconf: of our type, like hosts of other accounts, and of other types.
 
-Arguments: ADDRESS OURS OTHERS. Prints lines of JSON; `announcing` when all have been announced.
+Arguments: ADDRESS OURS OTHERS. Prints lines of JSON; `announcing` once all are announced.
 """
 
 import asyncio

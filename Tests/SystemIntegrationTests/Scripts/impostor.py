@@ -1,9 +1,9 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Announces our service type with python-zeroconf and answers every connection with garbage.
+"""Announces our service type with python-zeroconf and responds to every connection with garbage.
 
-Arguments: ADDRESS INSTANCE PORT TXT, where TXT is the whole record in hexadecimal digits. A name that somebody else has is
-taken all the same. Prints lines of JSON; `connected` for each connection.
+Arguments: ADDRESS INSTANCE PORT TXT, where TXT is the whole record in hexadecimal digits. A name that is already taken is
+used all the same. Prints lines of JSON; `connected` for each connection.
 """
 
 import json

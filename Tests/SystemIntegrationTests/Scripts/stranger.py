@@ -1,6 +1,6 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""A system of an account that nobody knows, which asks a host for services and says what it gets.
+"""A system of a new account, which requests services from a host and prints the results.
 
 usage: stranger.py DIRECTORY ADDRESS PORT SERVICE…
 """
@@ -13,7 +13,8 @@ import client  # noqa: E402
 directory, address, port, *services = sys.argv[1:]
 account = client.Identity.create(directory + "/account")
 stranger = client.Identity.create(directory + "/system")
-# Made twice: the name holds the id of the key. All is as it must be, but for the signature, which the host cannot check.
+# Made twice, since the name contains the id of the key. Everything is valid except the signature, which the host
+# cannot verify.
 client.openssl("req", "-x509", "-key", stranger.path("key.pem"), "-subj", "/", "-days", "30", "-sha256",
                "-addext", f"subjectAltName=URI:remote-systems://{account.id}/{stranger.id}",
                "-addext", "keyUsage=critical,digitalSignature", "-addext", "extendedKeyUsage=clientAuth,serverAuth",

@@ -5,12 +5,12 @@ import Foundation
 import Glibc
 import IntegrationSupport
 
-/// One account with as many systems as the tests need, made once by real invitations over a simulated network.
+/// One account with as many systems as the tests need, created once by real invitations over a simulated network.
 actor Accounts {
     static let shared = Accounts()
 
     private static let root: String = {
-        // The name of what a network would leave, so that the next run removes it should this one crash.
+        // Named like a network's remains, so that the next run removes it after a crash.
         let stat = (try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8)) ?? ""
         let fields = stat.drop { $0 != ")" }.split(separator: " ")
         let path = "/tmp/rsnet-\(getpid())-\(fields.count > 20 ? String(fields[20]) : "0")-accounts"
@@ -21,7 +21,7 @@ actor Accounts {
     private var joined: [String] = []
     private var strangers = 0
 
-    /// Directories of different systems of one account; the first holds the account's key.
+    /// Directories of different systems of one account. The first holds the account's key.
     func states(_ count: Int) async throws -> [String] {
         if joined.isEmpty { joined = [try directory("0")] }
         guard joined.count < count else { return Array(joined.prefix(count)) }
@@ -31,7 +31,7 @@ actor Accounts {
         try await SimulatedNetwork.with { network in
             let inviter = try await network.addMachine("inviter", state: authority)
             let joiner = try await network.addHost("joiner")
-            // Makes the account, so that those who are invited at the same time are invited into the same.
+            // Creates the account first, so that systems invited at the same time join the same one.
             _ = try await inviter.command(["account", "show"]).exit(within: .seconds(15))
             for batch in stride(from: 0, to: missing.count, by: 4).map({ missing[$0..<min($0 + 4, missing.count)] }) {
                 try await withThrowingTaskGroup { group in
@@ -50,7 +50,7 @@ actor Accounts {
         return joined
     }
 
-    /// A directory in which an account of somebody else's is made on first use.
+    /// A directory in which a separate account is created on first use.
     func stranger() throws -> String {
         strangers += 1
         return try directory("stranger-\(strangers)")
@@ -65,7 +65,7 @@ actor Accounts {
 }
 
 extension Machine {
-    /// Lets another machine into the account, over the network between them.
+    /// Makes another machine join the account, over the network between them.
     @discardableResult
     func invite(_ other: Machine) async throws -> (invited: ReportedEvent, joined: ReportedEvent) {
         let inviting = try command(["account", "invite", "--host", address])

@@ -5,11 +5,11 @@ import Foundation
 import IntegrationSupport
 import Testing
 
-/// The client in `Tests/Independent`, and the commands it talks to.
+/// The client in `Tests/Independent`, and the commands that it connects to.
 enum IndependentClient {
     private static let interpreter = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
 
-    /// What keeps its test from running.
+    /// Why its test cannot run.
     static let obstacle: String? = {
         let parts = "import cbor2; cbor2.loads(b'\\xa0', allow_indefinite=False)"
         let advice = "pip install 'cbor2>=6', or name a Python that has it in REMOTE_SYSTEMS_TEST_PYTHON"
@@ -18,7 +18,7 @@ enum IndependentClient {
         return nil
     }()
 
-    /// Where `CI` is set the test runs in any case, and fails without its parts.
+    /// Where `CI` is set the test always runs, and fails without its parts.
     static let isToBeTried: Bool = {
         guard let obstacle else { return true }
         print("SKIPPED: the test with an independent client: \(obstacle)")
@@ -36,7 +36,7 @@ enum IndependentClient {
         return process.terminationStatus == 0
     }
 
-    /// Runs a body with a state directory that is thrown away afterwards, with everything beside it.
+    /// Runs a body with a temporary state directory, and removes it with everything beside it.
     static func withAccount<Result>(_ body: (String) async throws -> Result) async throws -> Result {
         let parent = FileManager.default.temporaryDirectory.appendingPathComponent("independent-\(UUID().uuidString)")
         let state = parent.appendingPathComponent("state")
@@ -72,7 +72,7 @@ enum IndependentClient {
 }
 
 extension ChildProcess {
-    /// Does what is done with the program, and stops it if that fails.
+    /// Runs the body with the program, and stops the program if the body fails.
     func orStopped<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()

@@ -30,7 +30,7 @@ struct ReportedEvent: Sendable, Decodable {
     let answered: Int?
     let lost: Int?
 
-    /// Seconds from a moment to when this was told.
+    /// The seconds from a time to this event.
     func seconds(since start: Date) -> Double { (time ?? .distantFuture).timeIntervalSince(start) }
 
     static let decoder: JSONDecoder = {
@@ -45,19 +45,20 @@ struct ReportedEvent: Sendable, Decodable {
     }()
 }
 
-/// A host of the network with a name and an account's directory of its own.
+/// A host of the network with a name and an account directory of its own.
 struct Machine: Sendable {
     let host: SimulatedHost
     let name: String
     let state: String
-    /// What the command is started with, up to its own path; nil for the one that was built.
+    /// The command line before the arguments; nil for the program that was built.
     var launch: [String]?
 
     var address: String { host.address }
 
     /// Starts the command on the machine.
     func command(_ arguments: [String]) throws -> ChildProcess {
-        // Its own host name, which is a property of a namespace, too; each step becomes the next, so the id stays.
+        // Sets a host name of its own, which belongs to a namespace, too. Each step replaces the process by exec, so
+        // the process id stays.
         let named = ["unshare", "-u", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name]
         let launch = try self.launch ?? [builtProgram("remotesystems")]
         return try host.start(
@@ -66,9 +67,9 @@ struct Machine: Sendable {
         )
     }
 
-    /// Starts to serve, and waits until it does.
+    /// Starts to serve, and waits until the host is ready.
     ///
-    /// - Parameter application: the id to run under, for a second one beside another; `nil` for the command's own.
+    /// - Parameter application: The application id, for a second host beside another; `nil` for the command's default.
     func serve(port: Int = 47474, application: String? = nil) async throws -> ChildProcess {
         let id = application.map { ["--application-id", $0] } ?? []
         let serving = try command(["serve", "--port", "\(port)"] + id)
@@ -76,7 +77,7 @@ struct Machine: Sendable {
         return serving
     }
 
-    /// Starts to watch. What is there already may be told before this returns.
+    /// Starts to watch. Present systems may be reported before this returns.
     func watch() throws -> ChildProcess { try command(["watch"]) }
 
     /// Pings a system and returns the summary.
@@ -89,7 +90,7 @@ struct Machine: Sendable {
 }
 
 extension SimulatedNetwork {
-    /// Adds a host whose account is in a directory.
+    /// Adds a host with an account directory.
     func addMachine(_ name: String, state: String) async throws -> Machine {
         Machine(host: try await addHost(name), name: name, state: state)
     }
@@ -104,12 +105,12 @@ extension SimulatedNetwork {
 }
 
 extension ChildProcess {
-    /// What the command has told so far.
+    /// The events that the command has printed so far.
     var reported: [ReportedEvent] {
         lines.compactMap { try? ReportedEvent.decoder.decode(ReportedEvent.self, from: Data($0.utf8)) }
     }
 
-    /// Waits for the first line, from a place on, that is as wanted.
+    /// Waits for the first event that matches, starting at an index.
     @discardableResult
     func reported(
         _ event: String,
@@ -122,11 +123,11 @@ extension ChildProcess {
                 self.reported.dropFirst(start).first { $0.event == event && isWanted($0) }
             }
         } catch {
-            throw IntegrationError("\(error); told so far: \(lines.joined(separator: " | "))")
+            throw IntegrationError("\(error); printed so far: \(lines.joined(separator: " | "))")
         }
     }
 
-    /// Waits until a machine is told, by its name.
+    /// Waits for an event about a machine, by its name.
     @discardableResult
     func reported(
         _ event: String,
@@ -137,7 +138,7 @@ extension ChildProcess {
         try await reported(event, from: start, within: limit) { $0.name == machine.name }
     }
 
-    /// Whether such a line was told, from a place on.
+    /// Whether such an event was printed, starting at an index.
     func hasReported(_ event: String, _ machine: Machine? = nil, from start: Int = 0) -> Bool {
         reported.dropFirst(start).contains { $0.event == event && (machine == nil || $0.name == machine?.name) }
     }

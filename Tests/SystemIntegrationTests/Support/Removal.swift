@@ -3,7 +3,8 @@
 
 /// How soon a system that has ended is removed.
 enum Removal {
-    /// In seconds, from before its process was told to end: that its connection ended is what removed it. By silence
-    /// alone it would take 12 s; on an idle machine it takes 0.01 s, and beside much other work it has taken 1.5 s.
+    /// The limit in seconds, from before its process is asked to end, which shows that the end of the connection caused
+    /// the removal. By silence alone it would take 12 s. It takes 0.01 s on an idle machine, and has taken 1.5 s on a
+    /// busy one.
     static let byConnection = 5.0
 }

@@ -10,7 +10,7 @@ struct Systemd {
     let process: ChildProcess
     let host: SimulatedHost
 
-    /// Runs the body with one that has these units and no others.
+    /// Runs the body with a systemd that has these units and no others.
     static func with(
         on host: SimulatedHost,
         units: [String: String],
@@ -30,19 +30,20 @@ struct Systemd {
     private static func start(on host: SimulatedHost, units: [String: String]) async throws -> Systemd {
         let directory = "\(host.directory)/units"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        // What units ask for unless they say otherwise, empty.
+        // Empty versions of the targets on which units depend by default.
         let targets = ["idle", "sysinit", "basic", "sockets", "network", "shutdown"].map {
             ("\($0).target", "[Unit]\nDefaultDependencies=no\n")
         }
         for (name, text) in Array(units) + targets { try Self.write(name, text, in: directory) }
-        // A control group of its own first: systemd takes over the one in which it starts.
+        // Creates a control group first: systemd takes over the one in which it starts.
         let group = host.namespace
         let outside = """
             mount -t cgroup2 cgroup2 /mnt && mkdir -p "/mnt/$0" && echo $$ > "/mnt/$0/cgroup.procs" && umount /mnt &&
             exec unshare --mount --uts --ipc --pid --cgroup --fork --kill-child --mount-proc sh -c "$1" "$2"
             """
         let inside = """
-            mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib && (umount -R /sys/fs/cgroup || true) 2>/dev/null &&
+            mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib &&
+            (umount -R /sys/fs/cgroup || true) 2>/dev/null &&
             mount -t cgroup2 cgroup2 /sys/fs/cgroup && hostname alpha &&
             exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=other SYSTEMD_UNIT_PATH="$0" \
             /lib/systemd/systemd --system --unit=idle.target --log-target=console --log-level=notice
@@ -60,13 +61,13 @@ struct Systemd {
         try text.write(to: file, atomically: true, encoding: .utf8)
     }
 
-    /// Writes a unit, or a part of one, and has it taken in.
+    /// Writes a unit, or a part of one, and reloads the units.
     func write(_ name: String, _ text: String) async throws {
         try Self.write(name, text, in: "\(host.directory)/units")
         try await control("daemon-reload")
     }
 
-    /// Waits until it takes orders.
+    /// Waits until systemd accepts commands.
     private func isUp() async throws {
         do {
             _ = try await eventually("systemd", within: .seconds(60), every: .milliseconds(200)) { () -> Bool? in
@@ -84,18 +85,19 @@ struct Systemd {
         try await run(try self.beside(["systemctl"] + arguments))
     }
 
-    /// The arguments that run a program where it is, as root.
+    /// The arguments that run a program in its namespaces, as root.
     func beside(_ arguments: [String]) throws -> [String] {
         ["nsenter", "--target", "\(try process.processInside())"]
             + ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"] + arguments
     }
 
-    /// What its services have printed.
+    /// The output of its services.
     var printed: String { (try? String(contentsOfFile: "\(host.directory)/printed", encoding: .utf8)) ?? "" }
 
-    /// Ends it, and with it all that it has started.
+    /// Ends systemd, and with it everything that it has started.
     private func stop() async {
-        // What it has made for its services in /tmp and /var/tmp it removes when they end.
+        // systemd removes its services' directories in /tmp and /var/tmp when the services end, so they are stopped
+        // first.
         if let stopping = try? self.beside(["timeout", "10", "systemctl", "stop", "*.service"]) {
             _ = try? await run(stopping)
         }

@@ -4,9 +4,9 @@
 import FoundationEssentials
 import ValueSets
 
-/// Whatever the bytes, every reader must refuse them with an error or keep the rules of what it gives; never crash.
+/// Feeds the input to every reader. A reader must throw an error or return a valid value, and never crash.
 ///
-/// Ending the process is how libFuzzer is told that a rule was broken.
+/// A broken rule ends the process, which libFuzzer reports as a finding.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = [UInt8](UnsafeBufferPointer(start: start, count: count))
@@ -15,7 +15,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// What the decoder accepts, the encoder must give back byte for byte.
+/// Checks that the encoder reproduces every input that the decoder accepts, byte for byte.
 private func check(_ value: Value, encodedAs input: [UInt8]) {
     guard (try? value.encoded()) == input else { fatalError("accepted, but not given back") }
     _ = (value.description, value.unredactedDescription.utf8.count)
@@ -27,8 +27,8 @@ private func check(_ value: Value, encodedAs input: [UInt8]) {
     try? schema.validate(set)
 }
 
-/// What is read from JSON must be the same when it is written and read again, as far as JSON can write it, and Foundation
-/// must take the text for JSON, too.
+/// Checks that a value read from JSON survives writing and reading, as far as JSON can express it, and that Foundation
+/// accepts the text as JSON.
 private func check(_ value: Value, readFrom input: [UInt8]) {
     if let json = try? value.json() {
         guard (try? Value(json: json)) == value else { fatalError("read, but not the same again") }
