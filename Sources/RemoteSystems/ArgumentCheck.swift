@@ -127,20 +127,44 @@ extension RemoteSystemsConfiguration {
             _ value: Duration,
             _ range: ClosedRange<Duration>
         ) throws(RemoteSystemError) { try ArgumentCheck.check(name, value, in: range) }
-        try check("RemoteSystemsConfiguration.requestTimeout", self.requestTimeout, millisecond...hour * 24)
-        try check("RemoteSystemsConfiguration.connectTimeout", self.connectTimeout, millisecond...hour)
-        try check("RemoteSystemsConfiguration.startTimeout", self.startTimeout, .zero...hour)
-        try check("RemoteSystemsConfiguration.deadPeerTime", self.deadPeerTime, .silenceTimes)
-        try check("RemoteSystemsConfiguration.drainTimeout", self.drainTimeout, .zero...hour)
-        try check("RemoteSystemsConfiguration.helloTimeout", self.helloTimeout, millisecond ... .seconds(60))
+        try check(
+            "RemoteSystemsConfiguration.transport.requestTimeout",
+            self.transport.requestTimeout,
+            millisecond...hour * 24
+        )
+        try check(
+            "RemoteSystemsConfiguration.transport.connectTimeout",
+            self.transport.connectTimeout,
+            millisecond...hour
+        )
+        try check("RemoteSystemsConfiguration.transport.startTimeout", self.transport.startTimeout, .zero...hour)
+        try check("RemoteSystemsConfiguration.transport.deadPeerTime", self.transport.deadPeerTime, .silenceTimes)
+        try check("RemoteSystemsConfiguration.transport.drainTimeout", self.transport.drainTimeout, .zero...hour)
+        try check(
+            "RemoteSystemsConfiguration.transport.helloTimeout",
+            self.transport.helloTimeout,
+            millisecond ... .seconds(60)
+        )
         let messages = ConnectionLimits.minMessageBytes...ConnectionLimits.maxMessageBytes
-        try ArgumentCheck.check("RemoteSystemsConfiguration.messageLimit", self.messageLimit, in: messages)
-        try ArgumentCheck.check("RemoteSystemsConfiguration.requestWindow", self.requestWindow, in: 1...4096)
-        let connections = 1...1_048_576
-        try ArgumentCheck.check("RemoteSystemsConfiguration.connectionLimit", self.connectionLimit, in: connections)
         try ArgumentCheck.check(
-            "RemoteSystemsConfiguration.connectionLimitPerSystem",
-            self.connectionLimitPerSystem,
+            "RemoteSystemsConfiguration.limits.messageBytes",
+            self.limits.messageBytes,
+            in: messages
+        )
+        try ArgumentCheck.check(
+            "RemoteSystemsConfiguration.limits.concurrentRequests",
+            self.limits.concurrentRequests,
+            in: 1...4096
+        )
+        let connections = 1...1_048_576
+        try ArgumentCheck.check(
+            "RemoteSystemsConfiguration.limits.connections",
+            self.limits.connections,
+            in: connections
+        )
+        try ArgumentCheck.check(
+            "RemoteSystemsConfiguration.limits.connectionsPerSystem",
+            self.limits.connectionsPerSystem,
             in: connections
         )
     }

@@ -46,51 +46,12 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var stateDirectory: String?
     /// The network interfaces to use. Defaults to ``Network/all``.
     public var network: Network
-    /// The sources that find systems and advertise this one. Defaults to mDNS on ``network``.
-    public var discovery: [any DiscoverySource]?
-    /// The time a request waits for its response, unless the caller gives a timeout. Defaults to 30 s.
-    /// Valid range: 1 ms–24 h.
-    public var requestTimeout = Duration.seconds(30)
-    /// The time to open a connection, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
-    public var connectTimeout = Duration.seconds(5)
-    /// The additional time to open a connection when the other system has responded and must first start the
-    /// application. Defaults to 15 s. Valid range: 0–1 h.
-    ///
-    /// The default exceeds the 10 s after which a host gives up starting by default. If a host has a longer
-    /// ``RemoteSystemHost/Options/startTimeout``, set this to more than that. Operations with one timeout for
-    /// everything, such as ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``,
-    /// ignore this value.
-    public var startTimeout = Duration.seconds(15)
-    /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s.
-    /// Valid range: 1 s–1 h.
-    public var deadPeerTime = Duration.seconds(15)
-    /// The maximum size of a message that this system accepts, in bytes on the wire. Defaults to 1 MiB.
-    /// Valid range: 1 KiB–16 MiB.
-    public var messageLimit = 1 << 20
-    /// The maximum number of concurrent requests that the peer may have on one connection. Defaults to 128.
-    /// Valid range: 1–4096.
-    public var requestWindow = 128
-    /// The maximum total size of the peer's concurrent requests on one connection, in bytes; at least one message.
-    /// Defaults to 8 MiB.
-    package var requestWindowBytes: Int?
-    /// The maximum number of connections of a host, of all systems together. Defaults to 16 384.
-    /// Valid range: 1–1 048 576.
-    ///
-    /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): of 1024 files, about 850 are
-    /// available for connections. Further connections are refused; the caller may retry.
-    public var connectionLimit = 16_384
-    /// The maximum number of a host's connections that belong to one other system, of all its programs together.
-    /// Defaults to a quarter of the host's limit, but at least 16 if the host may have that many.
-    /// Valid range: 1–1 048 576.
-    ///
-    /// Further connections of that system are refused; the caller may retry. For programs on the host's own system only
-    /// ``connectionLimit`` applies.
-    public var connectionLimitPerSystem: Int?
-    /// The time that closing waits for requests in progress. Defaults to 5 s. Valid range: 0–1 h.
-    public var drainTimeout = Duration.seconds(5)
-    /// The time from a caller's TCP connect to its hello, in which it states its identity and the service it wants.
-    /// Defaults to 1 s. Valid range: 1 ms–60 s.
-    public var helloTimeout = Duration.seconds(1)
+    /// How systems are found.
+    public var discovery: Discovery
+    /// The timeouts of connections and requests.
+    public var transport = Transport()
+    /// The limits of messages, requests and connections.
+    public var limits = Limits()
     /// The interceptors of every request sent or handled with this configuration. Defaults to none.
     public var interceptors = AppServiceInterceptors()
     /// The network, clock, identity and machine facts of the process. Tests replace them.
@@ -102,6 +63,13 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var logger: Logger
 
     /// Creates a configuration with the default values.
+    ///
+    /// - Parameters:
+    ///   - applicationID: the id of this application, in reverse-DNS form.
+    ///   - network: the network interfaces to use.
+    ///   - discovery: the sources that find systems and advertise this one. Defaults to mDNS on `network`.
+    ///   - stateDirectory: the absolute path of the directory that holds the account. Defaults to the user's own.
+    ///   - logger: the logger.
     public init(
         applicationID: String,
         network: Network = .all,
@@ -111,8 +79,76 @@ public struct RemoteSystemsConfiguration: Sendable {
     ) {
         self.applicationID = applicationID
         self.network = network
-        self.discovery = discovery
+        self.discovery = Discovery(sources: discovery)
         self.stateDirectory = stateDirectory
         self.logger = logger
+    }
+}
+
+extension RemoteSystemsConfiguration {
+    /// How systems are found.
+    public struct Discovery: Sendable {
+        /// The sources that find systems and advertise this one. Defaults to mDNS on
+        /// ``RemoteSystemsConfiguration/network``.
+        public var sources: [any DiscoverySource]?
+
+        public init(sources: [any DiscoverySource]? = nil) {
+            self.sources = sources
+        }
+    }
+
+    /// The timeouts of connections and requests.
+    public struct Transport: Sendable, Hashable {
+        /// The time a request waits for its response, unless the caller gives a timeout. Defaults to 30 s.
+        /// Valid range: 1 ms–24 h.
+        public var requestTimeout = Duration.seconds(30)
+        /// The time to open a connection, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
+        public var connectTimeout = Duration.seconds(5)
+        /// The additional time to open a connection when the other system has responded and must first start the
+        /// application. Defaults to 15 s. Valid range: 0–1 h.
+        ///
+        /// The default exceeds the 10 s after which a host gives up starting by default. If a host has a longer
+        /// ``RemoteSystemHost/Options/startTimeout``, set this to more than that. Operations with one timeout for
+        /// everything, such as
+        /// ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``, ignore this value.
+        public var startTimeout = Duration.seconds(15)
+        /// The time from a caller's TCP connect to its hello, in which it states its identity and the service it wants.
+        /// Defaults to 1 s. Valid range: 1 ms–60 s.
+        public var helloTimeout = Duration.seconds(1)
+        /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s.
+        /// Valid range: 1 s–1 h.
+        public var deadPeerTime = Duration.seconds(15)
+        /// The time that closing waits for requests in progress. Defaults to 5 s. Valid range: 0–1 h.
+        public var drainTimeout = Duration.seconds(5)
+
+        public init() {}
+    }
+
+    /// The limits of messages, requests and connections.
+    public struct Limits: Sendable, Hashable {
+        /// The maximum size of a message that this system accepts, in bytes on the wire. Defaults to 1 MiB.
+        /// Valid range: 1 KiB–16 MiB.
+        public var messageBytes = 1 << 20
+        /// The maximum number of concurrent requests that the peer may have on one connection. Defaults to 128.
+        /// Valid range: 1–4096.
+        public var concurrentRequests = 128
+        /// The maximum total size of the peer's concurrent requests on one connection, in bytes; at least one message.
+        /// Defaults to 8 MiB.
+        package var concurrentRequestBytes: Int?
+        /// The maximum number of connections of a host, of all systems together. Defaults to 16 384.
+        /// Valid range: 1–1 048 576.
+        ///
+        /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): of 1024 files, about 850
+        /// are available for connections. Further connections are refused; the caller may retry.
+        public var connections = 16_384
+        /// The maximum number of a host's connections that belong to one other system, of all its programs together.
+        /// Defaults to a quarter of the host's limit, but at least 16 if the host may have that many.
+        /// Valid range: 1–1 048 576.
+        ///
+        /// Further connections of that system are refused; the caller may retry. For programs on the host's own system
+        /// only ``connections`` applies.
+        public var connectionsPerSystem: Int?
+
+        public init() {}
     }
 }

@@ -51,7 +51,7 @@ extension CommandTests {
                     stateDirectory: sandbox.state()
                 )
                 configuration.systemDisplayName = name
-                configuration.helloTimeout = .seconds(10)
+                configuration.transport.helloTimeout = .seconds(10)
                 var options = RemoteSystemHost.Options()
                 options.attributes = attributes
                 options.displayName = "Player"

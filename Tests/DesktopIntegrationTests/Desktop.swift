@@ -148,8 +148,8 @@ struct OpeningProcess {
             discovery: [],
             stateDirectory: self.state
         )
-        configuration.helloTimeout = .seconds(10)
-        configuration.connectTimeout = .seconds(10)
+        configuration.transport.helloTimeout = .seconds(10)
+        configuration.transport.connectTimeout = .seconds(10)
         return RemoteSystemConnectionRequest(host: "127.0.0.1", port: self.port, configuration: configuration)
     }
 

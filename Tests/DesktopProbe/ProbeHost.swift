@@ -15,7 +15,7 @@ enum ProbeHost {
             network: .loopback,
             discovery: []
         )
-        configuration.helloTimeout = .seconds(10)
+        configuration.transport.helloTimeout = .seconds(10)
         var policy = URISchemePolicy.standard
         for scheme in Self.list(environment["PROBE_ALLOW"]) { policy.rules[scheme] = .allow }
         for scheme in Self.list(environment["PROBE_ASK"]) { policy.rules[scheme] = .ask }

@@ -37,7 +37,7 @@ var configuration = RemoteSystemsConfiguration(
     network: arguments.count > 4 ? .interfaces([arguments[4]]) : .loopback
 )
 // Generous, since no test measures how fast a handshake is.
-configuration.helloTimeout = .seconds(10)
+configuration.transport.helloTimeout = .seconds(10)
 let host = RemoteSystemHost(
     configuration,
     services: [AppService("test.echo") { ["pid": .integer(Int64(getpid())), "echo": .dictionary($0.message)] }],

@@ -19,8 +19,8 @@ let arguments = CommandLine.arguments
 guard arguments.count == 3 else { fatalError("usage: long-lived-probe STATE-DIRECTORY DISPLAY-NAME") }
 
 var configuration = RemoteSystemsConfiguration(applicationID: "org.example.probe", stateDirectory: arguments[1])
-configuration.deadPeerTime = .seconds(3)
-configuration.connectTimeout = .seconds(2)
+configuration.transport.deadPeerTime = .seconds(3)
+configuration.transport.connectTimeout = .seconds(2)
 var policy = ReconnectionPolicy()
 policy.longestDelay = .seconds(2)
 

@@ -78,7 +78,7 @@ import Testing
         var configuration = stage.configuration
         let transport = try configuration.environment.network.transport(for: direct)
         configuration.environment.network.register(Relay(stage: transport, sessions: ["7f3a": direct]))
-        configuration.discovery = [Directory(sessions: ["7f3a"])]
+        configuration.discovery.sources = [Directory(sessions: ["7f3a"])]
         return (speaker, configuration)
     }
 

@@ -24,7 +24,7 @@ import Testing
 
         func configuration(_ application: String, of loopbackSystem: LoopbackSystem) -> RemoteSystemsConfiguration {
             var configuration = loopbackSystem.configuration(application)
-            configuration.discovery = [self.loopbackSystem.segment]
+            configuration.discovery.sources = [self.loopbackSystem.segment]
             return configuration
         }
 

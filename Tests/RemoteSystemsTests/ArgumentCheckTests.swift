@@ -19,18 +19,21 @@ import Testing
     }
 
     private static let changes: [(String, String, @Sendable (inout RemoteSystemsConfiguration) -> Void)] = [
-        ("requestTimeout is 0 s", "1 ms to 86400 s", { $0.requestTimeout = .zero }),
-        ("requestTimeout is 86401 s", "1 ms to 86400 s", { $0.requestTimeout = .seconds(86_401) }),
-        ("connectTimeout is -5 s", "1 ms to 3600 s", { $0.connectTimeout = .seconds(-5) }),
-        ("startTimeout is -1 s", "0 s to 3600 s", { $0.startTimeout = .seconds(-1) }),
-        ("deadPeerTime is 999 ms", "1 s to 3600 s", { $0.deadPeerTime = .milliseconds(999) }),
-        ("messageLimit is 1023", "1024 to 16777216", { $0.messageLimit = 1023 }),
-        ("messageLimit is 16777217", "1024 to 16777216", { $0.messageLimit = 16_777_217 }),
-        ("requestWindow is 0", "1 to 4096", { $0.requestWindow = 0 }),
-        ("connectionLimit is 0", "1 to 1048576", { $0.connectionLimit = 0 }),
-        ("connectionLimitPerSystem is -1", "1 to 1048576", { $0.connectionLimitPerSystem = -1 }),
-        ("drainTimeout is \(Int64.max) s", "0 s to 3600 s", { $0.drainTimeout = .seconds(Int64.max) }),
-        ("helloTimeout is 60.5 s", "1 ms to 60 s", { $0.helloTimeout = .milliseconds(60_500) }),
+        ("transport.requestTimeout is 0 s", "1 ms to 86400 s", { $0.transport.requestTimeout = .zero }),
+        ("transport.requestTimeout is 86401 s", "1 ms to 86400 s", { $0.transport.requestTimeout = .seconds(86_401) }),
+        ("transport.connectTimeout is -5 s", "1 ms to 3600 s", { $0.transport.connectTimeout = .seconds(-5) }),
+        ("transport.startTimeout is -1 s", "0 s to 3600 s", { $0.transport.startTimeout = .seconds(-1) }),
+        ("transport.deadPeerTime is 999 ms", "1 s to 3600 s", { $0.transport.deadPeerTime = .milliseconds(999) }),
+        ("limits.messageBytes is 1023", "1024 to 16777216", { $0.limits.messageBytes = 1023 }),
+        ("limits.messageBytes is 16777217", "1024 to 16777216", { $0.limits.messageBytes = 16_777_217 }),
+        ("limits.concurrentRequests is 0", "1 to 4096", { $0.limits.concurrentRequests = 0 }),
+        ("limits.connections is 0", "1 to 1048576", { $0.limits.connections = 0 }),
+        ("limits.connectionsPerSystem is -1", "1 to 1048576", { $0.limits.connectionsPerSystem = -1 }),
+        (
+            "transport.drainTimeout is \(Int64.max) s", "0 s to 3600 s",
+            { $0.transport.drainTimeout = .seconds(Int64.max) }
+        ),
+        ("transport.helloTimeout is 60.5 s", "1 ms to 60 s", { $0.transport.helloTimeout = .milliseconds(60_500) }),
         (
             "systemDisplayName has 1025 bytes", "1 to 1024",
             { $0.systemDisplayName = String(repeating: "x", count: 1025) }
@@ -133,7 +136,11 @@ import Testing
                 let host = RemoteSystemHost(stage.configuration, services: services, options: options)
                 return await #expect(throws: RemoteSystemError.self) { try await host.run() }
             }
-            self.expect(await failure { $0.startTimeout = .zero }, "Options.startTimeout is 0 s", "100 ms to 300 s")
+            self.expect(
+                await failure { $0.transport.startTimeout = .zero },
+                "Options.startTimeout is 0 s",
+                "100 ms to 300 s"
+            )
             self.expect(await failure { $0.displayName = "" }, "Options.displayName has 0 bytes")
             for count in [0, -1, 4097] {
                 let service = AppService("test.x", concurrentRequests: count) { _ in [:] }

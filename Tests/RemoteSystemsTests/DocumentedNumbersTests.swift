@@ -62,8 +62,13 @@ import ValueSets
     static let security = "security-model.md"
 
     static let messages: [Statement] = [
-        Statement(security, "| hello |", bytes(ConnectionLimits.helloBytes), seconds(configuration.helloTimeout)),
-        Statement(security, "| open connections of a host |", number(configuration.connectionLimit)),
+        Statement(
+            security,
+            "| hello |",
+            bytes(ConnectionLimits.helloBytes),
+            seconds(configuration.transport.helloTimeout)
+        ),
+        Statement(security, "| open connections of a host |", number(configuration.limits.connections)),
         Statement(
             security,
             "| message |",
@@ -78,7 +83,7 @@ import ValueSets
         Statement(
             security,
             "| requests in flight",
-            "\(configuration.requestWindow) unless set",
+            "\(configuration.limits.concurrentRequests) unless set",
             bytes(connection.windowBytes)
         ),
         Statement(
@@ -106,7 +111,7 @@ import ValueSets
         Statement(
             security,
             "| silence of a peer |",
-            "\(seconds(configuration.deadPeerTime)) unless set (`deadPeerTime`)",
+            "\(seconds(configuration.transport.deadPeerTime)) unless set (`transport.deadPeerTime`)",
             "\(seconds(watching.silenceTime)) unless set (`silenceTime`)"
         ),
     ]
@@ -127,13 +132,13 @@ import ValueSets
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
             "- Message size: set by the receiver.",
-            "Defaults to \(bytes(configuration.messageLimit)).",
+            "Defaults to \(bytes(configuration.limits.messageBytes)).",
             "Maximum: \(bytes(ConnectionLimits.maxMessageBytes))."
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
             "- Concurrent requests: set by the receiver.",
-            "Defaults to \(configuration.requestWindow)."
+            "Defaults to \(configuration.limits.concurrentRequests)."
         ),
     ]
 
@@ -172,7 +177,7 @@ import ValueSets
             "\(ApplicationStarter.maxStarts) starts",
             "\(ApplicationStarter.maxWaiting) callers"
         ),
-        Statement("host-daemon.md", "| a connection of the SDK |", seconds(configuration.startTimeout)),
+        Statement("host-daemon.md", "| a connection of the SDK |", seconds(configuration.transport.startTimeout)),
         Statement("host-daemon.md", "| `port` |", "\(RemoteSystemHost.defaultPort)"),
         Statement(
             "host-daemon.md",

@@ -91,7 +91,7 @@ import ValueSets
     @Test func `the hello's response may take longer than connecting`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var caller = loopbackSystem.configuration("test.caller")
-            caller.connectTimeout = .seconds(2)
+            caller.transport.connectTimeout = .seconds(2)
             let local = ApplicationContext(loopbackSystem.configuration("test.host"))
             let listener = try await Listener.start(
                 host: "127.0.0.1",

@@ -17,7 +17,7 @@ func report(_ event: String) {
 }
 
 var configuration = RemoteSystemsConfiguration(applicationID: "org.example.probe", stateDirectory: arguments[1])
-configuration.deadPeerTime = .seconds(3)
+configuration.transport.deadPeerTime = .seconds(3)
 
 let watcher = RemoteSystemWatcher(configuration)
 let events = watcher.events

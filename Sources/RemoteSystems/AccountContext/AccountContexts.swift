@@ -26,7 +26,7 @@ final class AccountContexts: Sendable {
 
     /// Returns the account context for a configuration. Reads the account's files if they have changed.
     func context(for configuration: RemoteSystemsConfiguration) -> AccountContext {
-        let sources = configuration.discovery ?? [AvahiDiscovery(configuration)]
+        let sources = configuration.discovery.sources ?? [AvahiDiscovery(configuration)]
         guard let key = Self.key(for: configuration, sources) else {
             return AccountContext(configuration, sources: sources)
         }

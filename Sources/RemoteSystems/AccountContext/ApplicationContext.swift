@@ -48,19 +48,19 @@ final class ApplicationContext: Sendable {
         try self.configuration.validate()
         return try await self.account.connector(
             limits: limits ?? self.limits,
-            timeout: TimeAmount(self.configuration.connectTimeout),
+            timeout: TimeAmount(self.configuration.transport.connectTimeout),
             logger: self.logger
         )
     }
 
     var limits: ConnectionLimits {
-        var limits = ConnectionLimits(messageBytes: self.configuration.messageLimit)
-        limits.window = self.configuration.requestWindow
+        var limits = ConnectionLimits(messageBytes: self.configuration.limits.messageBytes)
+        limits.window = self.configuration.limits.concurrentRequests
         limits.concurrentRequests = limits.window
-        if let bytes = self.configuration.requestWindowBytes { limits.windowBytes = bytes }
-        limits.deadPeerTime = TimeAmount(self.configuration.deadPeerTime)
-        limits.handshakeTimeout = TimeAmount(self.configuration.helloTimeout)
-        limits.drainTime = TimeAmount(self.configuration.drainTimeout)
+        if let bytes = self.configuration.limits.concurrentRequestBytes { limits.windowBytes = bytes }
+        limits.deadPeerTime = TimeAmount(self.configuration.transport.deadPeerTime)
+        limits.handshakeTimeout = TimeAmount(self.configuration.transport.helloTimeout)
+        limits.drainTime = TimeAmount(self.configuration.transport.drainTimeout)
         return limits
     }
 

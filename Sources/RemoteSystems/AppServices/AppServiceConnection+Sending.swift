@@ -15,7 +15,7 @@ extension AppServiceConnection {
     /// - Parameters:
     ///   - message: the message. It must satisfy the service's request schema.
     ///   - timeout: the time to wait for the response. When it expires, the handler is cancelled. Defaults to
-    ///     ``RemoteSystemsConfiguration/requestTimeout``. Valid range: 0–24 h.
+    ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
     ///   - idempotencyKey: identifies the operation, so that the request can safely be repeated when no response
     ///     arrived. A host executes requests of one system to one service with the same key once, and sends the first
     ///     response to all of them, also over other connections. It remembers a response for five minutes, or less when

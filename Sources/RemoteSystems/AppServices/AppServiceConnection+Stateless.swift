@@ -15,7 +15,7 @@ extension AppServiceConnection {
     ///   - service: the service to call.
     ///   - request: the system or application that offers the service.
     ///   - timeout: the time for the whole operation, including the start of the application on the other system.
-    ///     Defaults to ``RemoteSystemsConfiguration/requestTimeout``. Valid range: 0–24 h.
+    ///     Defaults to ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
     ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
     ///   - metadata: data sent beside the message.
     /// - Returns: the status and the response.
@@ -31,7 +31,7 @@ extension AppServiceConnection {
     ) async throws -> StatelessAppServiceResponse {
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
         let time = request.origin.environment.time
-        let whole = timeout ?? request.origin.configuration.requestTimeout
+        let whole = timeout ?? request.origin.configuration.transport.requestTimeout
         let deadline = time.now + whole
         let connection = AppServiceConnection(to: service)
         guard let status = try await connection.open(request, within: whole) else {

@@ -176,10 +176,10 @@ public final class AppServiceConnection: Sendable {
     ///   ``RemoteSystemError/Code/invalidArgument`` when the service's name, the port or the configuration is invalid;
     ///   when this system's own identity cannot be used. `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
-        try await self.open(request, startTimeout: request.origin.configuration.startTimeout)
+        try await self.open(request, startTimeout: request.origin.configuration.transport.startTimeout)
     }
 
-    /// - Parameter startTimeout: replaces ``RemoteSystemsConfiguration/startTimeout``.
+    /// - Parameter startTimeout: replaces ``RemoteSystemsConfiguration/Transport/startTimeout``.
     func open(
         _ request: RemoteSystemConnectionRequest,
         startTimeout: Duration
@@ -238,7 +238,7 @@ public final class AppServiceConnection: Sendable {
             // The host's system description holds the schemas that were too long for the handshake.
             rules: MessageRules(published: published.completed(by: route.schemas), declared: self.service.schemas),
             isServing: false,
-            requestTimeout: TimeAmount(request.origin.configuration.requestTimeout),
+            requestTimeout: TimeAmount(request.origin.configuration.transport.requestTimeout),
             info: RemoteSystemConnectionInfo(connection, own: own),
             interceptors: request.clientInterceptors,
             streams: .opening(StreamOpening(connection, request.origin))

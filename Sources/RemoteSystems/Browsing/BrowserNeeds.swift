@@ -25,7 +25,10 @@ struct BrowserNeeds: Sendable {
             }
             self.wantsAnonymous = self.wantsAnonymous || run.filters.wantAnonymous
             self.silenceTime = min(self.silenceTime, TimeAmount(run.options.silenceTime))
-            self.connectTimeout = max(self.connectTimeout, TimeAmount(run.context.configuration.connectTimeout))
+            self.connectTimeout = max(
+                self.connectTimeout,
+                TimeAmount(run.context.configuration.transport.connectTimeout)
+            )
             self.limits.messageBytes = max(self.limits.messageBytes, own.messageBytes)
             self.limits.handshakeTimeout = max(self.limits.handshakeTimeout, own.handshakeTimeout)
             self.limits.drainTime = max(self.limits.drainTime, own.drainTime)

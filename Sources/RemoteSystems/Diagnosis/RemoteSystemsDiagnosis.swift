@@ -126,7 +126,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     private func serviceInstances(_ identity: IdentityFacts) async -> DiscoveryFindings? {
         guard case .usable = identity else { return nil }
         var configuration = self.context.configuration
-        configuration.discovery = self.context.account.sources
+        configuration.discovery.sources = self.context.account.sources
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = Self.discoveryTime
         options.stopsWithLastSequence = false

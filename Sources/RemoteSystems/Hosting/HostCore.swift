@@ -52,8 +52,8 @@ actor HostCore {
         self.context = context
         self.connections = HostConnections(
             ConnectionQuota(
-                limit: FileDescriptorBudget.connections(wanted: context.configuration.connectionLimit),
-                share: context.configuration.connectionLimitPerSystem
+                limit: FileDescriptorBudget.connections(wanted: context.configuration.limits.connections),
+                share: context.configuration.limits.connectionsPerSystem
             ),
             logger: context.logger
         )
@@ -227,7 +227,7 @@ actor HostCore {
             metrics: self.metrics[service.name],
             own: own,
             logger: self.context.logger,
-            requestTimeout: TimeAmount(self.context.configuration.requestTimeout),
+            requestTimeout: TimeAmount(self.context.configuration.transport.requestTimeout),
             streamTickets: self.streamTickets
         )
         return EstablishedConnection(

@@ -52,7 +52,7 @@ public struct AppServiceClientRequest: Sendable {
     /// The data sent beside the message. Checked after the last interceptor.
     public var metadata: RequestMetadata
     /// The time to wait for the response, from the last interceptor on, where it is also checked. Defaults to `nil`:
-    /// ``RemoteSystemsConfiguration/requestTimeout``. Valid range: 0–24 h.
+    /// ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
     public var timeout: Duration?
     /// The key that identifies the operation; see ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
     public var idempotencyKey: IdempotencyKey?

@@ -69,7 +69,7 @@ struct LaunchRun {
             var connector = try await self.origin.connector()
             // The application may have to be started.
             if isStarted {
-                connector.responseTimeout = TimeAmount(self.timeout ?? self.origin.configuration.startTimeout)
+                connector.responseTimeout = TimeAmount(self.timeout ?? self.origin.configuration.transport.startTimeout)
             }
             connection = try await connector.connect(
                 to: endpoints,
@@ -90,7 +90,7 @@ struct LaunchRun {
         do {
             response = try await connection.send(
                 message.valueSet,
-                timeout: TimeAmount(self.timeout ?? self.origin.configuration.requestTimeout)
+                timeout: TimeAmount(self.timeout ?? self.origin.configuration.transport.requestTimeout)
             )
         } catch {
             await connection.abortAndWait()

@@ -344,7 +344,7 @@ final class LongLivedRun: Sendable {
         metadata: RequestMetadata
     ) async throws -> AppServiceResponse {
         try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts)
-        let deadline = self.time.now + (timeout ?? self.origin.configuration.requestTimeout)
+        let deadline = self.time.now + (timeout ?? self.origin.configuration.transport.requestTimeout)
         let id = self.guarded.withLock { guarded in
             guarded.nextRequest += 1
             return guarded.nextRequest

@@ -37,7 +37,7 @@ struct DescriptionInquiry: Sendable {
         var connector = try await self.origin.connector()
         // The host may have to start the application before it responds, which may take longer than connecting.
         connector.limits.messageBytes = max(connector.limits.messageBytes, StateLimits.minLimit)
-        connector.responseTimeout = TimeAmount(self.origin.configuration.startTimeout)
+        connector.responseTimeout = TimeAmount(self.origin.configuration.transport.startTimeout)
         let reported = Promise<SystemDescription>()
         let connection: Connection
         do {

@@ -18,8 +18,8 @@ extension RemoteSystem {
     /// ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private, else
     /// ``RemoteSystemDiscoveryType/cloud``.
     ///
-    /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/connectTimeout`` to reach the host, its
-    /// ``RemoteSystemsConfiguration/startTimeout`` for the host to accept the connection after it was authenticated,
+    /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/Transport/connectTimeout`` to reach the host, its
+    /// ``RemoteSystemsConfiguration/Transport/startTimeout`` for the host to accept the connection after it was authenticated,
     /// and 5 s for the description.
     ///
     /// - Parameters:

@@ -66,9 +66,9 @@ struct ConformanceRun {
             stateDirectory: state,
             logger: self.logger
         )
-        configuration.messageLimit = limits.messageBytes
-        configuration.requestWindow = limits.window
-        configuration.requestWindowBytes = limits.windowBytes
+        configuration.limits.messageBytes = limits.messageBytes
+        configuration.limits.concurrentRequests = limits.window
+        configuration.limits.concurrentRequestBytes = limits.windowBytes
         var options = RemoteSystemHost.Options()
         options.port = port
         options.displayName = "remotesystems serve --conformance"

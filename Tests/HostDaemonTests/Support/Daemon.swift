@@ -174,8 +174,8 @@ struct Daemon {
             stateDirectory: "\(self.directory)/state"
         )
         // Generous, since no test measures how fast a handshake is.
-        configuration.helloTimeout = .seconds(10)
-        configuration.connectTimeout = .seconds(15)
+        configuration.transport.helloTimeout = .seconds(10)
+        configuration.transport.connectTimeout = .seconds(15)
         return configuration
     }
 

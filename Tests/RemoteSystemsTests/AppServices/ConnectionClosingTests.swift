@@ -126,7 +126,7 @@ import Testing
                 return request.message
             }
             var configuration = loopbackSystem.configuration("test.host")
-            configuration.drainTimeout = .seconds(60)
+            configuration.transport.drainTimeout = .seconds(60)
             let host = RemoteSystemHost(configuration, services: [slow])
             let group = ServiceGroup(
                 services: [host],

@@ -137,8 +137,8 @@ import ValueSets
                 var (hosting, calling) = (
                     loopbackSystem.configuration("test.host"), loopbackSystem.configuration("test.caller")
                 )
-                hosting.drainTimeout = .seconds(60)
-                calling.drainTimeout = .seconds(60)
+                hosting.transport.drainTimeout = .seconds(60)
+                calling.transport.drainTimeout = .seconds(60)
                 let host = RemoteSystemHost(hosting, services: [slow])
                 let group = ServiceGroup(
                     services: [host],
@@ -269,7 +269,7 @@ import ValueSets
     func `each status of a request is what a caller gets for that outcome (X-22)`(fate: Fate) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
-            if fate == .noCapacity { configuration.requestWindow = 1 }
+            if fate == .noCapacity { configuration.limits.concurrentRequests = 1 }
             let host = RemoteSystemHost(configuration, services: [Fate.service])
             let running = Task { try await host.run() }
             let service = AppServiceDescription(name: "test.service", requestSchema: .full, responseSchema: .full)

@@ -82,7 +82,7 @@ import Testing
         let account = ApplicationContext(configuration).account
         var other = configuration
         other.applicationID = "two"
-        other.messageLimit = 4096
+        other.limits.messageBytes = 4096
         #expect(ApplicationContext(other).account === account)
         other = configuration
         other.stateDirectory = "/nowhere/\(UUID())"
@@ -91,7 +91,7 @@ import Testing
         other.network = .all
         #expect(ApplicationContext(other).account !== account)
         other = configuration
-        other.discovery = [ScriptedDiscovery()]
+        other.discovery.sources = [ScriptedDiscovery()]
         #expect(ApplicationContext(other).account !== account)
         other = configuration
         other.environment.facts = MachineFacts(displayName: "Here", kind: .desktop)
@@ -128,8 +128,8 @@ import Testing
                 discovery: [],
                 stateDirectory: FileManager.default.temporaryDirectory.appending(path: "needs-\(UUID())").path
             )
-            configuration.connectTimeout = connect
-            configuration.messageLimit = message
+            configuration.transport.connectTimeout = connect
+            configuration.limits.messageBytes = message
             var options = RemoteSystemWatcher.Options()
             options.silenceTime = silence
             return try WatcherRun(

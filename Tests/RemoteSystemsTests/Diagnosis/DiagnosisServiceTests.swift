@@ -65,7 +65,7 @@ import ValueSets
     @Test func `a system whose advertisements are lost is reached but not seen`() async throws {
         try await Self.withPeer { machines, port in
             var configuration = machines.configuration("second", application: "test.doctor")
-            configuration.discovery = [ScriptedDiscovery()]
+            configuration.discovery.sources = [ScriptedDiscovery()]
             let findings = await RemoteSystemsDiagnosis(configuration).run(with: Self.request(port, configuration))
             #expect(findings.first { $0.code == .peerConnectsBack }?.status == .ok)
             let multicast = try #require(findings.first { $0.code == .peerMulticast })

@@ -86,7 +86,7 @@ import Testing
         try await TwoMachines.with { machines in
             try await machines.join()
             var configuration = machines.configuration("first", application: "test.host")
-            configuration.connectionLimitPerSystem = 1
+            configuration.limits.connectionsPerSystem = 1
             let host = RemoteSystemHost(configuration, services: [])
             let running = Task { try await host.run() }
             defer { running.cancel() }

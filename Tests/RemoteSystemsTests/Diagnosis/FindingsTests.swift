@@ -140,7 +140,7 @@ import Testing
     @Test func `the findings of a discovery source are included`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
         var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback)
-        configuration.discovery = [CarefulSource()]
+        configuration.discovery.sources = [CarefulSource()]
         configuration.stateDirectory = directory
         let findings = await RemoteSystemsDiagnosis(configuration).run()
         let expected = [

@@ -16,7 +16,7 @@ import Testing
         try await LoopbackSystem.with { loopbackSystem in
             let log = Log()
             var configuration = loopbackSystem.configuration("test.host")
-            configuration.connectionLimit = 2
+            configuration.limits.connections = 2
             configuration.logger = Logger(label: "test") { _ in log }
             let host = RemoteSystemHost(configuration, services: [Loopback.echo])
             let running = Task { try await host.run() }
@@ -74,7 +74,7 @@ import Testing
             for other in ["second", "third"] { try await machines.join(other) }
             let log = Log()
             var configuration = machines.configuration("first", application: "test.host")
-            configuration.connectionLimitPerSystem = 2
+            configuration.limits.connectionsPerSystem = 2
             configuration.logger = Logger(label: "test") { _ in log }
             let host = RemoteSystemHost(configuration, services: [Loopback.echo])
             let running = Task { try await host.run() }

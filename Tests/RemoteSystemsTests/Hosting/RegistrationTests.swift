@@ -50,7 +50,7 @@ import Testing
     ) async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
-            if let discovery { configuration.discovery = discovery }
+            if let discovery { configuration.discovery.sources = discovery }
             let host = RemoteSystemHost(configuration, services: [], options: options)
             #expect(host.registration == .unregistered)
             let reported = ReportedEvent()

@@ -25,8 +25,8 @@ struct TwoMachines {
             stateDirectory: "\(self.directory)/\(machine)"
         )
         // Handshakes take long in debug builds on busy machines.
-        configuration.helloTimeout = .seconds(10)
-        configuration.connectTimeout = .seconds(10)
+        configuration.transport.helloTimeout = .seconds(10)
+        configuration.transport.connectTimeout = .seconds(10)
         return configuration
     }
 

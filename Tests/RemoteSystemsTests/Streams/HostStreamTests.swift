@@ -25,7 +25,7 @@ import ValueSets
     @Test func `a stream counts as a connection of its system until it ends`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
-            configuration.connectionLimit = 2
+            configuration.limits.connections = 2
             let host = RemoteSystemHost(configuration, services: [Self.service])
             let running = Task { try await host.run() }
             let (caller, status) = try await Loopback.connect(loopbackSystem, host)
@@ -57,7 +57,7 @@ import ValueSets
     @Test func `a host that ends aborts its streams, and their peers get the reason`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var configuration = loopbackSystem.configuration("test.host")
-            configuration.drainTimeout = .milliseconds(200)
+            configuration.transport.drainTimeout = .milliseconds(200)
             let host = RemoteSystemHost(configuration, services: [Self.service])
             let running = Task { try await host.run() }
             let (caller, _) = try await Loopback.connect(loopbackSystem, host)

@@ -31,8 +31,8 @@ struct LoopbackSystem {
             stateDirectory: self.directory
         )
         // Handshakes take long in debug builds on busy machines.
-        configuration.helloTimeout = .seconds(10)
-        configuration.connectTimeout = .seconds(10)
+        configuration.transport.helloTimeout = .seconds(10)
+        configuration.transport.connectTimeout = .seconds(10)
         configuration.interceptors = self.interceptors
         if let logger { configuration.logger = logger }
         return configuration

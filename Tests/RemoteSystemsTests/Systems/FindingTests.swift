@@ -109,7 +109,7 @@ import Testing
                 )
                 let token = try #require(system.application("test.host")?.connectionToken)
                 var alone = loopbackSystem.configuration("test.other")
-                alone.discovery = []
+                alone.discovery.sources = []
                 let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
                 let request = try RemoteSystemConnectionRequest(connectionToken: token, configuration: alone)
                 let status = try await connection.open(request)

@@ -69,7 +69,7 @@ import Testing
             try await loopbackSystem.withHost([Self.echo]) { host in
                 var configuration = loopbackSystem.configuration("test.watcher")
                 let peer = try StaticPeer(host: "127.0.0.1", port: try await host.port)
-                configuration.discovery = [try StaticPeers([peer], logger: configuration.logger)]
+                configuration.discovery.sources = [try StaticPeers([peer], logger: configuration.logger)]
                 for filters in [[], [RemoteSystemFilter.discoveryType(.cloud)]] {
                     let watcher = RemoteSystemWatcher(configuration, filters: filters)
                     let recorder = EventRecorder(watcher)

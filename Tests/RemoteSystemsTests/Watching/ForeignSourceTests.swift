@@ -61,7 +61,7 @@ import Testing
             try await loopbackSystem.withHost([]) { host in
                 var configuration = loopbackSystem.configuration("test.watcher")
                 let hint = Self.hint(port: try await host.port)
-                configuration.discovery = [Source(hint, origin: .configured, type: type)]
+                configuration.discovery.sources = [Source(hint, origin: .configured, type: type)]
                 let watcher = RemoteSystemWatcher(configuration)
                 let recorder = EventRecorder(watcher)
                 try await watcher.start()
@@ -80,7 +80,7 @@ import Testing
                     properties: [Presence.versionProperty: Array(Presence.version.utf8)]
                 )
                 let source = Source(hint, origin: .announced, type: .proximal)
-                configuration.discovery = [source]
+                configuration.discovery.sources = [source]
                 let watcher = RemoteSystemWatcher(configuration)
                 let recorder = EventRecorder(watcher)
                 try await watcher.start()

@@ -111,7 +111,7 @@ import Testing
             // Enough sources for as many threads to report at the same time.
             let segments = (0..<8).map { _ in ScriptedDiscovery() }
             var configuration = loopbackSystem.configuration("test.listening")
-            configuration.discovery = segments
+            configuration.discovery.sources = segments
             let watcher = RemoteSystemWatcher(configuration)
             for _ in 0..<2 { watcher.onError { _ in counter.call() } }
             try await watcher.start()

@@ -44,7 +44,7 @@ struct Ours: DiscoveringContestant {
             stateDirectory: setup.directory
         )
         // A payload of 1 MiB and the dictionary around it.
-        configuration.messageLimit = 2 << 20
+        configuration.limits.messageBytes = 2 << 20
         return configuration
     }
 

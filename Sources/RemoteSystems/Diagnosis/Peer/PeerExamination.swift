@@ -112,7 +112,7 @@ struct PeerExamination: Sendable {
     private func start(port: Int) async -> (host: RemoteSystemHost, task: Task<Void, any Error>, port: Int)? {
         var configuration = self.context.configuration
         // All parts share one mDNS stack.
-        configuration.discovery = self.context.account.sources
+        configuration.discovery.sources = self.context.account.sources
         // Not the application's own id: its callers would find none of its services. Watchers ignore this id.
         configuration.applicationID = DiagnosisService.name
         var options = RemoteSystemHost.Options()
