@@ -137,7 +137,7 @@ import Testing
                 return await #expect(throws: RemoteSystemError.self) { try await host.run() }
             }
             self.expect(
-                await failure { $0.transport.startTimeout = .zero },
+                await failure { $0.startTimeout = .zero },
                 "Options.startTimeout is 0 s",
                 "100 ms to 300 s"
             )
