@@ -16,7 +16,7 @@ struct AccountLeaveCommand: Subcommand {
             starts creates a new account; 'remotesystems account join' joins another one. Other machines need not be \
             reachable.
 
-            If a copy of the keys may exist, for example in a backup, also revoke this machine's id on the machine that \
+            If a copy of the keys may exist, such as in a backup, also revoke this machine's id on the machine that \
             holds the account's root key ('remotesystems account revoke').
             """
     )

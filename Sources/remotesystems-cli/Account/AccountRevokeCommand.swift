@@ -77,16 +77,16 @@ struct AccountRevokeCommand: Subcommand {
         guard let only = fitting.first else {
             throw Failure(
                 "misuse",
-                "No system of this account is known as \(self.system). 'remotesystems account show' lists the ids of the "
-                    + "systems that joined, 'remotesystems list' the names of the reachable ones. A full id is always "
-                    + "accepted."
+                "No system of this account is known as \(self.system). 'remotesystems account show' lists the ids of "
+                    + "the systems that joined, 'remotesystems list' the names of the reachable ones. A full id is "
+                    + "always accepted."
             )
         }
         guard fitting.count == 1 else {
             throw Failure(
                 "misuse",
-                "\(self.system) fits \(fitting.count) systems: \(fitting.map(\.short).joined(separator: ", ")). Give more "
-                    + "characters of the id ('remotesystems account show' lists the ids)."
+                "\(self.system) fits \(fitting.count) systems: \(fitting.map(\.short).joined(separator: ", ")). Give "
+                    + "more characters of the id ('remotesystems account show' lists the ids)."
             )
         }
         return only

@@ -31,14 +31,15 @@ final class ConformanceJudge: Sendable {
         /// Whether the client asked the host to close the connection.
         var isHostClosing = false
         var pongsDue = 0
-        /// The host's requests that the client asked for, in order. `true` if the host cancels the request; `nil` once the
-        /// client has responded.
+        /// The host's requests that the client asked for, in order. `true` if the host cancels the request; `nil` once
+        /// the client has responded.
         var asked: [Bool?] = []
         var failure: (any Error)?
         /// Findings that have not yet been reported.
         var findings: [(rule: ConformanceRule, seen: String)] = []
 
-        /// - Parameter ends: Whether the connection ends because of it, so that later events say nothing about the client.
+        /// - Parameter ends: Whether the connection ends because of it, so that later events say nothing about the
+        ///   client.
         mutating func breaks(_ rule: ConformanceRule, _ seen: String, ends: Bool = true) {
             if ends { self.hasBroken = true }
             self.findings.append((rule, seen))

@@ -3,8 +3,8 @@
 
 /// A rule of `Docs/wire-protocol.md` that `serve --conformance` can check.
 ///
-/// The raw values are stable. A raw value is the failure code of the rule, if the protocol defines one; the others begin
-/// with `client-`.
+/// The raw values are stable. A raw value is the failure code of the rule, if the protocol defines one; the others
+/// begin with `client-`.
 enum ConformanceRule: String, CaseIterable, Sendable {
     case tls = "client-tls"
     case protocolNotNegotiated = "protocol-not-negotiated"

@@ -8,7 +8,7 @@ import RemoteSystemsTransport
 import ServiceLifecycle
 import UnixSignals
 
-/// Implements `remotesystems serve --conformance`: a host of a temporary account that reports which rules clients break.
+/// Runs `remotesystems serve --conformance`: a host of a temporary account that reports which rules clients break.
 struct ConformanceRun {
     let directory: String
     let port: Int

@@ -30,8 +30,8 @@ struct DoctorCommand: Subcommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The port to check for listening; 0 for any free one. Defaults to the port of this system's running host, or "
-                + "to \(RemoteSystemHost.defaultPort).",
+            "The port to check for listening; 0 for any free one. Defaults to the port of this system's running host, "
+                + "or to \(RemoteSystemHost.defaultPort).",
             valueName: "port"
         )
     )

@@ -44,7 +44,7 @@ struct HostInstallCommand: Subcommand {
         abstract: "Write systemd units for the host daemon.",
         usage: "remotesystems host install [<options>]",
         discussion: """
-            Prints the files that it writes and the commands that activate them. It runs none of the commands, and does \
+            Prints the files that it writes and the commands that activate them. It runs none of the commands and does \
             not overwrite files that it did not write.
             """
     )
@@ -82,8 +82,8 @@ struct HostInstallCommand: Subcommand {
         }
         if program.split(separator: "/").contains(".build") {
             output.complain(
-                "\(program) is in a build folder: the units stop working when that folder is cleaned or moved. Install the "
-                    + "program elsewhere, or name another one with --program."
+                "\(program) is in a build folder: the units stop working when that folder is cleaned or moved. Install "
+                    + "the program elsewhere, or name another one with --program."
             )
         }
         try output.line("To activate the units, run:")

@@ -10,8 +10,8 @@ import UnixSignals
 
 /// Reports that the host is ready, then reloads configuration and manifests on every SIGHUP.
 ///
-/// Connections stay open. Settings that need a restart are reported. If the new configuration is invalid, its problems are
-/// reported and the old configuration stays in force.
+/// Connections stay open. Settings that need a restart are reported. If the new configuration is invalid, its problems
+/// are reported and the old configuration stays in force.
 actor HostReload: Service {
     private let host: RemoteSystemHost
     private let ready: HostReady
@@ -81,7 +81,8 @@ actor HostReload: Service {
         await self.host.update(systemDisplayName: new.displayName)
         await self.host.update(startTimeout: new.startTimeout)
         self.host.update(isDiscoverable: new.advertise)
-        // Also without a changed setting: installed applications may have changed, and with them the advertised schemes.
+        // Also without a changed setting: installed applications may have changed, and with them the advertised
+        // schemes.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
         guard new.port != self.settings.port else { return nil }
         do throws(RemoteSystemError) {

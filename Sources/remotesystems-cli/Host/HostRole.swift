@@ -5,8 +5,8 @@ import Glibc
 
 /// The lock that makes one process the host daemon of a state directory.
 ///
-/// Two daemons would each start the called applications. The lock is on a file that names the process. The kernel releases
-/// it when the process ends for any reason.
+/// Two daemons would each start the called applications. The lock is on a file that names the process. The kernel
+/// releases it when the process ends for any reason.
 struct HostRole: Sendable {
     private let descriptor: Int32
 
@@ -22,8 +22,8 @@ struct HostRole: Sendable {
             guard errno == EWOULDBLOCK else { throw Self.failure(path) }
             throw Failure(
                 "alreadyRunning",
-                "Another host daemon is running for this system (\(Self.text(descriptor))). Stop it first. For a second "
-                    + "system on this machine, give this daemon its own --state-directory."
+                "Another host daemon is running for this system (\(Self.text(descriptor))). Stop it first. For a "
+                    + "second system on this machine, give this daemon its own --state-directory."
             )
         }
         self.descriptor = descriptor

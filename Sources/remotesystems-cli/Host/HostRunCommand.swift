@@ -18,8 +18,8 @@ struct HostRunCommand: Subcommand {
         usage: "remotesystems host run [<options>]",
         discussion: """
             Prints a line when it is ready. SIGHUP reloads configuration and manifests and drops no connection. Ctrl-C \
-            and SIGTERM stop the daemon once it has responded to the requests in progress. Applications that it started \
-            keep running.
+            and SIGTERM stop the daemon once it has responded to the requests in progress. Applications that it \
+            started keep running.
 
             Under systemd, the daemon takes its listening socket from a socket unit (LISTEN_FDS), reports when it is \
             ready (NOTIFY_SOCKET), and notifies the watchdog (WATCHDOG_USEC).

@@ -75,7 +75,8 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
         case .uriPolicy:
-            "up to 256 rules such as \"player=allow\", \"https=ask\" or \"sms=deny\", each scheme once, \"*\" for all others"
+            "up to 256 rules such as \"player=allow\", \"https=ask\" or \"sms=deny\", each scheme once, \"*\" for all "
+                + "others"
         case .askProgram: "the absolute path of a program and up to 63 arguments"
         case .askTimeout: "seconds from 1 to 300"
         }

@@ -24,7 +24,8 @@ struct HostSettings: Sendable, Hashable {
 
     /// Reads the settings.
     ///
-    /// - Throws: ``HostSettingsProblems`` with all invalid settings; `ConfigurationFileError` if the file cannot be read.
+    /// - Throws: ``HostSettingsProblems`` with all invalid settings; `ConfigurationFileError` if the file cannot be
+    ///   read.
     static func read(
         flags: [HostSetting: HostSetting.Value],
         environment: [String: String],

@@ -111,7 +111,8 @@ struct ServeCommand: Subcommand {
             throw Failure(
                 "\(error.code)",
                 "The application \(self.applicationID) is already running on this system"
-                    + "\(holders.isEmpty ? "" : ": \(holders)"). Stop it first, or give this one another --application-id."
+                    + "\(holders.isEmpty ? "" : ": \(holders)"). Stop it first, or give this one another "
+                    + "--application-id."
             )
         }
         try output.json(ServeOutput(event: "stopped"))

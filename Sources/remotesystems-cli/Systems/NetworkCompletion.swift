@@ -22,8 +22,8 @@ enum NetworkCompletion {
         return Self.choices((named.isEmpty ? offers : named).map(\.application).filter(Self.isPlain), prefix)
     }
 
-    /// The declared fields of the service on the command line that the command line does not yet contain, in the form that
-    /// ``MessageField`` parses.
+    /// The declared fields of the service on the command line that the command line does not yet contain, in the form
+    /// that ``MessageField`` parses.
     static let fields = CompletionKind.custom { words, _, prefix in
         let application = Self.value(of: "--application", in: words)
         let there = words.compactMap { MessageField(argument: $0)?.key }
@@ -49,7 +49,8 @@ enum NetworkCompletion {
         Array(Set(all).filter { $0.hasPrefix(prefix) }.sorted().prefix(256))
     }
 
-    /// Whether the text needs no quotes on a command line. Names come from other machines, so everything else is left out.
+    /// Whether the text needs no quotes on a command line. Names come from other machines, so everything else is left
+    /// out.
     fileprivate static func isPlain(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 256
             && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }

@@ -97,8 +97,8 @@ struct SystemFinder: Sendable {
         guard !self.anyoneNearby else {
             throw Failure(
                 "misuse",
-                "A system of another account must be named by its id or its name: an address does not prove which system "
-                    + "responds."
+                "A system of another account must be named by its id or its name: an address does not prove which "
+                    + "system responds."
             )
         }
         return try await RemoteSystem.find(

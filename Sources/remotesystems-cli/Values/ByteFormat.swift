@@ -44,8 +44,8 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
             guard let digit = Character(Unicode.Scalar(character)).hexDigitValue, character < 0x80 else {
                 throw Malformed(
                     message:
-                        "The input is not hex: character \(offset + 1) is not one of 0 to 9 and a to f. For base64 or raw "
-                        + "bytes, use --format.",
+                        "The input is not hex: character \(offset + 1) is not one of 0 to 9 and a to f. For base64 or "
+                        + "raw bytes, use --format.",
                     offset: offset
                 )
             }
