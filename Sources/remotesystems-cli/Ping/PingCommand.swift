@@ -53,7 +53,8 @@ struct PingCommand: Subcommand {
         parsing: .unconditional,
         help: ArgumentHelp(
             "The timeout for the connection, including the start of an application (defaults to 15), and for each "
-                + "response (defaults to 5). Finding the system has its own timeouts: --wait, and 5 seconds for an address.",
+                + "response (defaults to 5). Finding the system has its own timeouts: --wait, and 5 seconds for an "
+                + "address.",
             valueName: "seconds"
         )
     )
