@@ -38,7 +38,7 @@ import Testing
             async let _: Void = player.run()
 
             try await stage.appears(speaker)
-            // Without this check, the test would pass if the player saw no speaker.
+            // Without this the test would pass if the player saw nothing at all.
             #expect(pings.load(ordering: .relaxed) == 1)
             try await stage.vanishes(speaker, .silent, after: .seconds(1))
             try await stage.advance(by: .seconds(20))
@@ -91,7 +91,7 @@ import Testing
 
     @Test func `a ping is answered, and nothing else is`() async throws {
         let ping = AppService("com.example.ping") { request in
-            guard request.message["Type"] == "ping" else { throw AppServiceFailure("This is not a ping.") }
+            guard request.message["Type"] == "ping" else { throw AppServiceFailure("This is no ping.") }
             return ["Type": "pong"]
         }
         let response = try await ping.respond(to: .staged(["Type": "ping"]))
