@@ -3,11 +3,11 @@
 
 """Finds asynchronous functions that use more of their frame than they declare (Docs/decisions/0008-async-frames.md).
 
-The caller of an asynchronous Swift function allocates its frame, in the size that the function's pointer record (symbol …Tu)
-declares. On x86-64, r14 holds the frame in the parts of the function that run after a suspension (…TY<n>_). In parts that run
-after a call (…TQ<n>_), r14 holds the callee's frame, whose first word points to the function's frame. The script follows the
-frame through plain moves between registers until another instruction may overwrite the register. An access at or after the
-declared end overwrites data of the task allocator.
+The caller of an asynchronous Swift function allocates its frame, in the size that the function's pointer record (symbol
+…Tu) declares. On x86-64, r14 holds the frame in the parts of the function that run after a suspension (…TY<n>_). In parts
+that run after a call (…TQ<n>_), r14 holds the callee's frame, whose first word points to the function's frame. The script
+follows the frame through plain moves between registers until another instruction may overwrite the register. An access at
+or after the declared end overwrites data of the task allocator.
 
 Usage: async_frames.py BINARY…      Prints a line for each such function. Exit status: 1 if there is one.
 """
@@ -79,7 +79,7 @@ def overruns(binary):
 
 
 def followed(line, frame, callee):
-    """Returns the registers that hold the frame after an instruction, and whether r14 still holds the callee's frame."""
+    """Returns the registers that hold the frame after an instruction, and whether r14 holds the callee's frame."""
     if "\tcall" in line:
         return frame - CLOBBERED, callee
     if READS_ONLY.search(line):

@@ -57,7 +57,7 @@ def check_header(path, lines):
 
 
 def without_comments_and_strings(source):
-    """Returns the code with unchanged line numbers. Interpolated code is removed with its string, so it is not checked."""
+    """Returns the code with unchanged line numbers. Interpolated code is removed with its string and not checked."""
 
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group())
@@ -200,7 +200,7 @@ def cited(source):
 
 
 def check_proofs(path, source):
-    """Requires that a file linked as proof of a requirement cites the requirement's id, so that the link stays valid."""
+    """Requires that a file linked as proof of a requirement cites the requirement's id, to keep the link valid."""
     for row in PROOF_ROW.finditer(source):
         for match in LINK.finditer(row[0]):
             there = (ROOT / path).parent / match[1]

@@ -42,8 +42,8 @@ quietly() {
     return "$status"
 }
 
-# replan PACKAGE_FOLDER: makes SwiftPM list the source files of a package's path dependencies again. Otherwise, new files
-# of the surrounding checkout, for example after a pull, are not compiled into Samples or Benchmarks.
+# replan PACKAGE_FOLDER: makes SwiftPM list the source files of a package's path dependencies again. Otherwise, new
+# files of the surrounding checkout, for example after a pull, are not compiled into Samples or Benchmarks.
 replan() {
     touch "$1/Package.swift"
     rm -f "$1"/.build/{debug,release}.yaml "$1"/.build/*/{debug,release}.yaml

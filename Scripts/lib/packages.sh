@@ -14,8 +14,8 @@ readonly LIBRARY_PACKAGES=(libavahi-client-dev libavahi-core-dev)
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev)
 
-# For the integration tests: the Avahi daemon and its tools, a private bus, network namespaces, packet captures, Python for
-# the independent decoder and responder, and systemd with polkitd inside namespaces.
+# For the integration tests: the Avahi daemon and its tools, a private bus, network namespaces, packet captures, Python
+# for the independent decoder and responder, and systemd with polkitd inside namespaces.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd)
 
@@ -63,7 +63,8 @@ install_packages() {
     fi
     local log status=0
     log=$(mktemp)
-    # `apt-get update` also fails because of unrelated third-party repositories, so only the installation's status counts.
+    # `apt-get update` also fails because of unrelated third-party repositories, so only the installation's status
+    # counts.
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get -q -o DPkg::Lock::Timeout=120 update >"$log" 2>&1 </dev/null || true
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \

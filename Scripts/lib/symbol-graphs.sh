@@ -5,7 +5,8 @@
 # Extracts the symbol graphs of the libraries from the debug build, which the tests also use. Source this file after
 # common.sh.
 #
-# It calls the extractor directly, because `swift package dump-symbol-graph` would build everything again with other settings.
+# It calls the extractor directly, because `swift package dump-symbol-graph` would build everything again with other
+# settings.
 
 # library_targets: prints the Swift library targets of the package, one per line.
 library_targets() {
