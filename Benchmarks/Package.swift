@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-// A package of its own, so that gRPC, Protocol Buffers and the rest never enter the graph of anyone who uses the SDK.
+// A separate package, so that gRPC, Protocol Buffers and others never enter the dependency graphs of the SDK's users.
 let settings: [SwiftSetting] = [
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
@@ -20,7 +20,7 @@ let package = Package(
     name: "remote-systems-benchmarks",
     products: [
         .executable(name: "bench", targets: ["bench"]),
-        // Loaded in front of a child's C library while its allocations are counted, and at no other time.
+        // Preloaded into a child process while its allocations are counted, and only then.
         .library(name: "AllocationCounter", type: .dynamic, targets: ["CAllocationCounter"]),
     ],
     dependencies: [
@@ -36,12 +36,12 @@ let package = Package(
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
     ],
     targets: [
-        // What is measured and how it is summed up: pure values, no clock and no I/O.
+        // Measurements and statistics: pure values, no clock and no I/O.
         .target(name: "Measuring", swiftSettings: settings),
         .testTarget(name: "MeasuringTests", dependencies: ["Measuring"], swiftSettings: settings),
-        // A monotonic clock, and child processes that die with their parent.
+        // A monotonic clock, and child processes that end with their parent.
         .target(name: "CBenchSupport"),
-        // The D-Bus peer, written against sd-bus in C so that no bridge of ours slows it down.
+        // The D-Bus peer, written in C against sd-bus, so that no bridge to Swift slows it down.
         .target(name: "CBusPeer", linkerSettings: [.linkedLibrary("systemd")]),
         .target(name: "CAllocationCounter", dependencies: ["CBenchSupport"], publicHeadersPath: "."),
         .executableTarget(

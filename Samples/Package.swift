@@ -4,8 +4,8 @@
 
 import PackageDescription
 
-// A package of its own, so that what only samples need never enters its users' dependency graphs. A sample sees what a user
-// sees: the public products, nothing else.
+// A separate package, so that dependencies of the samples never enter the dependency graphs of the SDK's users. Samples
+// use only the public products.
 let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
@@ -36,7 +36,7 @@ let package = Package(
         .executable(name: "play-there", targets: ["play-there"]),
     ],
     dependencies: [
-        // Named, because the folder of a checkout may be called anything.
+        // The name is explicit because the folder of a checkout can have any name.
         .package(name: "remote-systems", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -45,21 +45,21 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
-        // Answers pings until it is stopped.
+        // Responds to pings until it is stopped.
         .executableTarget(
             name: "ping-service",
             dependencies: [remoteSystems, arguments, lifecycle, logging],
             path: "ping/Service",
             swiftSettings: settings
         ),
-        // Finds the service, pings it, prints what `ping` prints.
+        // Finds the service, pings it, and prints the output of `ping`.
         .executableTarget(
             name: "ping-client",
             dependencies: [remoteSystems, arguments, lifecycle, logging],
             path: "ping/Client",
             swiftSettings: settings
         ),
-        // Tells who is there.
+        // Prints the reachable systems, and every change.
         .executableTarget(
             name: "watch-and-print",
             dependencies: [remoteSystems],
@@ -67,47 +67,47 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings
         ),
-        // What the typed service and its client say to each other.
+        // The messages of the typed service and its client.
         .target(
             name: "Messages",
             path: "typed-service/Messages",
             swiftSettings: settings
         ),
-        // Takes orders.
+        // Accepts orders.
         .executableTarget(
             name: "typed-service",
             dependencies: ["Messages", remoteSystems, lifecycle, logging],
             path: "typed-service/Server",
             swiftSettings: settings
         ),
-        // Orders.
+        // Sends orders.
         .executableTarget(
             name: "typed-client",
             dependencies: ["Messages", remoteSystems],
             path: "typed-service/Client",
             swiftSettings: settings
         ),
-        // What the thermometer and the display say to each other.
+        // The messages of the thermometer and the display.
         .target(
             name: "LiveMessages",
             path: "live-updates/Messages",
             swiftSettings: settings
         ),
-        // Tells its callers what it measures.
+        // Pushes its measurements to its callers.
         .executableTarget(
             name: "thermometer",
             dependencies: ["LiveMessages", remoteSystems, lifecycle],
             path: "live-updates/Service",
             swiftSettings: settings
         ),
-        // Shows what it is told.
+        // Prints the measurements.
         .executableTarget(
             name: "display",
             dependencies: ["LiveMessages", remoteSystems],
             path: "live-updates/Client",
             swiftSettings: settings
         ),
-        // A host beside other services of a program, with metrics, a log, authorisation and traces.
+        // A host among other services of a program, with metrics, logging, authorisation and tracing.
         .executableTarget(
             name: "lifecycle-service",
             dependencies: [remoteSystems, lifecycle, logging, metrics, tracing, inMemoryTracing],
@@ -115,21 +115,21 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings
         ),
-        // Plays what other systems send.
+        // Opens URIs from other systems.
         .executableTarget(
             name: "remote-player",
             dependencies: [remoteSystems, lifecycle, logging],
             path: "remote-launch/Player",
             swiftSettings: settings
         ),
-        // Sends something to play.
+        // Opens a URI on another system.
         .executableTarget(
             name: "play-there",
             dependencies: [remoteSystems, arguments],
             path: "remote-launch/Sender",
             swiftSettings: settings
         ),
-        // Code that is worth testing, and its tests, with scripted discovery.
+        // Code that uses the SDK, and its tests with scripted discovery.
         .target(name: "Player", dependencies: [remoteSystems], path: "testing/Player", swiftSettings: settings),
         .testTarget(
             name: "PlayerTests",

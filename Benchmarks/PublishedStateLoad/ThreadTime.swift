@@ -10,10 +10,10 @@ struct ThreadTime: Sendable {
 
     var total: Double { self.user + self.system }
 
-    /// RUSAGE_THREAD, which the C library declares for GNU sources alone.
+    /// `RUSAGE_THREAD`, which the C library declares only with `_GNU_SOURCE`.
     private static let thread: CInt = 1
 
-    /// That of the calling thread.
+    /// The processor time of the calling thread.
     static var current: ThreadTime {
         var usage = rusage()
         _ = unsafe getrusage(Self.thread, &usage)

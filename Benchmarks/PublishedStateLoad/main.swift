@@ -1,13 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures the processor time of a publisher: ten updates of 256 bytes a second to 100 subscribers over loopback TLS.
-// `published-state-load [SECONDS] [SUBSCRIBERS] [UPDATES-PER-SECOND]`; 10, 100 and 10 unless given. Prints a line of
-// JSON.
+// Measures the processor time of a publisher that sends updates of 256 bytes to subscribers over loopback TLS.
 //
-// Publisher and subscribers share the process and no thread: the publisher's is the only event loop of the process's
-// own group, and the time is that of this thread and of the commits. What the kernel does for a packet on its way over
-// the loopback interface is counted with the thread that sends it.
+// Usage: `published-state-load [SECONDS] [SUBSCRIBERS] [UPDATES-PER-SECOND]`. Defaults to 10, 100 and 10. Prints one
+// line of JSON.
+//
+// Publisher and subscribers share the process but no thread. The publisher uses the singleton event-loop group of the
+// process, which has one event loop. The measured time is that of this thread and of the commits. The kernel's work for
+// a packet on the loopback interface counts for the thread that sends it.
 
 import Crypto
 import Foundation
@@ -25,7 +26,7 @@ struct LoadError: Error, CustomStringConvertible {
 
 let numbers = CommandLine.arguments.dropFirst().map { Int($0) ?? 0 }
 guard numbers.count <= 3, numbers.allSatisfy({ (1...10_000).contains($0) }) else {
-    throw LoadError(description: "usage: published-state-load [SECONDS] [SUBSCRIBERS] [UPDATES-PER-SECOND]")
+    throw LoadError(description: "Usage: published-state-load [SECONDS] [SUBSCRIBERS] [UPDATES-PER-SECOND]")
 }
 let seconds = numbers.first ?? 10
 let subscribers = numbers.dropFirst().first ?? 100
@@ -54,7 +55,7 @@ let schema = TopicSchema(
 )
 let publisher = StatePublisher()
 let topic = try publisher.open(schema, for: .sameAccount)
-/// With its key and the record's own bytes, an update takes 256 bytes.
+/// Commits an update, which takes 256 bytes with its key and the record's overhead.
 func commit(_ number: Int) throws {
     let text = String(repeating: "x", count: 220) + String(format: "%08d", number)
     try topic.commit(put: ["value/\(number % 10)": ["text": .string(text)]])
@@ -83,12 +84,12 @@ let listener = try await Listener.start(
 
 let far = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 var connector = try Connector(security: system(), limits: limits, timeout: .seconds(30), logger: logger)
-/// How many changes have been applied, by all subscribers together, and at which version each is.
+/// The number of changes that all subscribers together have applied, and the version of each subscriber.
 let applied = Mutex((changes: 0, versions: [UInt64](repeating: 0, count: subscribers)))
 
 try await withThrowingTaskGroup(of: Void.self) { group in
     for number in 0..<subscribers {
-        // The subscriptions of one system are limited.
+        // The number of subscriptions per system is limited, so every 32 subscribers share another system.
         if number.isMultiple(of: 32) { connector.security = try system() }
         let connection = try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: listener.port)],
@@ -115,11 +116,11 @@ try await withThrowingTaskGroup(of: Void.self) { group in
     func waitForAll() async throws {
         let version = topic.version
         for _ in 0..<3000 where !applied.withLock({ $0.versions.allSatisfy { $0 == version } }) {
-            // Polled: a continuation resumed by each subscriber would count in the figures.
+            // Polling: resuming a continuation in each subscriber would affect the figures.
             try await Task.sleep(for: .milliseconds(10))
         }
         guard applied.withLock({ $0.versions.allSatisfy { $0 == version } }) else {
-            throw LoadError(description: "not every subscriber arrived at version \(version ?? 0)")
+            throw LoadError(description: "Not every subscriber reached version \(version ?? 0).")
         }
     }
     try await waitForAll()
@@ -132,7 +133,7 @@ try await withThrowingTaskGroup(of: Void.self) { group in
         let begun = ThreadTime.current
         try commit(number)
         committing = committing + (ThreadTime.current - begun)
-        // The measured rate, by the start, so that a late update delays no other.
+        // Relative to the start, so that a late update does not delay the others.
         try await Task.sleep(until: start + .seconds(number) / rate, clock: .continuous)
     }
     try await waitForAll()

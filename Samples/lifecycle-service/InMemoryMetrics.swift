@@ -4,7 +4,7 @@
 import CoreMetrics
 import Synchronization
 
-/// A metrics backend that sums up what it is told, and says it in the text format of Prometheus.
+/// A metrics backend that keeps sums in memory and prints them in the text format of Prometheus.
 final class InMemoryMetrics: MetricsFactory {
     private struct Figure {
         var sum = 0.0
@@ -13,7 +13,7 @@ final class InMemoryMetrics: MetricsFactory {
 
     private let figures = Mutex<[String: Figure]>([:])
 
-    /// A line for each sum, by name.
+    /// One line per sum, in the order of names.
     var text: String {
         let figures = self.figures.withLock { $0 }
         return figures.sorted { $0.key < $1.key }.map { name, figure in
@@ -41,7 +41,7 @@ final class InMemoryMetrics: MetricsFactory {
         return "\(label){\(dimensions.map { "\($0)=\"\($1)\"" }.joined(separator: ","))}"
     }
 
-    // MARK: What swift-metrics asks for
+    // MARK: MetricsFactory
 
     private final class Handler: CounterHandler, MeterHandler, TimerHandler, RecorderHandler {
         private let name: String

@@ -4,7 +4,7 @@
 import Logging
 import RemoteSystems
 
-/// Logs every request with its outcome and how long it took, without its contents.
+/// Logs every request with its outcome and duration, but not its content.
 struct RequestLog: AppServiceServerInterceptor {
     let logger: Logger
 
@@ -32,7 +32,7 @@ struct RequestLog: AppServiceServerInterceptor {
     }
 }
 
-/// Lets programs on this machine call a service, and refuses others unless they send the right key.
+/// Allows local programs to call a service, and programs on other machines only with the right key.
 struct KeyCheck: AppServiceServerInterceptor {
     let key: String
 
@@ -42,7 +42,7 @@ struct KeyCheck: AppServiceServerInterceptor {
         next: AppServiceServerNext
     ) async throws -> AppServiceServerResponse {
         guard request.caller.isLocal || request.metadata["key"] == self.key else {
-            throw AppServiceFailure("\(context.service) needs the key.")
+            throw AppServiceFailure("\(context.service) requires the key.")
         }
         return try await next(request)
     }

@@ -10,14 +10,14 @@ import RemoteSystemsTracing
 import ServiceLifecycle
 import Tracing
 
-/// A long-running program with work of its own, in which a host is one service among others.
+/// A long-running program in which a host is one of several services.
 @main
 struct LifecycleService {
     static func main() async throws {
-        // Whatever backend the program uses: this one keeps its figures in memory and prints them.
+        // Any metrics backend works. This one keeps its values in memory and prints them.
         let metrics = InMemoryMetrics()
         MetricsSystem.bootstrap(metrics)
-        // The same with the tracer. One that exports to OpenTelemetry is set here in the same way.
+        // Any tracer works, such as one that exports to OpenTelemetry.
         let tracer = InMemoryTracer(recordInjections: false, recordExtractions: false)
         InstrumentationSystem.bootstrap(tracer)
 
@@ -25,22 +25,22 @@ struct LifecycleService {
             applicationID: "org.example.lifecycle-service",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        // Around every request: a span, then a line in the log.
+        // Interceptors of every request: a span, then a log line.
         configuration.interceptors.server = [TracingServerInterceptor(), RequestLog(logger: configuration.logger)]
         let heating = AppService("org.example.heating") { request in
             guard let celsius = request.message["Celsius"]?.double, (5...25).contains(celsius) else {
-                throw AppServiceFailure("Celsius is a number from 5 to 25.")
+                throw AppServiceFailure("Celsius must be a number from 5 to 25.")
             }
             return try await withSpan("set the valves") { _ in
                 try await Task.sleep(for: .milliseconds(10))
                 return ["Celsius": .double(celsius)]
             }
         }
-        // Around this service alone: who may call it.
+        // An interceptor of one service only: it checks the caller.
         let services = [.ping, heating.intercepted(by: KeyCheck(key: "open sesame"))]
         let host = RemoteSystemHost(configuration, services: services)
-        // Started in this order and shut down in the other one: the host stops taking requests first, and its last
-        // figures are still printed.
+        // ServiceGroup starts the services in this order and shuts them down in reverse. The host therefore ends before
+        // the printer, which still prints the host's last metrics.
         let group = ServiceGroup(
             services: [MetricsPrinter(metrics: metrics, tracer: tracer), host, Thermometer(host: host)],
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -50,7 +50,7 @@ struct LifecycleService {
     }
 }
 
-/// The program's own work: measures every few seconds, and lets the other systems of the account see it.
+/// The program's own work: measures every 2 s, and publishes the value as an attribute to the account's systems.
 struct Thermometer: Service {
     let host: RemoteSystemHost
 
@@ -67,7 +67,7 @@ struct Thermometer: Service {
     }
 }
 
-/// Prints all figures and the newest spans every ten seconds, and at the end.
+/// Prints all metrics and the newest spans every 10 s, and at the end.
 struct MetricsPrinter: Service {
     let metrics: InMemoryMetrics
     let tracer: InMemoryTracer
@@ -86,7 +86,7 @@ struct MetricsPrinter: Service {
     }
 }
 
-/// Without a buffer, so that a line is there as soon as it is told, for a pipe too.
+/// Prints text unbuffered, so that a reader of a pipe gets it at once.
 func say(_ text: String) {
     FileHandle.standardOutput.write(Data((text + "\n").utf8))
 }

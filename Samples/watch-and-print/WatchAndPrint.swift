@@ -4,7 +4,7 @@
 import Foundation
 import RemoteSystems
 
-/// Prints which systems of the account are there, and every change, until it is stopped (R-06, R-10).
+/// Prints the reachable systems of the account, and every change, until it is stopped (R-06).
 @main
 struct WatchAndPrint {
     static func main() async throws {
@@ -13,7 +13,7 @@ struct WatchAndPrint {
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
         let watcher = RemoteSystemWatcher(configuration)
-        // Asked for before the start, so that nothing is missed.
+        // The sequence is created before the start, so that no event is missed.
         let events = watcher.events
         try await watcher.start()
         for await event in events {
@@ -22,14 +22,16 @@ struct WatchAndPrint {
             case .updated(let system): say("~ \(line(system))")
             case .removed(let system): say("- \(system.displayName)")
             case .enumerationCompleted:
-                // From here on an empty list is an answer: nobody was there.
-                say("= \(watcher.systems.count) there; watching for changes, Ctrl-C to stop")
+                // The enumeration is complete. An empty list now means that no system was found.
+                say("= \(watcher.systems.count) found; watching for changes, Ctrl-C to stop")
             case .error(let error): say("! \(error.message)")
             }
         }
     }
 
-    /// Names are for people and need not be unique; the id is what tells systems apart.
+    /// Describes a system.
+    ///
+    /// Names need not be unique. Only the id distinguishes systems.
     static func line(_ system: RemoteSystem) -> String {
         let applications = system.applications.map { application in
             let attributes = application.attributes.sorted { $0.key < $1.key }.map { " \($0): \($1)" }.joined(
@@ -41,7 +43,7 @@ struct WatchAndPrint {
             + "\(system.isLocal ? ", this machine" : ""): \(applications.joined(separator: ", "))"
     }
 
-    /// Without a buffer, so that a line is there as soon as it is told, for a pipe too.
+    /// Prints a line unbuffered, so that a reader of a pipe gets it at once.
     static func say(_ line: String) {
         FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }

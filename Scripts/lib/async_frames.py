@@ -1,14 +1,15 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds asynchronous functions that use more of their frame than they announce (Docs/decisions/0008-async-frames.md).
+"""Finds asynchronous functions that use more of their frame than they declare (Docs/decisions/0008-async-frames.md).
 
-Whoever calls an asynchronous Swift function allocates its frame, as large as the function's pointer record (symbol …Tu) says.
-In the function's parts that run after a suspension r14 holds the frame (…TY<n>_), or the callee's, whose first word is the frame
-(…TQ<n>_), on x86-64. From there it is followed through plain moves between registers, as long as nothing else can have been
-put there. An access at or behind the announced end writes over what the task allocator keeps there.
+The caller of an asynchronous Swift function allocates its frame, in the size that the function's pointer record (symbol
+…Tu) declares. On x86-64, r14 holds the frame in the parts of the function that run after a suspension (…TY<n>_). In parts
+that run after a call (…TQ<n>_), r14 holds the callee's frame, whose first word points to the function's frame. The script
+follows the frame through plain moves between registers until another instruction may overwrite the register. An access at
+or after the declared end overwrites data of the task allocator.
 
-Usage: async_frames.py BINARY…      Prints a line for each such function; exit status 1 if there is one.
+Usage: async_frames.py BINARY…      Prints a line for each such function. Exit status: 1 if there is one.
 """
 
 import re
@@ -22,14 +23,14 @@ PARENT = re.compile(r"\tmov\s+\(%r14\),(%r\w+)$")
 TARGET = re.compile(r"(%r\w+)$")
 READS_ONLY = re.compile(r"\t(cmp|test|push|jmp|call|ret|j\w+|nop|ud2|bt)\w*\s?")
 CLOBBERED = {"%rax", "%rcx", "%rdx", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11"}
-# Forwarders have frames this small, which they hand on to their callee.
+# Smaller frames belong to forwarding functions, which pass the frame to their callee.
 SMALLEST = 64
-# How far behind the end an access counts as one to this frame rather than to a mistake of this script.
+# The maximum distance after the end, in bytes, at which an access counts. Larger ones are errors of this analysis.
 REACH = 64
 
 
 def announced_sizes(binary):
-    """The frame size of each asynchronous function that has a pointer record in the binary."""
+    """Returns the declared frame size of each asynchronous function with a pointer record in the binary."""
     sections = {}
     headers = subprocess.run(["objdump", "-h", "-w", binary], capture_output=True, text=True, check=True).stdout
     for name, address, offset in re.findall(
@@ -78,7 +79,7 @@ def overruns(binary):
 
 
 def followed(line, frame, callee):
-    """The registers that hold the frame after an instruction, and whether r14 still holds the callee's."""
+    """Returns the registers that hold the frame after an instruction, and whether r14 holds the callee's frame."""
     if "\tcall" in line:
         return frame - CLOBBERED, callee
     if READS_ONLY.search(line):
@@ -102,7 +103,7 @@ def main():
             name = subprocess.run(["swift", "demangle", "--compact", function], capture_output=True, text=True)
             print(f"{binary}: uses byte {offset} of a frame of {size}: {name.stdout.strip() or function}")
         if not found:
-            print(f"{binary}: {count} asynchronous functions keep to their frames.")
+            print(f"{binary}: {count} asynchronous functions stay within their frames.")
     sys.exit(1 if failed else 0)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the Swift code in the catalogues named below is, line for line, part of a file that is compiled: a snippet or a sample."""
+"""Checks that every Swift code block of the catalogues below is part of a compiled file: a snippet or a sample."""
 
 import pathlib
 import re

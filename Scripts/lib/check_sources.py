@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of Scripts/soundness that read text: licence headers, imports, banned patterns, machine paths, links."""
+"""The text checks of Scripts/soundness: licence headers, imports, banned patterns, machine paths, links."""
 
 import pathlib
 import re
@@ -37,7 +37,7 @@ def text(path):
 
 
 def without_licence(paths):
-    """Those of the paths that .licenseignore names."""
+    """Returns the paths that .licenseignore excludes."""
     output = subprocess.run(
         ["git", "-c", "core.excludesFile=.licenseignore", "check-ignore", "--no-index", "-z", "--stdin"],
         cwd=ROOT,
@@ -48,7 +48,7 @@ def without_licence(paths):
 
 
 def check_header(path, lines):
-    """Two lines, straight at the top; only what a tool demands to be first may come before them."""
+    """Requires the two header lines at the top. Only a line that a tool requires to be first may precede them."""
     start = 1 if lines and lines[0].startswith(("#!", "// swift-tools-version", "# shellcheck shell=")) else 0
     found = lines[start : start + 2]
     marks = ("// ", "# ", ";; ", "-- ")
@@ -57,7 +57,7 @@ def check_header(path, lines):
 
 
 def without_comments_and_strings(source):
-    """The code alone, with its line numbers kept. Interpolations vanish with their string; good enough for a guard."""
+    """Returns the code with unchanged line numbers. Interpolated code is removed with its string and not checked."""
 
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group())
@@ -98,11 +98,11 @@ def check_imports(path, code, table):
     allowed = allowed & (table["*"] | table[target])
     for match in IMPORT.finditer(code):
         if match[1] not in allowed and match[1] != target:
-            who = "a pure machine" if machine else target
-            report(path, line_of(code, match.start()), f"{who} may not import {match[1]} (Scripts/lib/imports.txt)")
+            importer = "a state machine" if machine else target
+            report(path, line_of(code, match.start()), f"{importer} may not import {match[1]} (Scripts/lib/imports.txt)")
     if machine:
         for match in re.finditer(r"\.now\b", code):
-            report(path, line_of(code, match.start()), "a pure machine has no clock: the time is an argument")
+            report(path, line_of(code, match.start()), "a state machine has no clock: pass the time as an argument")
 
 
 BANNED = [
@@ -131,14 +131,14 @@ def check_swift(path, source, table):
             report(path, line_of(code, match.start()), sentence)
     if path.parts[1] != "remotesystems-cli":
         for match in PRINTING.finditer(code):
-            report(path, line_of(code, match.start()), "a library does not print; log, or return it")
+            report(path, line_of(code, match.start()), "a library must not print; log or return the text")
     for match in UNCHECKED.finditer(code):
         line = line_of(code, match.start())
         if line < 2 or not lines[line - 2].lstrip().startswith("//"):
             report(path, line, f"'{match[0]}' needs its reason in a comment on the line above")
 
 
-# Written so that it does not find itself.
+# The pattern does not match its own source text.
 MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:work|root|opt/swift|home/(?!USER\b)[a-z]+)(?=[/\s\"'`)]|$)", re.MULTILINE)
 
 
@@ -158,7 +158,7 @@ def prose(source):
 
 
 def anchors(source):
-    """The ids that GitHub gives to headings."""
+    """Returns the ids that GitHub assigns to headings."""
     seen = {}
     found = set()
     body = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
@@ -183,7 +183,7 @@ def check_links(path, source):
         base = ROOT if name.startswith("/") else (ROOT / path).parent
         there = (base / name.lstrip("/")).resolve() if name else ROOT / path
         if not there.exists() or not there.is_relative_to(ROOT):
-            report(path, line, f"the link leads nowhere: {target}")
+            report(path, line, f"the link target does not exist: {target}")
         elif anchor and there.suffix == ".md" and anchor not in anchors(there.read_text(encoding="utf-8")):
             report(path, line, f"there is no such heading: {target}")
 
@@ -192,7 +192,7 @@ PROOF_ROW = re.compile(r"^\| ([RX]-\d\d) \|.*$", re.MULTILINE)
 
 
 def cited(source):
-    """The ids of requirements that a file cites, ranges among them: 'R-35 to R-38', 'R-39 … R-42'."""
+    """Returns the requirement ids that a file cites, including ranges: 'R-35 to R-38', 'R-39 … R-42'."""
     found = set(re.findall(r"\b[RX]-\d\d\b", source))
     for kind, first, last in re.findall(r"\b([RX])-(\d\d) (?:to|…) \1-(\d\d)\b", source):
         found.update(f"{kind}-{number:02}" for number in range(int(first), int(last) + 1))
@@ -200,12 +200,12 @@ def cited(source):
 
 
 def check_proofs(path, source):
-    """A file that is said to prove a requirement cites it: otherwise nobody finds the way back, and the link goes stale."""
+    """Requires that a file linked as proof of a requirement cites the requirement's id, to keep the link valid."""
     for row in PROOF_ROW.finditer(source):
         for match in LINK.finditer(row[0]):
             there = (ROOT / path).parent / match[1]
             if there.suffix == ".swift" and there.is_file() and row[1] not in cited(there.read_text(encoding="utf-8")):
-                report(path, line_of(source, row.start()), f"{match[1]} does not cite {row[1]}, which it is said to prove")
+                report(path, line_of(source, row.start()), f"{match[1]} is linked as proof of {row[1]} but does not cite it")
 
 
 def main():

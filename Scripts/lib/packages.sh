@@ -2,35 +2,33 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
 
-# Installs what a script misses, or says exactly what to do. To be sourced after common.sh.
+# Installs the packages that a script needs, or prints the commands to install them. Source this file after common.sh.
 #
-# Exits with 69 when something is missing that may not or cannot be installed, and with 75 when the network failed.
+# Exits with 69 if a package is missing and cannot be installed, and with 75 if the network failed.
 
 # To build the libraries and the ping sample: the headers and libraries of Avahi.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly LIBRARY_PACKAGES=(libavahi-client-dev libavahi-core-dev)
 
-# To build everything: GLib too, for what belongs to a desktop.
+# To build everything: also GLib, for the desktop layer.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev)
 
-# To test with real parts: daemon and its tools, a bus of our own, network namespaces, captures, a Python for the
-# independent decoder and responder, and a systemd to run under, inside namespaces, with a polkitd.
+# For the integration tests: the Avahi daemon and its tools, a private bus, network namespaces, packet captures, Python
+# for the independent decoder and responder, and systemd with polkitd inside namespaces.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd)
 
-# To check without building.
+# For the checks that need no build.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly CHECK_PACKAGES=(git python3 shellcheck)
 
-# install_packages REASON PACKAGE…
-#
-# Silent when all are there.
+# install_packages REASON PACKAGE…: installs the missing packages. Prints nothing if all are installed.
 install_packages() {
     local reason=$1 package state missing=()
     shift
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-        say "This is not a Debian system: install the equivalents of these packages yourself, if they are missing ($reason): $*"
+        say "This is not a Debian system. Install the equivalents of these packages if they are missing ($reason): $*"
         return 0
     fi
     for package in "$@"; do
@@ -45,7 +43,7 @@ install_packages() {
             as_root=(sudo -n)
         else
             say "Missing Debian packages ($reason): ${missing[*]}"
-            say "Installing them needs root. Run this, then start again:"
+            say "Installing them needs root. Run this command, then run this script again:"
             say ""
             if command -v sudo >/dev/null; then
                 say "    sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
@@ -58,14 +56,15 @@ install_packages() {
     fi
 
     say "Installing Debian packages ($reason): ${missing[*]}"
-    # Debian starts a newly installed daemon where an init system runs, and not in a container.
+    # Debian starts a newly installed daemon if an init system runs, so not in a container.
     if [[ " ${missing[*]} " == *" avahi-daemon "* && -d /run/systemd/system ]]; then
-        say "Debian starts avahi-daemon at once; it announces this machine's host name on the local network. To stop it:"
+        say "Debian starts avahi-daemon at once. It announces this machine's host name on the local network. To stop it, run:"
         say "    sudo systemctl disable --now avahi-daemon.socket avahi-daemon.service"
     fi
     local log status=0
     log=$(mktemp)
-    # `apt-get update` also fails for a third party's repository that has nothing to do with us: only installing decides.
+    # `apt-get update` also fails because of unrelated third-party repositories, so only the installation's status
+    # counts.
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get -q -o DPkg::Lock::Timeout=120 update >"$log" 2>&1 </dev/null || true
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
@@ -78,14 +77,14 @@ install_packages() {
     tail -n 30 "$log" >&2
     if grep -qE 'Could not resolve|Could not connect|Failed to fetch|Unable to fetch|Unable to locate package|Network is unreachable|Connection (failed|timed out)' "$log"; then
         rm -f "$log"
-        die "$EX_TEMPFAIL" "Debian's package servers could not be reached, or do not have: ${missing[*]}." \
-            "Check the network and /etc/apt/sources.list, then start again."
+        die "$EX_TEMPFAIL" "Debian's package servers could not be reached, or do not have these packages: ${missing[*]}." \
+            "Check the network and /etc/apt/sources.list, then run this script again."
     fi
     rm -f "$log"
-    die "$EX_UNAVAILABLE" "apt-get could not install ${missing[*]}; its last words are above."
+    die "$EX_UNAVAILABLE" "apt-get could not install ${missing[*]}. The end of its output is above."
 }
 
-# require_swift: Swift 6.2 or newer.
+# require_swift: exits unless Swift 6.2 or newer is installed.
 require_swift() {
     local said version major minor
     command -v swift >/dev/null || die "$EX_UNAVAILABLE" \
@@ -93,17 +92,17 @@ require_swift() {
     said=$(swift --version 2>&1 </dev/null) || true
     version=$(sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' <<<"$said" | head -n 1)
     [[ -n $version ]] || die "$EX_UNAVAILABLE" \
-        "'swift --version' does not work here. It says '$(head -n 1 <<<"$said")'." \
-        "Debian packages that the toolchain itself needs are listed at https://www.swift.org/install/linux/."
+        "'swift --version' failed: '$(head -n 1 <<<"$said")'." \
+        "https://www.swift.org/install/linux/ lists the Debian packages that the toolchain needs."
     major=${version%%.*} minor=${version#*.}
     if ((major < 6 || (major == 6 && minor < 2))); then
-        die "$EX_UNAVAILABLE" "Swift $version is too old: 6.2 or newer is needed (https://www.swift.org/install/linux/)."
+        die "$EX_UNAVAILABLE" "Swift $version is too old. Install 6.2 or newer (https://www.swift.org/install/linux/)."
     fi
 }
 
-# require_test_python: a Python of our own in .venv, with what the tests compare us against.
+# require_test_python: installs a Python in .venv with the independent implementations that the tests compare with.
 #
-# Sets and exports REMOTE_SYSTEMS_TEST_PYTHON, unless the caller's environment already names one that has it all.
+# Sets and exports REMOTE_SYSTEMS_TEST_PYTHON, unless the environment already names a Python with all modules.
 require_test_python() {
     local requirements=$ROOT/Scripts/lib/test-requirements.txt venv=$ROOT/.venv
     if [[ -n ${REMOTE_SYSTEMS_TEST_PYTHON:-} ]]; then
@@ -116,7 +115,7 @@ require_test_python() {
     export REMOTE_SYSTEMS_TEST_PYTHON=$venv/bin/python
     has_test_modules "$REMOTE_SYSTEMS_TEST_PYTHON" && return 0
 
-    # A machine may have several; Debian's own needs a package for `venv`, which the list above holds.
+    # A machine may have several Pythons. Debian's needs a package for `venv`, which TEST_PACKAGES contains.
     local candidate python=
     for candidate in /usr/bin/python3 python3; do
         if "$candidate" -c 'import ensurepip, ssl, venv' >/dev/null 2>&1; then
@@ -124,24 +123,24 @@ require_test_python() {
             break
         fi
     done
-    [[ -n $python ]] || die "$EX_UNAVAILABLE" "No Python 3 here can make a virtual environment. On Debian: apt-get install python3-venv"
+    [[ -n $python ]] || die "$EX_UNAVAILABLE" "No installed Python 3 can create a virtual environment. On Debian: apt-get install python3-venv"
 
-    say "Installing Python packages into .venv (the tests compare us with them): $(grep -v '^#' "$requirements" | tr '\n' ' ')"
+    say "Installing Python packages for the tests into .venv: $(grep -v '^#' "$requirements" | tr '\n' ' ')"
     local log
     log=$(mktemp)
     if ! quietly "$log" "$python" -m venv --clear "$venv"; then
         rm -f "$log"
-        die "$EX_UNAVAILABLE" "No virtual environment could be made in $venv."
+        die "$EX_UNAVAILABLE" "No virtual environment could be created in $venv."
     fi
     if ! quietly "$log" "$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
         --retries 2 --timeout 20 -r "$requirements"; then
         rm -f "$log"
-        die "$EX_TEMPFAIL" "pip could not install the tests' Python packages. Check the network, then start again."
+        die "$EX_TEMPFAIL" "pip could not install the tests' Python packages. Check the network, then run this script again."
     fi
     rm -f "$log"
 }
 
-# has_test_modules PYTHON
+# has_test_modules PYTHON: whether the Python has all modules that the tests need.
 has_test_modules() {
     "$1" -c 'import cbor2, cddl_verifier, pycddl, zeroconf' >/dev/null 2>&1
 }

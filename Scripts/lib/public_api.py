@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the public API that symbol graphs describe, one line a symbol, in an order that makes differences readable.
+"""Prints the public API of symbol graphs, one line per symbol, in an order that keeps differences readable.
 
-Usage: public_api.py FOLDER…   each folder holds the graphs of the module it is named after
+Usage: public_api.py FOLDER…   each folder contains the symbol graphs of the module of the same name
 """
 
 import json
 import pathlib
 import sys
 
-# Every type has these unless it says otherwise; they are no promise of ours.
+# Types conform to these implicitly. The conformances are not part of the promised API.
 IMPLIED = {"Swift.Copyable", "Swift.Escapable", "Swift.SendableMetatype", "Swift.BitwiseCopyable"}
 
 

@@ -4,21 +4,21 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems`: the command line of the SDK.
+/// The command `remotesystems`: the SDK's command-line tool.
 @main
 struct RemoteSystemsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remotesystems",
-        abstract: "Your Linux machines as one system: find them, talk to them, let them into your account.",
+        abstract: "Find the Linux machines of your account, call their services, and manage the account.",
         discussion: """
-            Machines of one account find each other on the local network by themselves. An account is made silently on \
-            first use; 'remotesystems account invite' lets another machine in.
+            Machines of one account find each other on the local network automatically. The account is created on \
+            first use; 'remotesystems account invite' adds another machine to it.
 
-            Exit status: 0 done; 1 done, and the answer is no (nothing found, messages lost, problems found, input not \
-            valid); 2 could not be done (not reachable, no usable identity, no right to); 64 the arguments make no \
-            sense; 78 the configuration of 'remotesystems host' is not understood.
+            Exit status: 0 success; 1 completed with a negative result (nothing found, messages lost, problems found, \
+            invalid input); 2 failed (unreachable, no usable identity, missing permission); 64 invalid arguments; 78 \
+            the configuration of 'remotesystems host' is invalid.
 
-            With --json every subcommand prints one JSON object a line; 'remotesystems topic json' lists the fields.
+            With --json, every subcommand prints one JSON object per line; 'remotesystems topic json' lists the fields.
             """,
         version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
@@ -34,7 +34,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         if let mistake = SubcommandSpelling.mistake(in: words, of: Self.self) {
             Self.exit(withError: ValidationError(mistake))
         }
-        // Both trap signals as soon as they have read their arguments.
+        // Both subcommands trap signals as soon as they have parsed their arguments.
         if words.first == "serve" || words.starts(with: ["host", "run"]) { SignalMask.blockTermination() }
         await Self.main(words)
     }

@@ -105,7 +105,7 @@ extension CommandTests {
                 _ = try await eventually("ready", within: .seconds(30)) { () -> Bool? in
                     serving.process.lines.contains { $0.hasPrefix("ready") } ? true : nil
                 }
-                #expect(serving.errors.contains("Nobody finds it yet: There is no interface nosuch0"))
+                #expect(serving.errors.contains("this one yet: There is no interface nosuch0"))
                 await serving.process.stop()
             }
         }

@@ -75,7 +75,7 @@ extension HostDaemonTests {
             ("{\n\"uriPolicy\": [\"a=allow\",\n\"https:=deny\"]\n}", 3, "'uriPolicy' takes up to 256 rules"),
             ("{\n\"uriPolicy\": [\"a=allow\",\n\"b=perhaps\"]\n}", 3, "'uriPolicy' takes"),
             ("{\n\"uriPolicy\": [\n\"a=allow\",\n\"A=deny\"]\n}", 4, "names the scheme 'a' twice"),
-            ("{\n\"uriPolicy\": [\"*=ask\"]\n}", 2, "somebody is asked about '*', and 'askProgram' does not say how"),
+            ("{\n\"uriPolicy\": [\"*=ask\"]\n}", 2, "has the rule 'ask' for '*', but 'askProgram' is not set"),
             ("{\n\"askProgram\": [\"zenity\"]\n}", 2, "'askProgram' takes the absolute path"),
             ("{\n\"askProgram\": []\n}", 2, "'askProgram' takes"),
             ("{\n\"askTimeout\": 0\n}", 2, "'askTimeout' takes seconds"),

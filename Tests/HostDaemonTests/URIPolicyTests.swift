@@ -79,8 +79,9 @@ extension HostDaemonTests {
                     let third = try await daemon.launch("tel:3", port: port)
                     #expect(third.status == .deniedByRemoteSystem)
                     _ = try await eventually("a word of it") {
-                        process.lines.contains { $0.contains("Nobody can be asked") && $0.contains("No such file") }
-                            ? true : nil
+                        process.lines.contains {
+                            $0.contains("The user cannot be asked") && $0.contains("No such file")
+                        } ? true : nil
                     }
                 }
             }

@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-// Preloaded into a process, this counts every call that asks the allocator for memory and passes it on to glibc.
-// The counts stand in memory shared with the parent, which reads them whenever it likes.
+// A preloaded library that counts every call that allocates memory and forwards it to glibc. The counts are in memory
+// shared with the parent process, which can read them at any time.
 
 #define _GNU_SOURCE
 

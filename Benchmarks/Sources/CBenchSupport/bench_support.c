@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Runs between fork and exec, so only what is safe in a signal handler is called here.
+// Runs between fork and exec, so it calls only async-signal-safe functions.
 static void become(
     char *const arguments[], char *const environment[], int shared, bool silent, int input, int output, pid_t parent
 ) {
@@ -78,7 +78,7 @@ bool bench_has_ended(int pid) {
 static void *spin(void *unused) {
     (void)unused;
     const struct sched_param parameters = {0};
-    // Without the policy the thread would compete with what is measured.
+    // Without this policy, the thread would compete with the measured processes.
     if (sched_setscheduler(0, SCHED_IDLE, &parameters) != 0) return NULL;
     for (;;) {
 #if defined(__x86_64__)

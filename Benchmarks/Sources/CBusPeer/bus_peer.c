@@ -12,7 +12,7 @@ static const char *const service_name = "org.remotesystems.Benchmark";
 static const char *const object_path = "/org/remotesystems/Benchmark";
 static const char *const interface_name = "org.remotesystems.Benchmark";
 
-/// A call that is not answered within this time counts as failed.
+/// The timeout of a call.
 static const uint64_t call_timeout_microseconds = 10 * 1000000;
 
 struct bus_peer {
@@ -145,7 +145,7 @@ static int check_answer(const struct course *course, sd_bus_message *answer) {
     return size == course->exchange.bytes ? 0 : -EBADMSG;
 }
 
-// One after the other: the blocking call is the fastest way that sd-bus has.
+// Makes one call after the other. The blocking call is the fastest that sd-bus has.
 static void call_in_turn(struct course *course) {
     while (course->answered < course->exchange.count && now() < course->deadline) {
         sd_bus_message *call = NULL, *answer = NULL;
@@ -197,7 +197,7 @@ static void call_together(struct course *course, struct slot *slots) {
             return;
         }
     }
-    // Ends because every call that was sent is answered, or fails by its own timeout.
+    // Terminates because every call gets a response or times out.
     while (course->answered < course->sent && course->failure == 0) {
         int status = sd_bus_process(course->bus, NULL);
         if (status == 0) status = sd_bus_wait(course->bus, UINT64_MAX);
@@ -227,7 +227,7 @@ int64_t bus_caller_exchange(
     }
     *elapsed = now() - start;
     free(payload);
-    // After a failure calls may still be under way whose answers would come to freed slots: a caller closes then.
+    // After a failure, responses to outstanding calls could still use the slots. They are not freed: the caller closes.
     if (course.failure == 0) free(slots);
     return course.failure < 0 ? course.failure : (int64_t)course.answered;
 }

@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thing that a coder is asked to do.
+/// A task of a coder: a direction and a dictionary.
 package struct CodingTask: Codable, Hashable, Sendable {
     package enum Dictionary: String, Codable, CaseIterable, Sendable {
-        /// Ten fields, as an application sends.
+        /// Ten fields, like a message of an application.
         case typical
-        /// Two hundred such dictionaries, by name, in one.
+        /// A dictionary of 200 typical dictionaries.
         case large
     }
 

@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names by which contestants are chosen, shown and compared.
+/// The names of the contestants.
 package enum ContestantName: String, Codable, CaseIterable, Sendable {
-    /// SwiftNIO and TLS 1.3 with channel handlers only; a message counts once it is back as a whole.
+    /// SwiftNIO and TLS 1.3 with channel handlers only. A message counts once it has returned completely.
     case rawTLS = "raw-tls"
-    /// The same, but bytes are returned, or forgotten, as they arrive; nothing is collected.
+    /// The same, but bytes are returned or discarded as they arrive.
     case rawTLSStreamed = "raw-tls-streamed"
-    /// gRPC Swift 2 over mutual TLS, one call a message.
+    /// gRPC Swift 2 over mutual TLS, one call per message.
     case grpcUnary = "grpc-unary"
     /// gRPC Swift 2 over mutual TLS, all messages on one bidirectional stream.
     case grpcStream = "grpc-stream"
@@ -15,15 +15,15 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case sdBus = "sd-bus"
     /// RemoteSystems through its public API, sending inside the scope of the connection, as in `withAppService`.
     case ours
-    /// The same, sending from tasks that have nothing to do with the connection.
+    /// The same, sending from tasks outside the scope of the connection.
     case oursFromPool = "ours-from-pool"
-    /// A stream of RemoteSystems through its public API; bytes are returned, or forgotten, as they arrive.
+    /// A stream of RemoteSystems through its public API. Bytes are returned or discarded as they arrive.
     case oursStream = "ours-stream"
 }
 
-/// The names of the coders that are compared.
+/// The names of the coders.
 package enum CoderName: String, Codable, CaseIterable, Sendable {
-    /// Foundation's JSON coder with a dictionary whose fields are not known beforehand.
+    /// Foundation's JSON coder with a dictionary of any content.
     case json
     /// Foundation's JSON coder with a structure whose fields the compiler knows.
     case jsonStructure = "json-structure"

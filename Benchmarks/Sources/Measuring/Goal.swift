@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// One published aim, with the figure that this run found for it.
+/// A published goal of the project, with the figure of this run.
 package struct Goal: Codable, Hashable, Sendable {
     package enum Bound: String, Codable, Sendable {
         case atMost = "≤"
@@ -37,7 +37,7 @@ package struct Goal: Codable, Hashable, Sendable {
 }
 
 extension Report {
-    /// The project's aims, held against this report's own figures.
+    /// The project's goals, compared with the figures of this report.
     package func evaluatedGoals() -> [Goal] {
         func ratio(_ load: Load, to peer: ContestantName, _ figure: (Summary) -> Double) -> Double? {
             guard let ours = exchange(load, .ours), let peer = exchange(load, peer) else { return nil }
@@ -50,7 +50,7 @@ extension Report {
                 10,
                 "×",
                 figure: coding(task, .ours).flatMap { ours in
-                    // Speed is the inverse of time, so JSON's time stands above.
+                    // Speed is the inverse of time, so JSON's time is the numerator.
                     coding(task, .json)?.ratio(to: ours, \.median)
                 }
             )

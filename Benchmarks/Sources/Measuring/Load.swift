@@ -1,19 +1,19 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What travels in one measurement: how large, how many at once, and what comes back.
+/// The messages of a measurement: their size, their number in flight, and the kind of response.
 package struct Load: Codable, Hashable, Sendable {
-    /// What the answering side sends back for each message.
+    /// The response of the server to each message.
     package enum Answer: String, Codable, Hashable, Sendable {
         /// The same bytes.
         case echo
-        /// As little as the protocol allows, once the whole message has arrived.
+        /// The smallest response of the protocol, sent once the whole message has arrived.
         case acknowledgement
     }
 
-    /// Payload bytes in one message, without any protocol's own framing.
+    /// The payload of a message, in bytes, without the protocol's framing.
     package var bytes: Int
-    /// How many messages wait for their answer at any time.
+    /// The number of messages that wait for their response at any time.
     package var inFlight: Int
     package var answer: Answer
 
@@ -23,14 +23,14 @@ package struct Load: Codable, Hashable, Sendable {
         self.answer = answer
     }
 
-    /// The smallest load: latency and nothing else.
+    /// The smallest load, which measures latency.
     package static let roundTrip = Load(bytes: 64, inFlight: 1)
-    /// Many small messages: the cost of one message when waiting costs nothing.
+    /// Many small messages: measures the cost of one message without waiting.
     package static let pipelined = Load(bytes: 64, inFlight: 64)
-    /// Large messages in one direction: the cost of a byte.
+    /// Large messages in one direction: measures the cost of a byte.
     package static let bulk = Load(bytes: 1 << 20, inFlight: 8, answer: .acknowledgement)
 
-    /// Every load of a run, in the order in which it is shown.
+    /// All loads of a run, in the order of the report.
     package static let all: [Load] =
         [64, 4096, 1 << 20].flatMap { bytes in
             [1, 64].map { Load(bytes: bytes, inFlight: $0) }
@@ -54,7 +54,7 @@ package struct Load: Codable, Hashable, Sendable {
     }
 }
 
-/// Where a measurement ends: whichever comes first.
+/// The end of a measurement: a count or a time, whichever is reached first.
 package struct Limit: Codable, Hashable, Sendable {
     package var count: Int
     package var nanoseconds: Int64

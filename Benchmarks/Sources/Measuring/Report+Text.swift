@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Report {
-    /// The report for a person, at most ``Table/widestLine`` columns wide.
+    /// The report as text, at most ``Table/widestLine`` columns wide.
     package var text: String {
         var parts = [conditions]
         parts += exchanges.filter { !$0.series.isEmpty }.map { Self.table(for: $0).description }
@@ -48,7 +48,7 @@ extension Report {
     private var openingTable: Table {
         let baseline = openings.first { $0.subject == ContestantName.rawTLS.rawValue }
         var table = Table(
-            title: "Opening a connection, to its first answer",
+            title: "Opening a connection, up to its first response",
             header: ["", "median ms", "p99 ms", "× raw time"]
         )
         for series in openings {

@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Everything a run found; what `--json` writes.
+/// All results of a run. `--json` writes this value.
 package struct Report: Codable, Sendable {
-    /// Where and under what conditions the figures were taken.
+    /// The machine and the conditions of the run.
     package struct Machine: Codable, Sendable {
         package var processor: String
         package var cores: Int
         package var kernel: String
-        /// The one-minute load average before the run: other work on the machine shows here.
+        /// The one-minute load average before the run, which shows other work on the machine.
         package var loadBefore: Double
         package var loadAfter: Double
 
@@ -33,7 +33,7 @@ package struct Report: Codable, Sendable {
 
     package struct Coding: Codable, Sendable {
         package var task: CodingTask
-        /// Bytes of the encoded dictionary, by coder.
+        /// The size of the encoded dictionary, in bytes, by coder.
         package var encodedBytes: [String: Int]
         package var series: [Series]
 
@@ -44,11 +44,11 @@ package struct Report: Codable, Sendable {
         }
     }
 
-    /// What idle connections cost, in private memory of each process.
+    /// The private memory of idle connections in each process.
     package struct Memory: Codable, Sendable {
         package var subject: String
         package var connections: Int
-        /// How long it took to open them one after the other, each to its first answer.
+        /// The time to open all connections one after the other, each up to its first response, in seconds.
         package var openingSeconds: Double
         package var callerBytesPerConnection: Double
         package var serverBytesPerConnection: Double
@@ -68,7 +68,7 @@ package struct Report: Codable, Sendable {
         }
     }
 
-    /// Calls of the allocator, counted in front of the C library.
+    /// The number of allocator calls, counted by a preloaded library.
     package struct Allocations: Codable, Sendable {
         package var subject: String
         package var callerPerRoundTrip: Double
@@ -93,20 +93,20 @@ package struct Report: Codable, Sendable {
 
     package var machine: Machine
     package var rounds: Int
-    /// Whether cores could sleep while nothing ran, which makes a round trip longer by the time of waking them.
+    /// Whether idle cores could sleep, so that round trips include the time to wake them.
     package var coresSlept: Bool
     package var exchanges: [Exchange] = []
-    /// From connecting to the first answer.
+    /// The times from connecting to the first response.
     package var openings: [Series] = []
     package var memory: [Memory] = []
     package var allocations: [Allocations] = []
     package var codings: [Coding] = []
-    /// From a host's start to its being added by a watcher that was already running.
+    /// The times from the start of a host until a running watcher adds it.
     package var startToAdded: Series?
-    /// From a watcher's start to its adding a host that was already there.
+    /// The times from the start of a watcher until it adds a running host.
     package var alreadyPresent: Series?
     package var goals: [Goal] = []
-    /// What went wrong: a contestant that failed is reported, not left out in silence.
+    /// The failures of contestants.
     package var failures: [String] = []
 
     package init(machine: Machine, rounds: Int, coresSlept: Bool) {

@@ -1,17 +1,17 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A measurement in a few numbers; percentiles are exact, taken from the sorted samples.
+/// The statistics of a measurement. Percentiles are exact: they are taken from the sorted samples.
 package struct Summary: Codable, Hashable, Sendable {
     package var count: Int
     package var minimum: Double
     package var median: Double
     package var p99: Double
     package var maximum: Double
-    /// Operations a second over the whole measurement.
+    /// The operations per second over the whole measurement.
     package var perSecond: Double
 
-    /// Nil where nothing was measured: an empty summary would read as a very fast one.
+    /// Returns nil if there are no samples: zeros would look like a very fast result.
     package init?(_ measurement: Measurement) {
         let sorted = measurement.nanoseconds.sorted()
         guard let first = sorted.first, let last = sorted.last, measurement.elapsedNanoseconds > 0 else { return nil }
@@ -32,7 +32,7 @@ package struct Summary: Codable, Hashable, Sendable {
 }
 
 extension Collection<Double> {
-    /// The middle value, or the mean of the two middle ones; nil of nothing.
+    /// The median: the middle value, or the mean of the two middle values; nil if there is no value.
     package var median: Double? {
         let sorted = sorted()
         guard !sorted.isEmpty else { return nil }

@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rows of text in columns: the first is set to the left, the others to the right.
+/// A text table. The first column is left-aligned, the others are right-aligned.
 package struct Table: CustomStringConvertible, Sendable {
-    /// No line is longer, so that a table can be pasted anywhere.
+    /// The maximum width of a line, in columns.
     package static let widestLine = 100
 
     package var title: String
@@ -34,7 +34,7 @@ package struct Table: CustomStringConvertible, Sendable {
 }
 
 extension Double {
-    /// The number with so many decimals and thin groups of three, or a dash if it is not a number.
+    /// The number with so many decimals and digits in groups of three; a dash if it is not finite.
     package func formatted(decimals: Int) -> String {
         guard isFinite, magnitude < 1e15 else { return "–" }
         let scale = (0..<decimals).reduce(1.0) { scale, _ in scale * 10 }
@@ -49,7 +49,7 @@ extension Double {
         return sign + grouped + "." + String(repeating: "0", count: decimals - fraction.count) + fraction
     }
 
-    /// About three digits that count, which is as many as a benchmark on a shared machine can promise.
+    /// The number with about three significant digits, the precision of a benchmark on a shared machine.
     package var formatted: String {
         switch magnitude {
         case 100...: formatted(decimals: 0)

@@ -3,12 +3,12 @@
 
 import ArgumentParser
 
-/// Runs on the main thread throughout: the system ends children with the thread that started them.
+/// The command. It runs on the main thread, because the kernel kills children with the thread that started them.
 @main
 struct Bench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
-        abstract: "Measures RemoteSystems against its peers, in one go and interleaved.",
+        abstract: "Compares RemoteSystems with similar technologies in one interleaved run.",
         subcommands: [Run.self, Serve.self, Call.self, Code.self, KeepAwake.self],
         defaultSubcommand: Run.self
     )

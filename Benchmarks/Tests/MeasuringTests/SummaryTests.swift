@@ -37,7 +37,7 @@ struct SeriesTests {
     }
 
     @Test func `a ratio compares rounds with their own counterpart`() {
-        // Were the medians divided instead, a machine that slowed down half-way would give 100 / 20.
+        // Dividing the medians instead would give 100 / 20 on a machine that slows down half-way.
         let peer = series("peer", medians: [10, 20, 100])
         let mine = series("mine", medians: [20, 100, 200])
         #expect(mine.ratio(to: peer, \.median) == 2)

@@ -5,7 +5,7 @@ import Foundation
 import LiveMessages
 import RemoteSystems
 
-/// Shows five readings of the first thermometer of the account that is found.
+/// Prints five readings of the first thermometer that is found in the account.
 @main
 struct Display {
     static func main() async throws {
@@ -15,7 +15,7 @@ struct Display {
         )
         guard let system = try await RemoteSystem.find(offering: temperatureService, configuration: configuration)
         else {
-            print("No system of this account sends readings here. Is the thermometer running?")
+            print("No system of this account that sends readings was found. Check that the thermometer is running.")
             exit(2)
         }
         let service = AppServiceDescription(name: temperatureService)

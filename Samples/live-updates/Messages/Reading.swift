@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// The service's name, as both programs use it.
+/// The service's name, for both programs.
 package let temperatureService = "org.example.temperature"
 
-/// What the service tells its callers, on its own account.
+/// The request that the service sends to its callers.
 package struct Reading: Codable, Sendable {
     package var number: Int
     package var celsius: Double
@@ -19,7 +19,7 @@ package struct Reading: Codable, Sendable {
     }
 }
 
-/// What a caller may ask for: how often it is told.
+/// The request of a caller: how often it wants readings.
 package struct Rate: Codable, Sendable {
     package var perSecond: Double
 

@@ -7,7 +7,7 @@ import RemoteSystems
 import ServiceLifecycle
 import Synchronization
 
-/// Offers readings of a made-up thermometer until it is stopped.
+/// Offers readings of a simulated thermometer until it is stopped.
 @main
 struct Thermometer {
     static func main() async throws {
@@ -15,7 +15,7 @@ struct Thermometer {
             applicationID: "org.example.thermometer",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        // What the service takes and what it sends is published: callers in any language can look it up.
+        // The schemas are published, so that callers in any language can look them up.
         let readings = AppService(
             temperatureService,
             requestSchema: AllowedValueSchema(decoding: Rate.self),
@@ -31,7 +31,7 @@ struct Thermometer {
     }
 }
 
-/// Sends readings to each caller from when it connects until it is gone.
+/// Sends readings to each caller while it is connected.
 final class Readings: AppServiceProvider {
     private struct Caller {
         var task: Task<Void, any Error>
@@ -40,11 +40,11 @@ final class Readings: AppServiceProvider {
 
     private let callers = Mutex<[ObjectIdentifier: Caller]>([:])
 
-    /// A caller may say how often it wants to be told.
+    /// Sets the rate of the caller's readings.
     func respond(to request: AppServiceRequest) throws -> ValueSet {
         let rate = try request.message(as: Rate.self)
         guard (0.1...100).contains(rate.perSecond) else {
-            throw AppServiceFailure("perSecond is 0.1 to 100.")
+            throw AppServiceFailure("perSecond must be 0.1 to 100.")
         }
         self.callers.withLock { $0[ObjectIdentifier(request.connection)]?.rate = rate }
         return [:]
@@ -62,17 +62,16 @@ final class Readings: AppServiceProvider {
     private func send(to connection: AppServiceConnection) async throws {
         for number in 1... {
             let reading = Reading(number: number, celsius: 20 + sin(Double(number) / 10), time: Date())
-            // Returns when the caller has taken it: one that reads slowly is sent fewer readings, and none is queued
-            // for it.
+            // Returns when the caller has responded. A slow caller gets fewer readings, and none are queued for it.
             let response = try await connection.send(ValueSetEncoder().encode(reading))
-            if response.status != .success { print("not taken:", response.error?.message ?? "\(response.status)") }
+            if response.status != .success { print("not accepted:", response.error?.message ?? "\(response.status)") }
             let rate = self.callers.withLock { $0[ObjectIdentifier(connection)]?.rate.perSecond } ?? 10
             try await Task.sleep(for: .seconds(1 / rate))
         }
     }
 }
 
-/// Says when the host can be reached, for people and for scripts.
+/// Prints a line once the host is listening.
 struct Ready: Service {
     let host: RemoteSystemHost
 

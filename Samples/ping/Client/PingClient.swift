@@ -6,15 +6,15 @@ import Foundation
 import Logging
 import RemoteSystems
 
-/// Finds the ping service, opens a connection to it, exchanges pings, and prints what `ping` prints (R-42).
+/// Finds the ping service, opens a connection, exchanges pings, and prints the output of `ping` (R-42).
 @main
 struct PingClient: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping-client",
         abstract: "Pings the ping service of a system of the same account.",
         discussion: """
-            Exits with 0 when every message was answered, 1 when one was lost, 2 when the service was not found or could \
-            not be reached or the output cannot be written, 64 when the arguments make no sense.
+            Exit status: 0 if every message was answered; 1 if one was lost; 2 if the service was not found or could \
+            not be reached, or the output cannot be written; 64 if the arguments are invalid.
             """
     )
 
@@ -22,32 +22,32 @@ struct PingClient: AsyncParsableCommand {
 
     @Argument(
         help: """
-            The system to ping: its name, the beginning of its id, or its address, with :PORT unless it is \
-            \(usualPort). The first one found unless given.
+            The system to ping: its name, the beginning of its id, or its address (with :PORT unless the port is \
+            \(usualPort)). Defaults to the first system found.
             """
     )
     var system: String?
 
-    @Flag(help: "Stay on this machine.")
+    @Flag(help: "Use only the loopback interface.")
     var loopback = false
 
-    @Option(name: .shortAndLong, parsing: .unconditional, help: "How many messages to send, 1 to 1000000.")
+    @Option(name: .shortAndLong, parsing: .unconditional, help: "The number of messages. Range: 1 to 1000000.")
     var count = 10
 
-    @Option(name: .shortAndLong, parsing: .unconditional, help: "How many bytes to send with each, 0 to 1000000.")
+    @Option(name: .shortAndLong, parsing: .unconditional, help: "The payload in bytes. Range: 0 to 1000000.")
     var size = 56
 
-    @Option(name: .shortAndLong, parsing: .unconditional, help: "Seconds between messages, 0 to 3600; 0 is at once.")
+    @Option(name: .shortAndLong, parsing: .unconditional, help: "The seconds between messages. Range: 0 to 3600.")
     var interval = 0.2
 
-    @Option(parsing: .unconditional, help: "Seconds to look for the system, 0.1 to 3600.")
+    @Option(parsing: .unconditional, help: "The maximum seconds to look for the system. Range: 0.1 to 3600.")
     var wait = 5.0
 
     func validate() throws {
-        guard (1...1_000_000).contains(self.count) else { throw ValidationError("--count is 1 to 1000000.") }
-        guard (0...1_000_000).contains(self.size) else { throw ValidationError("--size is 0 to 1000000.") }
-        guard (0...3600).contains(self.interval) else { throw ValidationError("--interval is 0 to 3600.") }
-        guard (0.1...3600).contains(self.wait) else { throw ValidationError("--wait is 0.1 to 3600.") }
+        guard (1...1_000_000).contains(self.count) else { throw ValidationError("--count takes 1 to 1000000.") }
+        guard (0...1_000_000).contains(self.size) else { throw ValidationError("--size takes 0 to 1000000.") }
+        guard (0...3600).contains(self.interval) else { throw ValidationError("--interval takes 0 to 3600.") }
+        guard (0.1...3600).contains(self.wait) else { throw ValidationError("--wait takes 0.1 to 3600.") }
     }
 
     func run() async throws {
@@ -70,7 +70,9 @@ struct PingClient: AsyncParsableCommand {
         if statistics.lost > 0 { throw ExitCode(1) }
     }
 
-    /// Prints a line at once, for a pipe too. A full disk is an error: whoever reads the file would miss what is not there.
+    /// Prints a line unbuffered, so that a reader of a pipe gets it at once.
+    ///
+    /// - Throws: The error of the write, for example on a full disk. Otherwise lines would be missing without notice.
     private static func report(_ line: String) throws {
         try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
@@ -79,7 +81,7 @@ struct PingClient: AsyncParsableCommand {
         try? FileHandle.standardError.write(contentsOf: Data("ping-client: \(message)\n".utf8))
     }
 
-    /// By address at once, by name as soon as the watcher tells of a system that fits.
+    /// Returns a request for the address on the command line, or for the first matching system that a watcher finds.
     private func find(
         _ configuration: RemoteSystemsConfiguration
     ) async throws -> (String, RemoteSystemConnectionRequest) {
@@ -102,8 +104,8 @@ struct PingClient: AsyncParsableCommand {
         }
         throw RemoteSystemError(
             .unreachable,
-            "No system \(self.system.map { "called \($0) " } ?? "")of this account offers pings here. Is the service "
-                + "running there, on the same network and under the same account?",
+            "No system \(self.system.map { "called \($0) " } ?? "")of this account with the ping service was found. "
+                + "Check that the service is running on it, on the same network and in the same account.",
             side: .network,
             canRetry: true
         )

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// What a run of pings comes to.
+/// The statistics of a run of pings.
 struct Statistics: Sendable {
     var sent = 0
     var times: [Duration] = []
@@ -14,7 +14,7 @@ struct Statistics: Sendable {
         guard let least = sorted.first, let most = sorted.last else {
             return "\(self.sent) sent, 0 answered, \(self.lost) lost"
         }
-        // The nearest rank: the smallest time that so many per cent of them do not exceed.
+        // Percentiles by the nearest rank: the smallest time that so many per cent of the times do not exceed.
         let (median, p99) = (sorted[(sorted.count * 50 + 99) / 100 - 1], sorted[(sorted.count * 99 + 99) / 100 - 1])
         return """
             rtt min/median/p99/max = \([least, median, p99, most].map(Self.text).joined(separator: "/")) µs
@@ -27,12 +27,12 @@ struct Statistics: Sendable {
     }
 }
 
-/// `host:port`, `[ipv6]:port`, or an address alone.
+/// An address: `host:port`, `[ipv6]:port`, or an IP address without a port.
 struct Address {
     var host: String
     var port: Int
 
-    /// `nil` for what looks like a name of a system rather than an address.
+    /// Returns `nil` if the text is the name of a system rather than an address.
     init?(_ text: String, usualPort: Int) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Standard output without a buffer, so that a line is there as soon as it is written, for a pipe too.
+/// Unbuffered standard output, so that a reader of a pipe gets each line at once.
 struct FileOutput {
     static let standardOutput = FileOutput()
 

@@ -6,15 +6,15 @@ import Logging
 import RemoteSystems
 import ServiceLifecycle
 
-/// A program that embeds a host and offers one app service: it answers pings.
+/// A program with an embedded host and one app service, which responds to pings.
 @main
 struct PingService: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping-service",
-        abstract: "Answers pings from systems of the same account until it is stopped."
+        abstract: "Responds to pings from systems of the same account until it is stopped."
     )
 
-    @Flag(help: "Stay on this machine: announce nothing to the network and take nothing from it.")
+    @Flag(help: "Use only the loopback interface: announce nothing to the network and accept nothing from it.")
     var loopback = false
 
     @Option(help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port"))
@@ -25,7 +25,7 @@ struct PingService: AsyncParsableCommand {
             applicationID: "org.example.ping-service",
             network: self.loopback ? .loopback : .all
         )
-        // Published, and checked on both sides: a caller that sends something else gets the error before anything is sent.
+        // The schema is published and checked on both sides. The SDK refuses an invalid message before it is sent.
         let schema = AllowedValueSchema(
             fields: [
                 .required("Type", .string), .required("CreationDate", .date), .required("TargetId", .string),
@@ -35,7 +35,7 @@ struct PingService: AsyncParsableCommand {
         )
         let ping = AppService("org.example.ping", requestSchema: schema, responseSchema: .full) { request in
             guard request.message["Type"] == "ping" else {
-                throw AppServiceFailure("This service answers messages of the type \"ping\" only.")
+                throw AppServiceFailure("This service accepts only messages of the type \"ping\".")
             }
             var response = request.message
             response["Type"] = "pong"
@@ -43,7 +43,7 @@ struct PingService: AsyncParsableCommand {
         }
         var options = RemoteSystemHost.Options()
         options.port = self.port
-        // One for the network and one for a trial on this machine answer alike: it does not matter which is called.
+        // Several instances may run, such as one with --loopback and one without: all give the same responses.
         options.allowsSeveralProcesses = true
         let host = RemoteSystemHost(configuration, services: [ping], options: options)
         try await ServiceGroup(
@@ -54,7 +54,7 @@ struct PingService: AsyncParsableCommand {
     }
 }
 
-/// Says when the host can be reached, for people and for scripts.
+/// Prints a line once the host is listening.
 struct Ready: Service {
     let host: RemoteSystemHost
 

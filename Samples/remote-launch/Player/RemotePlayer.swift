@@ -6,7 +6,7 @@ import Logging
 import RemoteSystems
 import ServiceLifecycle
 
-/// A player that other systems of the account can tell what to play, by URIs such as `player:album/42`.
+/// A player that opens URIs from other systems of the account, such as `player:album/42`.
 @main
 struct RemotePlayer {
     static func main() async throws {
@@ -16,9 +16,9 @@ struct RemotePlayer {
         )
         var options = RemoteSystemHost.Options()
         options.launchURIProvider = LaunchURIHandler(schemes: ["player"]) { request in
-            // What is answered is what happened: "opened" only if it plays.
+            // The result must be true: return "opened" only if the player plays the title.
             guard let title = title(request.uri.afterScheme) else {
-                return .unavailable("There is no such album in this house.")
+                return .unavailable("There is no such album here.")
             }
             let second = request.inputData?["Second"]?.int ?? 0
             say("playing \(title) from second \(second), for system \(request.caller.systemID.short)")
@@ -32,24 +32,26 @@ struct RemotePlayer {
         ).run()
     }
 
-    /// The URI comes from another machine: it is looked up, and never part of a path or a command.
+    /// Returns the title of a URI.
+    ///
+    /// The URI comes from another machine. It is only looked up, and never used in a path or a command.
     static func title(_ path: Substring) -> String? {
         ["album/42": "Forty-Two", "album/7": "Seven Songs"][String(path)]
     }
 }
 
-/// Says when the host can be reached, for people and for scripts.
+/// Prints a line once the host is listening.
 struct Ready: Service {
     let host: RemoteSystemHost
 
     func run() async throws {
         _ = try await self.host.port
-        say("ready: playing what others send")
+        say("ready: playing URIs of other systems")
         try? await gracefulShutdown()
     }
 }
 
-/// Without a buffer, so that a line is there as soon as it is told, for a pipe too.
+/// Prints a line unbuffered, so that a reader of a pipe gets it at once.
 func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }

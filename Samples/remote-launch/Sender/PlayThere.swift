@@ -5,24 +5,24 @@ import ArgumentParser
 import Foundation
 import RemoteSystems
 
-/// Plays something on another machine: carries it on over there, from where it is here (R-17, R-24, R-25).
+/// Continues playback on another machine, from the given position (R-24).
 @main
 struct PlayThere: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "play-there",
-        abstract: "Play this on another machine of the account."
+        abstract: "Play a title on another machine of the account."
     )
 
-    @Argument(help: "What to play, such as player:album/42.")
+    @Argument(help: "The URI to play, such as player:album/42.")
     var uri: String
 
-    @Option(help: "The machine's name; the first one with a player unless given.")
+    @Option(help: "The machine's name. Defaults to the first machine with a player.")
     var on: String?
 
-    @Option(help: "The second to play from.")
+    @Option(help: "The start position, in seconds.")
     var second = 0
 
-    @Flag(help: "Stay on this machine.")
+    @Flag(help: "Use only the loopback interface.")
     var loopback = false
 
     func run() async throws {
@@ -31,7 +31,7 @@ struct PlayThere: AsyncParsableCommand {
             network: self.loopback ? .loopback : .all
         )
         guard let system = try await self.find(configuration) else {
-            print("No machine of this account has a player\(self.on.map { " and is called \($0)" } ?? "").")
+            print("No machine\(self.on.map { " called \($0)" } ?? "") of this account with a player was found.")
             throw ExitCode(2)
         }
         let result = try await RemoteLauncher().launchURI(
@@ -47,7 +47,7 @@ struct PlayThere: AsyncParsableCommand {
         print("\(system.displayName) plays it.")
     }
 
-    /// The first system found that fits, within five seconds.
+    /// Returns the first matching system; nil if none is found within 5 s.
     private func find(_ configuration: RemoteSystemsConfiguration) async throws -> RemoteSystem? {
         let watcher = RemoteSystemWatcher(configuration, filters: [.application("org.example.player")])
         let events = watcher.events

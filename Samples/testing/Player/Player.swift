@@ -3,24 +3,26 @@
 
 import RemoteSystems
 
-/// Code that is worth testing: knows the speakers of the house and whether they answer.
+/// Example code to test: it knows the reachable speakers, and whether they respond.
 public actor Player {
-    /// What is known of a speaker.
+    /// The state of a speaker.
     public enum Speaker: Sendable, Equatable {
         case responses
         case silent
     }
 
-    /// The speakers that are there now, by name.
+    /// The reachable speakers, by name.
     public private(set) var speakers: [String: Speaker] = [:]
     private let watcher: RemoteSystemWatcher
 
-    /// A test passes the configuration of its stage; the real program its own.
+    /// Creates a player.
+    ///
+    /// - Parameter configuration: The program's configuration. A test passes that of its stage.
     public init(_ configuration: RemoteSystemsConfiguration) {
         self.watcher = RemoteSystemWatcher(configuration)
     }
 
-    /// Until cancelled.
+    /// Watches for speakers until the task is cancelled.
     public func run() async throws {
         let events = self.watcher.events
         try await self.watcher.start()

@@ -6,7 +6,7 @@ import RemoteSystems
 import RemoteSystemsTesting
 import XCTest
 
-/// The same with XCTest.
+/// A test with XCTest.
 final class PlayerXCTests: XCTestCase {
     func testASpeakerThatCrashesIsForgottenWithinASecond() async throws {
         try await DiscoveryStage.with { stage in

@@ -5,7 +5,7 @@ import Foundation
 import Messages
 import RemoteSystems
 
-/// Orders from the first system of the account that takes orders, and shows what becomes of orders that are wrong.
+/// Sends orders to the first system of the account that accepts them, and prints the errors of invalid orders.
 @main
 struct TypedClient {
     static func main() async throws {
@@ -14,21 +14,21 @@ struct TypedClient {
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
         guard let system = try await RemoteSystem.find(offering: orderService, configuration: configuration) else {
-            print("Nobody of this account takes orders here. Is typed-service running?")
+            print("No system of this account that takes orders was found. Check that typed-service is running.")
             exit(2)
         }
         let service = AppServiceDescription(name: orderService)
         try await AppServiceConnection.with(service, RemoteSystemConnectionRequest(system: system)) { connection in
-            // Types on both ends.
+            // Request and response have types.
             let order = Order(dish: "pancakes", portions: 3, notes: ["no sugar"], wanted: Date())
             let receipt = try await connection.send(order, as: Receipt.self)
             print("Ordered:", receipt.summary)
 
-            // Refused by the service, for a reason of its own.
+            // The handler refuses this order.
             await self.explain("The service refuses:") {
                 _ = try await connection.send(Order(dish: "soup", portions: 99, wanted: Date()), as: Receipt.self)
             }
-            // Not even sent: the published schema says that it cannot be right.
+            // This order is not sent: it does not match the published schema.
             await self.explain("The schema refuses:") {
                 _ = try await connection.send(["dish": "soup", "portions": "two", "wanted": .date(.now)]).get()
             }

@@ -3,11 +3,12 @@
 
 import Foundation
 
-/// The service's name, as both programs use it.
+/// The service's name, for both programs.
 package let orderService = "org.example.orders"
 
-/// What the client sends. The service publishes what it looks like, for those who do not have this type: other
-/// programs, and other languages.
+/// The request of the client.
+///
+/// The service publishes the schema of this type, for programs that do not have the type and for other languages.
 package struct Order: Codable, Sendable {
     package var dish: String
     package var portions: Int
@@ -22,7 +23,7 @@ package struct Order: Codable, Sendable {
     }
 }
 
-/// What the server answers.
+/// The response of the service.
 package struct Receipt: Codable, Sendable {
     package var number: UUID
     package var summary: String

@@ -7,7 +7,7 @@ import Messages
 import RemoteSystems
 import ServiceLifecycle
 
-/// Takes orders from systems of the account until it is stopped.
+/// Takes orders from systems of the account until it is stopped.
 @main
 struct TypedService {
     static func main() async throws {
@@ -15,11 +15,11 @@ struct TypedService {
             applicationID: "org.example.typed-service",
             network: CommandLine.arguments.contains("--loopback") ? .loopback : .all
         )
-        // The types' schemas are published. What does not fit them never gets here: the caller is told before it sends,
-        // or refused.
+        // The types' schemas are published. Invalid messages never reach the handler: the caller's SDK or this host
+        // refuses them.
         let orders = AppService(orderService) { (order: Order, request) -> Receipt in
             guard (1...12).contains(order.portions) else {
-                // The only text of a handler's that the caller gets to see.
+                // Callers see the text of an AppServiceFailure, but not of other errors.
                 throw AppServiceFailure("The kitchen makes 1 to 12 portions at a time.")
             }
             return Receipt(
@@ -37,7 +37,7 @@ struct TypedService {
     }
 }
 
-/// Says when the host can be reached, for people and for scripts.
+/// Prints a line once the host is listening.
 struct Ready: Service {
     let host: RemoteSystemHost
 

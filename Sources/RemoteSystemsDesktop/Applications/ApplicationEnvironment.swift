@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a program that is started here finds in its environment, be it an application, a handler of URIs or one that asks somebody:
-/// what a program of this user needs, and nothing that is the host's own (`Docs/host-daemon.md`).
+/// The environment of programs that the host daemon starts: applications, URI handlers and the program that asks the
+/// user.
+///
+/// It contains what a program of this user needs, and nothing that concerns only the daemon (`Docs/host-daemon.md`).
 package enum ApplicationEnvironment {
     private static let names: Set<String> = [
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
@@ -11,9 +13,9 @@ package enum ApplicationEnvironment {
     ]
     private static let prefixes = ["LC_", "XDG_", "GDK_", "GTK_", "QT_"]
 
-    /// What of the host's environment is passed on.
+    /// Returns the variables of the host's environment that are passed on.
     ///
-    /// - Parameter stateDirectory: the host's own, so that both are the same system.
+    /// - Parameter stateDirectory: The host's state directory, so that started programs act as the same system.
     package static func passedOn(
         from environment: [String: String],
         stateDirectory: String?

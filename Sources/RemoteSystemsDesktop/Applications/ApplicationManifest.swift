@@ -4,35 +4,37 @@
 internal import FoundationEssentials
 package import RemoteSystems
 
-/// What the file of an installed application says (`Docs/host-daemon.md`): what it offers and how it is started.
+/// The manifest of an installed application: what it offers and how it is started (`Docs/host-daemon.md`).
 package struct ApplicationManifest: Sendable, Hashable {
     package var application: InstalledApplication
     package var start: ApplicationStart
-    /// The keys that are not known, each with its line. They are ignored.
+    /// The unknown keys, each with its line. They are ignored.
     package var warnings: [ConfigurationFileError] = []
 
-    /// Files longer than this are not read.
+    /// The maximum length of a manifest, in bytes.
     static let largestFile = 64 << 10
 
-    /// Reads a manifest. It must have its application's id for a name, so that one directory can put another in the shade.
+    /// Reads a manifest.
+    ///
+    /// Its file name must be the application's id, so that a manifest in one directory can replace one in another.
     package init(_ file: ConfigurationFile) throws(ConfigurationFileError) {
         var problems: [ConfigurationFileError] = []
         let manifest = Self.read(file, problems: &problems)
         if let first = problems.first { throw first }
-        guard let manifest else { throw ConfigurationFileError(path: file.path, "It cannot be read.") }
+        guard let manifest else { throw ConfigurationFileError(path: file.path, "The file cannot be read.") }
         self = manifest
     }
 
-    /// Reads a manifest, and adds everything that is wrong with it to `problems`.
+    /// Reads a manifest and appends its problems to `problems`.
     ///
-    /// - Returns: `nil` if anything is wrong.
+    /// - Returns: `nil` if there is a problem.
     package static func read(_ file: ConfigurationFile, problems: inout [ConfigurationFileError])
         -> ApplicationManifest?
     {
         let unknown = UnknownKeys()
         let count = problems.count
         guard var manifest = file.decode(Self.self, noting: unknown, problems: &problems) else {
-            // A key that is missing may be there under another name.
+            // A missing key may be misspelt, so the first problem also names the unknown keys.
             for warning in unknown.warnings(about: file) where problems.count > count {
                 problems[count].message += " Line \(warning.line ?? 1): \(warning.message)"
             }
@@ -44,7 +46,7 @@ package struct ApplicationManifest: Sendable, Hashable {
             problems.append(
                 file.error(
                     at: ["id"],
-                    "The file must be called \(manifest.application.id).json, as its application's id."
+                    "The file must be called \(manifest.application.id).json, after its application's id."
                 )
             )
             return nil
@@ -60,7 +62,7 @@ extension ApplicationManifest: Decodable {
 
     static let keys = Set(Key.allCases.map(\.stringValue))
     static var serviceKeys: Set<String> { ServiceEntry.keys }
-    /// Every key that a manifest or a service in it may have, for what explains them.
+    /// All keys of a manifest and its services. The documentation must describe them.
     package static var documentedKeys: Set<String> { Self.keys.union(Self.serviceKeys) }
 
     package init(from decoder: any Decoder) throws {
@@ -73,7 +75,7 @@ extension ApplicationManifest: Decodable {
         application.services = try decoder.attempt([]) { try Self.services(container) }
         application.uriSchemes = try decoder.attempt([]) { try Self.schemes(container) }
         self.application = application
-        // Never used: a file with a problem is left out.
+        // Never used: a file with a problem is omitted.
         let none = ApplicationStart.exec([])
         self.start = try decoder.attempt(none) { try container.decode(ApplicationStart.self, forKey: .start) }
     }
@@ -121,7 +123,7 @@ extension ApplicationManifest: Decodable {
         return schemes.sorted()
     }
 
-    /// Before anything else: what a later version has added may explain whatever else cannot be read.
+    /// Checks `requires`. Called first: an unknown requirement may explain all other problems.
     private static func checkRequirements(_ container: KeyedDecodingContainer<Key>) throws {
         let names = try container.decodeIfPresent([String].self, forKey: .requires) ?? []
         guard names.count <= 256, names.allSatisfy({ (1...256).contains($0.utf8.count) && $0.isShownAsIs }) else {
@@ -134,7 +136,7 @@ extension ApplicationManifest: Decodable {
         }
     }
 
-    /// Whether an application that is installed could have this id.
+    /// Whether the text is a valid id of an installed application.
     static func isID(_ text: String) -> Bool {
         func isLetterOrDigit(_ byte: UInt8) -> Bool {
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
@@ -144,7 +146,7 @@ extension ApplicationManifest: Decodable {
     }
 }
 
-/// A service as a manifest describes it.
+/// A service in a manifest.
 private struct ServiceEntry: Decodable {
     var service: InstalledApplication.Service
 
@@ -235,6 +237,6 @@ private struct ServiceEntry: Decodable {
 }
 
 extension String {
-    /// The name of a type of values in a sentence.
+    /// The name of a value type with its article.
     fileprivate var withArticle: String { "\(self.first.map { "aeio".contains($0) } == true ? "an" : "a") \(self)" }
 }

@@ -7,17 +7,17 @@ public import RemoteSystems
 public import ServiceLifecycle
 internal import Synchronization
 
-/// The applications of this machine as their manifests in the XDG data directories describe them, and the ways to start them
-/// (`Docs/host-daemon.md`).
+/// The installed applications of this machine, read from their manifests (`Docs/host-daemon.md`).
 ///
-/// A manifest is `remote-systems/applications/ID.json` in `$XDG_DATA_HOME` or one of `$XDG_DATA_DIRS`. Of two with one id the one in
-/// the earlier directory counts. One that is not understood is left out and told in ``problems``.
+/// A manifest is the file `remote-systems/applications/ID.json` in `$XDG_DATA_HOME` or in a directory of
+/// `$XDG_DATA_DIRS`. If two manifests have the same id, the one in the earlier directory is used. Invalid manifests are
+/// omitted and listed in ``problems``.
 ///
-/// ``run()`` looks for changes every two seconds.
+/// ``run()`` looks for changes every 2 s.
 public final class ApplicationRegistry: InstalledApplications, Service {
     private struct State {
         var manifests: [String: ApplicationManifest] = [:]
-        /// The files that the manifests are in, by id.
+        /// The paths of the manifests, by application id.
         var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
         var stamp: [FileStamp] = []
@@ -26,16 +26,16 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var programs: [String: ApplicationProgram] = [:]
     }
 
-    /// The program of an application that was started from here last.
+    /// The program that was last started for an application.
     private struct ApplicationProgram {
         let program: StartedProgram
-        /// Whether a manifest names it.
+        /// Whether a manifest names the program (`exec`), rather than a desktop entry.
         let isNamed: Bool
-        /// Whether it had only what the end of the one before it had left of the time to come up.
+        /// Whether the start had to wait for the end of the previous program, so that less time was left to come up.
         var wasHeldUp: Bool
     }
 
-    /// Where manifests are looked for, the first first.
+    /// The directories of manifests, in the order of precedence.
     public let directories: [String]
 
     private let environment: [String: String]
@@ -43,20 +43,22 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// So many manifests are read.
+    /// The maximum number of manifests.
     private static let maxManifests = 256
     private static let interval = Duration.seconds(2)
-    /// The session bus has this long to let us in.
+    /// The maximum time to connect to the session bus.
     private static let maxBusTime = Duration.seconds(5)
-    /// A program that did not come up has this long to end when it is asked to.
+    /// The time between SIGTERM and SIGKILL for a program that did not come up.
     private static let grace = Duration.seconds(5)
 
-    /// A registry of the manifests that are there now.
+    /// Creates a registry and reads the manifests.
     ///
     /// - Parameters:
-    ///   - environment: where the XDG directories are, and what applications that are started get of it.
-    ///   - stateDirectory: the state directory of the host, so that what it starts is the same system; `nil` for the user's.
-    ///   - logger: told of manifests that are not understood.
+    ///   - environment: The environment that names the XDG directories. Started applications get a part of it. Defaults
+    ///     to that of this process.
+    ///   - stateDirectory: The host's state directory, so that started applications act as the same system. Defaults to
+    ///     the user's.
+    ///   - logger: The logger for problems and warnings of manifests.
     public init(
         environment: [String: String] = ProcessInfo.processInfo.environment,
         stateDirectory: String? = nil,
@@ -69,7 +71,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         self.reload()
     }
 
-    /// The directories of the XDG Base Directory Specification, in their order.
+    /// The directories of manifests, in the order of the XDG Base Directory Specification.
     package static func directories(_ environment: [String: String]) -> [String] {
         func absolute(_ name: String) -> [String] {
             (environment[name] ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
@@ -81,18 +83,20 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             + shared.map { $0 + "/remote-systems/applications" }
     }
 
-    /// What is wrong with manifests that were left out.
+    /// The problems of the manifests that were omitted.
     public var problems: [ConfigurationFileError] { self.state.withLock { $0.problems } }
 
-    /// The keys of manifests that this version does not know, each with file and line. They are ignored; the applications are not.
+    /// The keys of manifests that this version does not know, each with file and line. The keys are ignored; the
+    /// applications are used.
     public var warnings: [ConfigurationFileError] { Self.warnings(of: self.state.withLock { $0.manifests }) }
 
     private static func warnings(of manifests: [String: ApplicationManifest]) -> [ConfigurationFileError] {
         manifests.sorted { $0.key < $1.key }.flatMap(\.value.warnings)
     }
 
-    /// The programs and desktop entries that manifests name and that cannot be started now, because they are not there or may
-    /// not be run. Such an application is listed nevertheless: what it needs may be installed later.
+    /// The programs and desktop entries of manifests that cannot be started now: they are missing or may not be run.
+    ///
+    /// The applications are listed nevertheless, because the programs may be installed later.
     package func startProblems() async -> [ConfigurationFileError] {
         let (manifests, files) = self.state.withLock { ($0.manifests, $0.files) }
         var problems: [ConfigurationFileError] = []
@@ -111,20 +115,20 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             ProgramFile.problem(with: arguments[0]).map { ("exec", "'exec' cannot be run: \($0)") }
         case .desktop(let id):
             await BlockingCalls.run({ DesktopEntries.entry(id: id) }) == nil
-                ? ("desktop", "There is no desktop entry \(id), or what it runs is not installed.") : nil
+                ? ("desktop", "There is no desktop entry \(id), or its program is not installed.") : nil
         case .dbus, .systemd: nil
         }
     }
 
     // MARK: Reading
 
-    /// Reads all manifests again. Who listens to ``changes()`` is told when something is different.
+    /// Reads all manifests again. Observers of ``changes()`` are notified if a manifest changed.
     public func reload() {
         let stamp = self.stamp()
         var manifests: [String: ApplicationManifest] = [:]
         var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
-        // One that is not understood puts others of its name in the shade, too: it was meant to replace them.
+        // An invalid manifest also hides those of the same name in later directories: it was meant to replace them.
         var seen: Set<String> = []
         for directory in self.directories {
             for name in Self.names(in: directory) where seen.insert(name).inserted {
@@ -133,15 +137,18 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                     guard seen.count <= Self.maxManifests else {
                         throw ConfigurationFileError(
                             path: path,
-                            "It is left out: there are more than \(Self.maxManifests) manifests."
+                            "The manifest is omitted: there are more than \(Self.maxManifests) manifests."
                         )
                     }
                     guard let file = try ConfigurationFile(path: path, limit: ApplicationManifest.largestFile) else {
-                        // It may have gone this moment; a link stays.
+                        // A file may have been removed since it was listed. A symbolic link is still there.
                         guard (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil else {
                             continue
                         }
-                        throw ConfigurationFileError(path: path, "This is a link to a file that is not there.")
+                        throw ConfigurationFileError(
+                            path: path,
+                            "The manifest is a link to a file that does not exist."
+                        )
                     }
                     guard let manifest = ApplicationManifest.read(file, problems: &problems) else { continue }
                     manifests[manifest.application.id] = manifest
@@ -163,7 +170,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             return (new, ignored, listeners)
         }
         for problem in new {
-            self.logger.warning("An application's manifest is left out", metadata: ["reason": "\(problem)"])
+            self.logger.warning("An application's manifest is omitted", metadata: ["reason": "\(problem)"])
         }
         for warning in ignored {
             self.logger.warning("A key of an application's manifest is ignored", metadata: ["reason": "\(warning)"])
@@ -176,7 +183,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         return names.filter { $0.hasSuffix(".json") && !$0.hasPrefix(".") }.sorted()
     }
 
-    /// What tells that files were changed, without reading them.
+    /// The attributes that show a change of a file without reading it.
     private struct FileStamp: Hashable {
         var path: String
         var changed: Date?
@@ -199,12 +206,14 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     // MARK: InstalledApplications
 
-    /// What is installed, by id in ascending order.
+    /// The installed applications, in ascending order of their ids.
     public func applications() async -> [InstalledApplication] {
         self.state.withLock { $0.manifests.values.map(\.application) }.sorted { $0.id < $1.id }
     }
 
-    /// An element whenever manifests were read that say something else than before.
+    /// A stream with an element for every change of the manifests.
+    ///
+    /// Several changes may be combined into one element.
     public func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = self.state.withLock { state in
@@ -218,10 +227,13 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         return stream
     }
 
-    /// Starts an application as its manifest says.
+    /// Starts an application in the way that its manifest specifies.
+    ///
+    /// - Parameter id: The application's id.
+    /// - Throws: An error whose description is the reason, if the application is not installed or cannot be started.
     public func start(_ id: String) async throws {
         guard let manifest = self.state.withLock({ $0.manifests[id] }) else {
-            throw StartFailure("It is no longer installed.")
+            throw StartFailure("The application is no longer installed.")
         }
         let bus = BusActivation(environment: self.environment)
         switch manifest.start {
@@ -230,7 +242,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         case .exec(let arguments): try await self.run(arguments, in: "/", of: id, isNamed: true)
         case .desktop(let entryID):
             guard let way = try await self.way(toEntry: entryID) else {
-                throw StartFailure("There is no desktop entry \(entryID), or what it runs is not installed.")
+                throw StartFailure("There is no desktop entry \(entryID), or its program is not installed.")
             }
             switch way.start {
             case .activate(let busName, let path): try await bus.activateApplication(busName, objectPath: path)
@@ -240,7 +252,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         }
     }
 
-    /// How a desktop entry is started here with nothing to open, and in which directory if it says so; `nil` if there is none.
+    /// Decides how to start a desktop entry without a URI, and in which directory; `nil` if there is no such entry.
     private func way(toEntry id: String) async throws -> (start: DesktopStart, directory: String?)? {
         let environment = self.programEnvironment
         guard let entry = await BlockingCalls.run({ DesktopEntries.entry(id: id) }) else { return nil }
@@ -248,11 +260,11 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             DesktopStart.Session(for: entry, in: environment, $0)
         }
         try Task.checkCancellation()
-        guard let session else { throw StartFailure("\(id) is started over the session bus, which does not answer.") }
+        guard let session else { throw StartFailure("\(id) is started over the session bus, which does not respond.") }
         return (DesktopStart(entry, uri: nil, session: session), entry.directory)
     }
 
-    /// Runs a program, and watches it for as long as the host waits: one that fails is told at once.
+    /// Runs a program and watches it while the host waits, so that a failure is reported at once.
     private func run(
         _ arguments: [String],
         in directory: String,
@@ -260,13 +272,15 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         isNamed: Bool = false
     ) async throws {
         let program = try await self.program(arguments, in: directory, of: id, isNamed: isNamed)
-        // One that puts itself into the background ends well, and may still come up.
+        // A program that daemonises ends with status 0, and its child may still come up.
         guard let end = await program.end(), !end.isSuccess else { return }
         throw StartFailure("\(arguments[0]): \(end) before it could be reached.")
     }
 
-    /// One that was started before and still runs is not started a second time: it may come up yet, which ends the waiting, or
-    /// it is on its way out.
+    /// Starts the program of an application.
+    ///
+    /// If the program was started before and still runs, waits for its end first: it may still come up, which ends the
+    /// host's wait, or it is about to end.
     private func program(
         _ arguments: [String],
         in directory: String,
@@ -292,11 +306,14 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         return started
     }
 
-    /// Ends the program that was started for the application and hangs, without waiting for its end; the next start does.
+    /// Terminates the started program of an application that did not come up.
     ///
-    /// Only what a manifest names itself, and was started from here: what a desktop entry starts may have a window with somebody's work
-    /// in it, and what D-Bus or systemd has started is theirs. One that was started late, because another one had to end first, is left
-    /// alone until it has had a whole time to come up.
+    /// Does not wait for the program's end; the next start does. Only programs that a manifest names with `exec` are
+    /// terminated: a program of a desktop entry may have a window with unsaved work, and D-Bus and systemd manage their
+    /// own programs. A program that had to wait for the end of its predecessor had less time to come up, so only the
+    /// second call for it terminates it.
+    ///
+    /// - Parameter id: The application's id.
     public func didNotComeUp(_ id: String) async {
         let hanging = self.state.withLock { state -> StartedProgram? in
             guard let last = state.programs[id], last.isNamed, last.program.ended == nil, !last.program.isUnwanted
@@ -312,7 +329,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         Task {
             let end = await program.terminate(grace: Self.grace)
             self.logger.notice(
-                "A program that did not come up is gone",
+                "A program that did not come up has ended",
                 metadata: metadata.merging(["how": "\(end?.description ?? "")"]) { $1 }
             )
         }
@@ -324,7 +341,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     // MARK: Service
 
-    /// Keeps up with the directories, until its task is cancelled or a graceful shutdown is asked for.
+    /// Watches the directories until the task is cancelled or a graceful shutdown begins.
     public func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {

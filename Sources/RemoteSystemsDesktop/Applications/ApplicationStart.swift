@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How an application is started that does not run.
+/// The way in which the host daemon starts an application.
 package enum ApplicationStart: Sendable, Hashable {
     /// By owning a well-known name on the session bus: D-Bus activation.
     case dbus(name: String)
     /// As a unit of the user's service manager.
     case systemd(unit: String)
-    /// By running a program: its absolute path and its arguments. No shell.
+    /// By running a program, given by its absolute path and its arguments. No shell is used.
     case exec([String])
     /// By the desktop entry with this id.
     case desktop(id: String)
@@ -74,7 +74,7 @@ extension ApplicationStart: Decodable {
             }
     }
 
-    /// systemd.unit(5): no slash, and nothing that a command line would make something else of.
+    /// Whether a byte may be part of a unit name (systemd.unit(5)). Excludes slashes.
     private static func isPartOfUnit(_ byte: UInt8) -> Bool {
         Self.isLetterOrDigit(byte) || ":-_.\\@".utf8.contains(byte)
     }

@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Has others start something: the message bus, or the service manager over the bus.
+/// Starts applications through the message bus, or through the service manager over the bus.
 struct BusActivation: Sendable {
-    /// Whose bus: the user's, or the machine's where there is no user's.
+    /// The session bus, or the system bus if there is no session bus.
     let bus: MessageBus
 
     init(environment: [String: String]) {
@@ -11,12 +11,12 @@ struct BusActivation: Sendable {
         self.bus = isSession ? .session : .system
     }
 
-    /// Starts whoever owns a well-known name (D-Bus Specification, `StartServiceByName`).
+    /// Starts the owner of a well-known name (D-Bus Specification, `StartServiceByName`).
     func activate(_ name: String) async throws {
         try await self.perform(.bus("StartServiceByName", [.string(name), .uint32(0)]))
     }
 
-    /// Starts a unit of the service manager that is on this bus.
+    /// Starts a unit of the service manager on this bus.
     func startUnit(_ unit: String) async throws {
         try await self.perform(
             MessageBus.Call(
@@ -29,12 +29,12 @@ struct BusActivation: Sendable {
         )
     }
 
-    /// Has an application come up by itself.
+    /// Calls `Activate` of an application, which the bus starts if it is not running.
     func activateApplication(_ name: String, objectPath: String) async throws {
         try await self.perform(.application(name, objectPath, "Activate", [.noOptions]))
     }
 
-    /// The host that waits for the start cancels the task when it waits no longer.
+    /// Makes a call. The host cancels the task when it no longer waits for the start.
     private func perform(_ call: MessageBus.Call) async throws {
         let bus = self.bus
         let result = await BlockingCalls.run(atMost: MessageBus.maxDuration) { cancellable in

@@ -12,17 +12,20 @@ internal import ValueSets
     internal import Musl
 #endif
 
-/// A JSON file that a person has written. Whatever is wrong in it is told with its line.
+/// A hand-written JSON file. All problems are reported with their lines.
 package struct ConfigurationFile: Sendable {
     package let path: String
     package let bytes: [UInt8]
 
-    /// Reads a file of at most so many bytes; `nil` when there is none.
+    /// Reads a file; `nil` if it does not exist.
+    ///
+    /// - Parameter limit: The maximum length, in bytes. Defaults to 64 KiB.
+    /// - Throws: ``ConfigurationFileError`` if the file cannot be read, is not a plain file, or is too long.
     package init?(path: String, limit: Int = 64 << 10) throws(ConfigurationFileError) {
         func failed(_ reason: String) -> ConfigurationFileError {
-            ConfigurationFileError(path: path, "It cannot be read: \(reason).")
+            ConfigurationFileError(path: path, "The file cannot be read: \(reason).")
         }
-        // Not blocking: a named pipe put there must not hang us.
+        // Non-blocking: opening a named pipe must not block.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -39,7 +42,7 @@ package struct ConfigurationFile: Sendable {
             guard count > 0 else { break }
             bytes += buffer[..<count]
             guard bytes.count <= limit else {
-                throw ConfigurationFileError(path: path, "It is longer than the \(limit) bytes that are read.")
+                throw ConfigurationFileError(path: path, "The file is longer than \(limit) bytes, the maximum.")
             }
         }
         self.init(path: path, bytes: bytes)
@@ -50,20 +53,20 @@ package struct ConfigurationFile: Sendable {
         self.bytes = bytes
     }
 
-    /// Decodes it.
+    /// Decodes the file.
     ///
-    /// - Throws: the first of the problems that ``decode(_:problems:)`` reports.
+    /// - Throws: The first of the problems that ``decode(_:problems:)`` reports.
     package func decode<Content: Decodable>(_ type: Content.Type) throws(ConfigurationFileError) -> Content {
         var problems: [ConfigurationFileError] = []
         let content = self.decode(type, problems: &problems)
         if let first = problems.first { throw first }
-        guard let content else { throw ConfigurationFileError(path: self.path, "It cannot be read.") }
+        guard let content else { throw ConfigurationFileError(path: self.path, "The file cannot be read.") }
         return content
     }
 
-    /// Decodes it, and adds everything that is wrong with it to `problems`, by line. Keys that are not known are wrong.
+    /// Decodes the file and appends its problems to `problems`, in the order of lines. Unknown keys are problems.
     ///
-    /// - Returns: `nil` if anything is wrong.
+    /// - Returns: `nil` if there is a problem.
     package func decode<Content: Decodable>(
         _ type: Content.Type,
         problems: inout [ConfigurationFileError]
@@ -71,10 +74,10 @@ package struct ConfigurationFile: Sendable {
         self.decode(type, noting: nil, problems: &problems)
     }
 
-    /// Decodes it, and adds everything that is wrong with it to `problems`, by line.
+    /// Decodes the file and appends its problems to `problems`, in the order of lines.
     ///
-    /// - Parameter unknown: collects the keys that are not known; without it they are refused.
-    /// - Returns: `nil` if anything is wrong.
+    /// - Parameter unknown: Collects unknown keys. If `nil`, unknown keys are problems.
+    /// - Returns: `nil` if there is a problem.
     func decode<Content: Decodable>(
         _ type: Content.Type,
         noting unknown: UnknownKeys?,
@@ -102,7 +105,7 @@ package struct ConfigurationFile: Sendable {
         } catch let error as DecodingError {
             collected.note(error)
         } catch {
-            found.append(ConfigurationFileError(path: self.path, "It cannot be read: \(error)"))
+            found.append(ConfigurationFileError(path: self.path, "The file cannot be read: \(error)"))
         }
         for error in collected.all {
             let (path, message) = Self.explain(error)
@@ -114,7 +117,7 @@ package struct ConfigurationFile: Sendable {
         return found.isEmpty ? content : nil
     }
 
-    /// Says where the text stops being JSON, and what is missing there.
+    /// The error for a text that is not JSON, with the place and the reason.
     private func notJSON(line: Int) -> ConfigurationFileError {
         do throws(ValueSetError) {
             _ = try Value(json: Data(self.bytes))
@@ -124,15 +127,15 @@ package struct ConfigurationFile: Sendable {
                 return ConfigurationFileError(path: self.path, line: line, "\(error.message) (At byte \(offset).)")
             }
         }
-        // What a value may be, and a setting may not: a number beyond a double, or arrays nested very deep.
+        // `Value` accepts the text, but the decoder does not: a number beyond a double, or very deeply nested arrays.
         return ConfigurationFileError(
             path: self.path,
             line: line,
-            "The text is not valid JSON that can be used here: a number is out of range, or arrays are nested too deep."
+            "The JSON text cannot be used here: a number is out of range, or arrays are nested too deeply."
         )
     }
 
-    /// An error about the value at a path.
+    /// Creates an error about the value at a path.
     package func error(at path: [String], _ message: String) -> ConfigurationFileError {
         ConfigurationFileError(path: self.path, line: JSONLines(self.bytes).line(of: path), message)
     }
@@ -154,7 +157,7 @@ package struct ConfigurationFile: Sendable {
         case .dataCorrupted(let context):
             return (names(context.codingPath), context.debugDescription)
         @unknown default:
-            return ([], "It cannot be read: \(error)")
+            return ([], "The file cannot be read: \(error)")
         }
     }
 
@@ -172,7 +175,7 @@ package struct ConfigurationFile: Sendable {
 
 // MARK: - For types that are decoded from such files
 
-/// A key as it stands in the file.
+/// A key of the file, known or not.
 struct FileKey: CodingKey {
     var stringValue: String
     var intValue: Int? { nil }
@@ -181,7 +184,7 @@ struct FileKey: CodingKey {
 }
 
 extension Decoder {
-    /// A container in which every key must be known: one that is misspelt is told, and not passed over.
+    /// Returns a container in which every key must be known. Reports unknown keys as problems.
     package func strictContainer<Key: CodingKey & CaseIterable>(
         keyedBy type: Key.Type
     ) throws -> KeyedDecodingContainer<Key> {
@@ -203,7 +206,7 @@ extension Decoder {
 }
 
 extension KeyedDecodingContainer {
-    /// A string of so many bytes, which others can be told as it is.
+    /// Decodes a string of so many bytes without control, line-breaking or invisible characters.
     package func text(_ key: Key, bytes: ClosedRange<Int> = 1...1024) throws -> String {
         let text = try self.decode(String.self, forKey: key)
         guard bytes.contains(text.utf8.count) else {
@@ -215,7 +218,9 @@ extension KeyedDecodingContainer {
         return text
     }
 
-    /// A whole number. Of one that is not, JSONDecoder would say neither where it stands nor what is wrong with it.
+    /// Decodes a whole number.
+    ///
+    /// Decoding `Int` directly would make JSONDecoder report other numbers without their place and a reason.
     package func wholeNumber(_ key: Key) throws -> Int {
         guard let number = Int(exactly: try self.decode(Double.self, forKey: key)) else {
             throw self.invalid(key, "must be a whole number")
@@ -223,12 +228,12 @@ extension KeyedDecodingContainer {
         return number
     }
 
-    /// A string of so many bytes, if the key is there.
+    /// Decodes a string like ``text(_:bytes:)``; `nil` if the key is missing.
     package func textIfPresent(_ key: Key) throws -> String? {
         self.contains(key) ? try self.text(key) : nil
     }
 
-    /// An error about the value under the key.
+    /// Creates an error about the value of a key.
     package func invalid(_ key: Key, _ message: String) -> DecodingError {
         DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "'\(key.stringValue)' \(message).")
     }

@@ -1,13 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is wrong with a file that a person has written, and where in it.
+/// A problem of a hand-written file, with its line.
 public struct ConfigurationFileError: Error, Sendable, Hashable {
-    /// The file.
+    /// The path of the file.
     public var path: String
-    /// The line, counted from 1; `nil` when it is not about a place in the file.
+    /// The line, counted from 1; `nil` if the problem has no place in the file.
     public var line: Int?
-    /// What is wrong and what would be right, in a sentence.
+    /// The problem and the correct form, as a sentence.
     public var message: String
 
     package init(path: String, line: Int? = nil, _ message: String) {
@@ -18,7 +18,7 @@ public struct ConfigurationFileError: Error, Sendable, Hashable {
 }
 
 extension ConfigurationFileError: CustomStringConvertible {
-    /// `file:line: message`, as compilers print it.
+    /// The error in the form `file:line: message`, as compilers print it.
     public var description: String {
         "\(self.path):\(self.line.map { "\($0):" } ?? "") \(self.message)"
     }

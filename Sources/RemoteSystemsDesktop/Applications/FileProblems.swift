@@ -3,11 +3,11 @@
 
 internal import Synchronization
 
-/// What is wrong with a file, noted while it is decoded, so that all of it is reported at once.
+/// Collects the problems of a file while it is decoded, so that all of them are reported at once.
 ///
-/// A decoder stops at the first error that is thrown. Types that are decoded from a ``ConfigurationFile`` wrap what can be
-/// judged by itself in ``Swift/Decoder/attempt(_:_:)``, which notes the error and goes on with a fallback value. The decoded
-/// value is used only if nothing was noted.
+/// A decoder stops at the first thrown error. Types that are decoded from a ``ConfigurationFile`` therefore wrap each
+/// independent part in ``Swift/Decoder/attempt(_:_:)``, which records the error and continues with a fallback value.
+/// The decoded value is used only if no problem was recorded.
 final class FileProblems: Sendable {
     private let errors = Mutex<[DecodingError]>([])
 
@@ -23,7 +23,7 @@ extension CodingUserInfoKey {
 }
 
 extension [CodingUserInfoKey: any Sendable] {
-    /// For the decoder of a file.
+    /// The `userInfo` of a decoder that records problems.
     init(noting problems: FileProblems) {
         self = [:]
         if let key = CodingUserInfoKey.fileProblems { self[key] = problems }
@@ -35,15 +35,17 @@ extension Decoder {
         CodingUserInfoKey.fileProblems.flatMap { self.userInfo[$0] as? FileProblems }
     }
 
-    /// Notes an error and returns, so that decoding goes on; throws it if nobody collects errors.
+    /// Records an error, so that decoding continues.
+    ///
+    /// - Throws: The error, if the decoder does not collect problems.
     func report(_ error: DecodingError) throws {
         guard let problems = self.problems else { throw error }
         problems.note(error)
     }
 
-    /// What the body returns, or the fallback if it throws an error, which is noted.
+    /// Returns the result of the body. If the body throws, records the error and returns the fallback.
     ///
-    /// - Throws: the error, if nobody collects errors.
+    /// - Throws: The error, if the decoder does not collect problems.
     package func attempt<Result>(_ fallback: Result, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -54,7 +56,8 @@ extension Decoder {
     }
 }
 
-/// An element of an array that is judged by itself; `nil` if it was not right, which was noted.
+/// An array element that is decoded independently. `content` is `nil` if the element was invalid and the error
+/// recorded.
 struct Attempted<Content: Decodable>: Decodable {
     let content: Content?
 

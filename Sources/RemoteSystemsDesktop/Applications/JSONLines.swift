@@ -1,15 +1,16 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// On which lines of a JSON text its values are: a decoder tells the path to what it does not like, people look for a line.
+/// Finds the lines of the values of a JSON text.
 ///
-/// It reads what the decoder reads and makes no values of it; what is no JSON it follows as far as it can.
+/// A decoder reports the path of an error; messages need the line. This parser accepts the same texts as the decoder,
+/// but creates no values. It parses invalid JSON up to the first error.
 package struct JSONLines {
-    /// The line of each value, by its keys and indices from the top.
+    /// The line of each value, by its path of keys and indices.
     private var lines: [[String]: Int] = [:]
-    /// Paths that are there twice, of which a decoder silently takes one.
+    /// Paths that occur twice. A decoder silently takes one of the values.
     package private(set) var duplicates: [[String]] = []
-    /// Where the text stops being JSON; `nil` if it does not.
+    /// The line of the first syntax error; `nil` if the text is valid JSON.
     package private(set) var brokenLine: Int?
 
     private let bytes: [UInt8]
@@ -30,7 +31,7 @@ package struct JSONLines {
         }
     }
 
-    /// The line of the value at the path, or of the nearest that it is in.
+    /// Returns the line of the value at the path, or of its nearest enclosing value.
     package func line(of path: [String]) -> Int {
         for count in stride(from: path.count, through: 0, by: -1) {
             if let line = self.lines[Array(path.prefix(count))] { return line }
@@ -82,7 +83,10 @@ package struct JSONLines {
         }
     }
 
-    /// As it is written: a key with an escape in it is not found again, and what is in it counts for the whole.
+    /// Parses a string and returns it as written.
+    ///
+    /// Escapes are not decoded. A path with such a key is therefore not found, and ``line(of:)`` returns the line of
+    /// the enclosing value.
     private mutating func string() throws(Broken) -> String {
         try self.take(UInt8(ascii: "\""))
         let start = self.position
@@ -110,7 +114,7 @@ package struct JSONLines {
         }
     }
 
-    /// RFC 8259, sections 3 and 6, as far as it can be read: no number is beyond a `Double`.
+    /// Whether a word is a literal name or number (RFC 8259, sections 3 and 6) that fits into a `Double`.
     private static func isScalar(_ word: String) -> Bool {
         if ["true", "false", "null"].contains(word) { return true }
         let digits = word.hasPrefix("-") ? word.dropFirst() : word[...]

@@ -7,29 +7,30 @@ internal import ValueSets
 
 /// Collects the keys of a manifest that this version does not know, while the manifest is decoded.
 ///
-/// A later version may add keys. An earlier one reports and ignores them, unless the manifest says in `requires` that it must not.
+/// Later versions may add keys. An earlier version reports and ignores them, unless `requires` in the manifest lists
+/// them.
 final class UnknownKeys: Sendable {
     private static let userInfoKey = CodingUserInfoKey(rawValue: "RemoteSystems.UnknownKeys")
     private let found = Mutex<[[String]: String]>([:])
 
-    /// More of them in one file are not reported.
+    /// The maximum number of unknown keys that are reported per file.
     private static let maxReported = 32
 
-    /// Makes containers of the decoder note the keys that they do not know.
+    /// Makes the decoder's containers record unknown keys.
     func note(from decoder: JSONDecoder) {
         if let key = Self.userInfoKey { decoder.userInfo[key] = self }
     }
 
-    /// What the decoder notes unknown keys in; `nil` if it has to refuse them.
+    /// The collection of the decoder; `nil` if unknown keys are errors.
     static func collected(by decoder: any Decoder) -> UnknownKeys? {
         Self.userInfoKey.flatMap { decoder.userInfo[$0] as? UnknownKeys }
     }
 
-    /// Notes a key.
+    /// Records an unknown key.
     ///
     /// - Parameters:
-    ///   - path: where the key stands, from the top of the file; its last component is the key.
-    ///   - known: the keys that are known there.
+    ///   - path: The path of the key from the top of the file. The last component is the key.
+    ///   - known: The known keys at that place.
     func note(_ path: [String], known: some Sequence<String>) {
         let key = path.last ?? ""
         let hint = SimilarNames.closest(to: key, among: known).map { "Did you mean '\($0)'?" }
@@ -41,7 +42,7 @@ final class UnknownKeys: Sendable {
         }
     }
 
-    /// What was noted, in the order of the file.
+    /// The recorded keys as warnings, in the order of the file.
     func warnings(about file: ConfigurationFile) -> [ConfigurationFileError] {
         let lines = JSONLines(file.bytes)
         return self.found.withLock { $0 }
@@ -50,29 +51,32 @@ final class UnknownKeys: Sendable {
     }
 }
 
-/// The names that a manifest's `requires` may hold: the keys that this version knows, each with the object that it stands in.
+/// The names that a manifest's `requires` may contain: the keys that this version knows, each with its enclosing
+/// object.
 enum ManifestRequirement {
     private static let schemaKeys: Set<String> = ["base", "fields", "furtherKeys", "of", "required", "type"]
 
-    /// Such as `schemes`, `services.callers`, `start.exec` and `schema.furtherKeys`.
+    /// The known names, such as `schemes`, `services.callers`, `start.exec` and `schema.furtherKeys`.
     static let known: Set<String> =
         ApplicationManifest.keys
         .union(ApplicationManifest.serviceKeys.map { "services.\($0)" })
         .union(ApplicationStart.keys.map { "start.\($0)" })
         .union(Self.schemaKeys.map { "schema.\($0)" })
 
-    /// Why a manifest cannot be used that requires this; `nil` if it can.
+    /// The reason why a manifest that requires the name cannot be used; `nil` if it can.
     static func refusal(of name: String) -> String? {
         guard !Self.known.contains(name) else { return nil }
         let hint = SimilarNames.question(for: name, among: Self.known)
         return
-            "The manifest requires '\(name)', which this version does not know, so the application is left out.\(hint) "
+            "The manifest requires '\(name)', which this version does not know, so the application is omitted.\(hint) "
             + "Otherwise update the host daemon, or remove the name from 'requires'."
     }
 }
 
 extension Decoder {
-    /// A container for the keys that are known. Others are noted where the decoder collects them, and refused where it does not.
+    /// Returns a container for the known keys.
+    ///
+    /// Unknown keys are recorded if the decoder collects them; otherwise they are errors.
     func tolerantContainer<Key: CodingKey & CaseIterable>(
         keyedBy type: Key.Type
     ) throws -> KeyedDecodingContainer<Key> {

@@ -3,22 +3,22 @@
 
 internal import ValueSets
 
-/// What is wrong with a schema in a manifest.
+/// A problem of a schema in a manifest.
 ///
-/// A schema that comes over the wire is read leniently: what is not known in it may be a later version's. What a person has written
-/// here must have types and bases that there are, and keys that are not known are reported: a misspelt one allows everything.
+/// A schema from the wire is parsed leniently, because unknown parts may come from a later version. A schema in a
+/// manifest must use known types and bases, and its unknown keys are reported: a misspelt key would allow every value.
 struct SchemaFlaw: Error, Hashable {
-    /// Where, from the schema on.
+    /// The path of the problem within the schema.
     var path: [String]
     var text: String
 
     private static let types = Set(ValueType.allCases.map(\.rawValue)).union(["any", "number"])
     private static let profiles = ["appService", "userActivity", "full"] as Set<String>
 
-    /// Takes the path of a key that is not known, and the keys that are known there.
+    /// Reports an unknown key, by its path, with the known keys at that place.
     typealias Report = (_ path: [String], _ known: Set<String>) -> Void
 
-    /// Checks a schema whose parts are of the right types.
+    /// Checks a schema whose parts have the right types.
     static func check(_ schema: ValueSet, unknownKey report: Report) throws(SchemaFlaw) {
         try Self.check(schema, knowing: ["base"], at: [], report)
         if let base = schema["base"]?.string, !Self.profiles.contains(base) {

@@ -4,26 +4,26 @@
 internal import FoundationEssentials
 internal import ValueSets
 
-/// The form that values have on D-Bus: their type signatures, and the tags of those that D-Bus has no type for.
+/// The form of values on D-Bus: type signatures, and tags for values without a D-Bus type.
 ///
 /// A tag is a dictionary with one key that begins with `$`, as in the JSON form of values.
 enum DBusForm {
     static let dictionary = "a{sv}"
     static let anyArray = "av"
 
-    /// What a value without a D-Bus type is tagged with.
+    /// The tags of values without a D-Bus type.
     enum Tag: String, CaseIterable {
         case null, date, uuid, url, set
 
         var key: String { "$" + self.rawValue }
     }
 
-    /// Keys that begin with `$` get one more, so that none is taken for a tag.
+    /// Escapes a key that begins with `$` with one more `$`, so that it is not parsed as a tag.
     static func escape(_ key: String) -> String {
         key.utf8.first == UInt8(ascii: "$") ? "$" + key : key
     }
 
-    /// The type of a value on D-Bus.
+    /// The D-Bus type signature of a value.
     static func signature(_ value: Value) -> String {
         switch value {
         case .bool: "b"
@@ -37,7 +37,7 @@ enum DBusForm {
         }
     }
 
-    /// The type that all elements have; `v` for elements of several types, and where there is none.
+    /// The common type of all elements; `v` if the elements have several types or there are none.
     static func elementSignature(_ elements: some Sequence<Value>) -> String {
         var common: String?
         for element in elements {
@@ -48,23 +48,24 @@ enum DBusForm {
         return common ?? "v"
     }
 
-    // MARK: What cannot be sent
+    // MARK: Validation
 
-    /// The bus ends the connection of a program that nests containers more deeply (arrays, dictionary entries,
-    /// structures and variants, all together; the limit of dbus-daemon and of GDBus).
+    /// The maximum number of nested containers: arrays, dictionary entries, structures and variants together.
+    ///
+    /// The limit of dbus-daemon and GDBus. The bus closes the connection of a program that exceeds it.
     static let maxDepth = 64
 
     static func validate(_ set: ValueSet) throws(ValueSetError) {
         try Self.validate(set, depth: 0)
     }
 
-    /// - Parameter depth: how many containers are around it.
+    /// - Parameter depth: The number of enclosing containers.
     private static func validate(_ set: ValueSet, depth: Int) throws(ValueSetError) {
         try Self.check(depth: depth + 2)
         for (key, value) in set {
             do {
                 try Self.check(text: key)
-                // In an array, an entry and a variant.
+                // Each value is inside an array, a dictionary entry and a variant.
                 try Self.validate(value, depth: depth + 3)
             } catch {
                 throw error.inside(key: key)

@@ -5,10 +5,10 @@ internal import CRemoteSystemsGIO
 internal import FoundationEssentials
 internal import ValueSets
 
-/// Reads values from `GVariant`s, whoever made them.
+/// Reads values from `GVariant`s of any origin.
 struct GVariantReader {
     private let limits: ValueSetLimits
-    /// How many more elements and entries may come.
+    /// The number of elements and entries that may still be read.
     private var items: Int
 
     static func dictionary(_ variant: OpaquePointer, limits: ValueSetLimits) throws(ValueSetError) -> ValueSet {
@@ -23,7 +23,7 @@ struct GVariantReader {
         }
         let size = unsafe Int(g_variant_get_size(variant))
         guard size <= limits.bytes else { throw Self.tooLarge("\(size) bytes", allowed: "\(limits.bytes)") }
-        // What is not in normal form would be read as other values than its sender wrote.
+        // GLib would read a GVariant that is not in normal form as other values than its sender wrote.
         guard unsafe g_variant_is_normal_form(variant) != 0 else {
             throw ValueSetError(.notCanonical, "The GVariant is not in normal form: its bytes are damaged.")
         }
@@ -85,7 +85,7 @@ struct GVariantReader {
         return elements
     }
 
-    /// - Parameter isNested: whether a tag could stand here.
+    /// - Parameter isNested: Whether the dictionary is nested, where a tag is possible.
     private mutating func set(
         _ variant: OpaquePointer,
         level: Int,
@@ -135,7 +135,7 @@ struct GVariantReader {
 
     // MARK: Tags
 
-    /// The value that a dictionary with one tag stands for; `nil` for any other dictionary.
+    /// Returns the value of a dictionary that consists of one tag; `nil` for any other dictionary.
     private mutating func tagged(_ variant: OpaquePointer, level: Int) throws(ValueSetError) -> Value? {
         guard unsafe g_variant_n_children(variant) == 1 else { return nil }
         let entry = unsafe GVariantReference(g_variant_get_child_value(variant, 0))
@@ -181,7 +181,9 @@ struct GVariantReader {
 
     // MARK: Parts
 
-    /// - Returns: how many children the container has, all of which may be read.
+    /// Checks the limits before the children of a container are read.
+    ///
+    /// - Returns: The number of children.
     private mutating func enter(_ variant: OpaquePointer, level: Int) throws(ValueSetError) -> Int {
         guard level <= self.limits.depth else {
             throw Self.tooLarge("\(level) levels of collections", allowed: "\(self.limits.depth)")
@@ -221,11 +223,11 @@ struct GVariantReader {
     }
 }
 
-/// Owns one reference to a `GVariant`, and gives it back.
+/// Owns one reference to a `GVariant`, and releases it.
 @safe struct GVariantReference: ~Copyable {
     private let variant: OpaquePointer
 
-    /// Takes over a reference that the caller has.
+    /// Takes over a reference of the caller.
     init(_ variant: OpaquePointer) { unsafe self.variant = variant }
 
     deinit { unsafe g_variant_unref(self.variant) }

@@ -5,7 +5,7 @@ internal import CRemoteSystemsGIO
 internal import FoundationEssentials
 internal import ValueSets
 
-/// Makes `GVariant`s of values that ``DBusForm/validate(_:)`` has let pass. Each has a floating reference.
+/// Creates `GVariant`s from values that ``DBusForm/validate(_:)`` accepted. Each has a floating reference.
 enum GVariantWriter {
     static func dictionary(_ set: ValueSet) -> OpaquePointer? {
         let entries = unsafe set.map { unsafe Self.entry(DBusForm.escape($0.key), Self.value($0.value)) }

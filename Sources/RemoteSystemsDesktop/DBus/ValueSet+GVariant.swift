@@ -7,12 +7,12 @@ public import ValueSets
 extension ValueSet {
     /// Creates a value set from a D-Bus dictionary, a `GVariant` of type `a{sv}`.
     ///
-    /// The article "Value sets on D-Bus" lists what becomes of each type, and what is lost or refused.
+    /// The article "Value sets on D-Bus" lists the value of each type, and what is lost or refused.
     ///
     /// - Parameters:
-    ///   - variant: a pointer to the `GVariant`. It is only read; the caller keeps its reference.
-    ///   - limits: how large the dictionary may be. Its size in bytes is that of the `GVariant`.
-    /// - Throws: `ValueSetError` with the key path of what cannot be represented:
+    ///   - variant: A pointer to the `GVariant`. It is only read; the caller keeps its reference.
+    ///   - limits: The limits of the dictionary. Its size in bytes is that of the `GVariant`.
+    /// - Throws: `ValueSetError` with the key path of the value that cannot be represented:
     ///   `ValueSetError.Code.unsupported` for a D-Bus type without a counterpart,
     ///   `ValueSetError.Code.duplicateKey`, `ValueSetError.Code.notRepresentable`, or
     ///   `ValueSetError.Code.limitExceeded`.
@@ -25,16 +25,16 @@ extension ValueSet {
     ///
     /// `init(gVariant:limits:)` reads it back without loss.
     ///
-    /// - Returns: a pointer to a new `GVariant` with a floating reference, as GLib's constructors return it: it belongs
-    ///   to the first function that takes it over, such as `g_dbus_connection_call`. Otherwise sink and release it.
-    /// - Throws: `ValueSetError` with the key path of what D-Bus cannot carry:
+    /// - Returns: A pointer to a new `GVariant` with a floating reference, like those of GLib's constructors. The first
+    ///   function that sinks the reference, such as `g_dbus_connection_call`, owns it. Otherwise sink and release it.
+    /// - Throws: `ValueSetError` with the key path of the value that D-Bus cannot represent:
     ///   `ValueSetError.Code.notRepresentable` for text with a NUL character, `ValueSetError.Code.limitExceeded`
     ///   for collections that are nested too deeply.
     @unsafe
     public func makeGVariant() throws(ValueSetError) -> OpaquePointer {
         try DBusForm.validate(self)
         guard let variant = unsafe GVariantWriter.dictionary(self) else {
-            throw ValueSetError(.notRepresentable, "GLib made no GVariant.")
+            throw ValueSetError(.notRepresentable, "GLib did not create a GVariant.")
         }
         return unsafe variant
     }

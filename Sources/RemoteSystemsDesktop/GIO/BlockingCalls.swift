@@ -4,22 +4,25 @@
 internal import CRemoteSystemsGIO
 internal import Dispatch
 
-/// Where GIO's calls are made, which block: on threads that may be blocked. A host has no more than a few launches and starts under
-/// way at once.
+/// Runs GIO's blocking calls on threads that may block.
+///
+/// The queue is concurrent without a limit: a host performs only a few launches and starts at once.
 enum BlockingCalls {
     private static let queue = DispatchQueue(label: "remote-systems.desktop", attributes: .concurrent)
     private static let timers = DispatchQueue(label: "remote-systems.desktop.timers")
 
-    /// For what reads this machine's files.
+    /// Runs a call that reads local files and cannot be cancelled.
     static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             Self.queue.async { continuation.resume(returning: body()) }
         }
     }
 
-    /// For what waits for others, who may never say a word: it is called off when the time is up and when the task is cancelled.
+    /// Runs a call that waits for another process.
     ///
-    /// - Parameter body: gives the cancellable to whatever waits.
+    /// The call is cancelled when the time is over, and when the task is cancelled.
+    ///
+    /// - Parameter body: The call. It must pass the cancellable to every GIO function that waits.
     static func run<Result: Sendable>(
         atMost time: Duration,
         _ body: @escaping @Sendable (Cancellable) -> Result
@@ -38,10 +41,10 @@ enum BlockingCalls {
     }
 }
 
-/// Ends calls of GIO's that are under way, or that begin after it.
+/// Cancels GIO calls that are in progress, and those that begin later.
 ///
-/// Unchecked, since the compiler cannot know of what is behind the pointer: GCancellable is made to be cancelled from any thread, and the
-/// pointer never changes.
+/// The `Sendable` conformance is unchecked because of the pointer. GCancellable may be cancelled from any thread, and
+/// the pointer never changes.
 @safe final class Cancellable: @unchecked Sendable {
     let object: UnsafeMutablePointer<GCancellable>?
 

@@ -3,24 +3,26 @@
 
 internal import CRemoteSystemsGIO
 
-/// The applications that are installed for the desktop, as GIO knows them: what the user chose (`mimeapps.list`), then what
-/// entries say of themselves. Reads files: not to be called on Swift's thread pool.
+/// Looks up installed desktop applications with GIO: first the user's choices (`mimeapps.list`), then the desktop
+/// entries.
+///
+/// The functions read files. They must not be called on Swift's thread pool.
 enum DesktopEntries {
-    /// The one with an id; `nil` if there is none, or the program that it names is not there.
+    /// Returns the entry with an id; `nil` if it does not exist or its program is not installed.
     static func entry(id: String) -> DesktopEntry? {
         guard let info = unsafe g_desktop_app_info_new(id) else { return nil }
         let owned = unsafe GObjectReference(info)
         return unsafe owned.with { unsafe Self.entry($0) }
     }
 
-    /// The one that opens URIs of a scheme; `nil` if none does.
+    /// Returns the default handler of a URI scheme; `nil` if there is none.
     static func defaultHandler(for scheme: String) -> DesktopEntry? {
         guard let info = unsafe g_app_info_get_default_for_uri_scheme(scheme) else { return nil }
         let owned = unsafe GObjectReference(info)
         return unsafe owned.with { unsafe Self.entry($0) }
     }
 
-    /// All that open URIs of a scheme.
+    /// Returns all handlers of a URI scheme.
     static func handlers(for scheme: String) -> [DesktopEntry] {
         guard let list = unsafe g_app_info_get_all_for_type("x-scheme-handler/\(scheme)") else { return [] }
         defer { unsafe g_list_free(list) }
@@ -57,7 +59,7 @@ enum DesktopEntries {
         return unsafe String(cString: text)
     }
 
-    /// Takes a line apart by a shell's rules of quoting, as GIO itself does. Nothing is run or expanded.
+    /// Splits a line by a shell's quoting rules, as GIO does. Runs and expands nothing.
     private static func split(_ line: String) -> [String]? {
         var count: gint = 0
         var vector: UnsafeMutablePointer<UnsafeMutablePointer<gchar>?>?

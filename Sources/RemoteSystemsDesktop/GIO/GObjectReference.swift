@@ -3,11 +3,11 @@
 
 internal import CRemoteSystemsGIO
 
-/// Owns one reference to an object of GLib's, and gives it back.
+/// Owns one reference to a GObject, and releases it.
 @safe struct GObjectReference: ~Copyable {
     private let object: OpaquePointer
 
-    /// Takes over a reference that the caller has.
+    /// Takes over a reference of the caller.
     init(_ object: OpaquePointer) { unsafe self.object = object }
 
     deinit { unsafe g_object_unref(UnsafeMutableRawPointer(self.object)) }

@@ -4,11 +4,13 @@
 internal import CRemoteSystemsGIO
 internal import FoundationEssentials
 
-/// Calls over a message bus. They block, and end when they are cancelled, whatever the bus does: not to be called on Swift's thread pool,
-/// but through ``BlockingCalls``.
+/// Makes calls over a message bus.
 ///
-/// Each has a connection of its own. The one that GLib shares is made without a way to call it off, and would end this process when the
-/// bus ends.
+/// The calls block. They must run through ``BlockingCalls``, not on Swift's thread pool. They end when they are
+/// cancelled, whatever the bus does.
+///
+/// Each call has its own connection. GLib's shared connection cannot be cancelled while it is opened, and ends the
+/// process when the bus ends.
 enum MessageBus: String, Sendable {
     case session, system
 
@@ -28,22 +30,22 @@ enum MessageBus: String, Sendable {
         case noOptions
     }
 
-    /// Why a call brought no answer, or one that is an error.
+    /// A call got no response, or an error.
     struct Failure: Error {
-        /// Whether the call was made, and so may have done something.
+        /// Whether the call was sent, and may have had an effect.
         var wasCalled = false
-        /// Of the error that was answered.
+        /// The D-Bus name of the error that was returned.
         var name: String?
-        /// For a person, without a full stop.
+        /// The message, without a full stop.
         var message = ""
     }
 
-    /// A call that is not called off ends after this.
+    /// The timeout of a call that is not cancelled.
     static let maxDuration = Duration.seconds(310)
 
-    /// Whether there is a session bus that lets us in.
+    /// Whether a session bus accepts a connection.
     ///
-    /// Only one whose address is known: without, GLib would start a bus of its own, which no desktop is on.
+    /// Returns `false` if the address of the bus is not known: GLib would then start a new bus, without a desktop.
     static func hasSession(_ cancellable: Cancellable) -> Bool {
         let environment = ProcessInfo.processInfo.environment
         let runtime =
@@ -52,13 +54,13 @@ enum MessageBus: String, Sendable {
         return unsafe (try? Self.session.withConnection(cancellable) { _ throws(Failure) in }) != nil
     }
 
-    /// Makes a call and waits for its answer.
+    /// Makes a call and waits for its response.
     func perform(_ call: Call, _ cancellable: Cancellable) throws(Failure) {
         guard unsafe g_dbus_is_name(call.destination) != 0, unsafe g_variant_is_object_path(call.path) != 0 else {
             throw Failure(
                 wasCalled: true,
                 name: "org.freedesktop.DBus.Error.ServiceUnknown",
-                message: "\(call.destination) is no name on a bus"
+                message: "\(call.destination) is not a valid bus name"
             )
         }
         unsafe try self.withConnection(cancellable) { connection throws(Failure) in
@@ -80,7 +82,7 @@ enum MessageBus: String, Sendable {
             throw unsafe Self.failure(error)
         }
         defer { unsafe g_free(address) }
-        // GLib greets a bus by itself when asked to, and cannot be called off while it waits for the answer: see below.
+        // Hello is sent below, because GLib's own Hello cannot be cancelled while it waits for the response.
         guard
             let connection = unsafe g_dbus_connection_new_for_address_sync(
                 address,
@@ -119,7 +121,7 @@ enum MessageBus: String, Sendable {
         unsafe g_variant_unref(response)
     }
 
-    /// Takes the error.
+    /// Converts the error and frees it.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
         guard let error = unsafe error else { return Failure() }
         defer { unsafe g_error_free(error) }
@@ -134,7 +136,7 @@ enum MessageBus: String, Sendable {
 }
 
 extension MessageBus.Call {
-    /// Of the bus itself.
+    /// A call to the bus itself.
     static func bus(_ method: String, _ arguments: [MessageBus.Argument]) -> Self {
         Self(
             destination: "org.freedesktop.DBus",
@@ -145,7 +147,8 @@ extension MessageBus.Call {
         )
     }
 
-    /// Of an application (Desktop Entry Specification, "D-Bus Activation"), which the bus starts if need be.
+    /// A call to an application (Desktop Entry Specification, "D-Bus Activation"). The bus starts the application if it
+    /// is not running.
     static func application(
         _ name: String,
         _ path: String,
@@ -163,7 +166,7 @@ extension MessageBus.Call {
 }
 
 extension MessageBus.Argument {
-    /// Belongs to whoever takes it.
+    /// The argument as a new `GVariant` with a floating reference.
     fileprivate var variant: OpaquePointer? {
         switch self {
         case .string(let text): return unsafe g_variant_new_string(text)

@@ -3,13 +3,13 @@
 
 internal import CRemoteSystemsGIO
 
-/// Programs that show a terminal and run in it what their further arguments say, each argument as it is.
+/// Finds a terminal program that runs its further arguments as a command, without parsing them.
 enum Terminal {
     private static let known = [
         ["xdg-terminal-exec"], ["gnome-terminal", "--"], ["konsole", "-e"], ["xfce4-terminal", "-x"], ["xterm", "-e"],
     ]
 
-    /// The first that is installed.
+    /// Returns the first installed terminal program, with the arguments before the command.
     static func find() -> [String]? {
         Self.known.first { command in
             guard let program = command.first, let path = unsafe g_find_program_in_path(program) else { return false }

@@ -5,27 +5,30 @@ internal import Glibc
 package import Logging
 package import RemoteSystems
 
-/// Asks whoever is there with a program, such as `zenity --question --no-markup --text`: it gets the question as its last argument, and
-/// says yes by ending with exit status 0. Everything else is a no: another status, a program that cannot be run, no answer in time.
+/// Asks the user with a program whether a URI may be opened, for example with `zenity --question --no-markup --text`.
 ///
-/// One question at a time; what comes meanwhile waits in a line, and is denied when its own time is up. No shell is involved.
+/// The program gets the question as its last argument. Exit status 0 means yes. Everything else means no: another exit
+/// status, a program that cannot be run, no answer in time. No shell is used.
+///
+/// Only one question is shown at a time. Further questions wait, and are denied when their own time is over.
 package actor AskingProgram {
     private let arguments: [String]
     private let environment: [String: String]
     private let timeout: Duration
     private let logger: Logger
     private var isAsking = false
-    /// The questions that wait for their turn; no more than there are launches under way.
+    /// The waiting questions, at most one per launch in progress.
     private var line: [(number: UInt64, turn: AsyncStream<Void>.Continuation)] = []
     private var nextNumber: UInt64 = 0
 
-    /// So long before the launcher stops waiting nobody is asked any more, so that it still hears the answer.
+    /// The time between the end of a question and the launcher's deadline, so that the answer still reaches the
+    /// launcher.
     static let margin = Duration.milliseconds(500)
 
     /// - Parameters:
-    ///   - arguments: the program and its first arguments.
-    ///   - environment: all that it gets; see ``ApplicationEnvironment``.
-    ///   - timeout: how long somebody has for an answer; less when the launcher waits for less.
+    ///   - arguments: The program and its first arguments.
+    ///   - environment: The complete environment of the program; see ``ApplicationEnvironment``.
+    ///   - timeout: The time that the user has for an answer. The launcher's deadline can shorten it.
     package init(
         _ arguments: [String],
         environment: [String: String],
@@ -38,7 +41,7 @@ package actor AskingProgram {
         self.logger = logger
     }
 
-    /// For ``URISchemePolicy/ask``.
+    /// Asks whether a URI may be opened. Suitable as ``URISchemePolicy/ask``.
     package func ask(_ request: LaunchURIRequest) async -> Bool {
         await self.ask(
             Self.question(
@@ -50,11 +53,13 @@ package actor AskingProgram {
         )
     }
 
-    /// What is asked. It begins with words of ours, so that no program takes it for an option; the URI is ASCII without spaces.
+    /// The text of the question.
+    ///
+    /// It begins with fixed words, so that no program parses it as an option. The URI is ASCII without spaces.
     static func question(_ uri: String, application: String, system: String) -> String {
-        // Only the system is proved. An id that is none, or does something to what is read, is not repeated.
-        let who = ApplicationManifest.isID(application) ? "The application \(application)" : "An application"
-        return "\(who) on the system \(system) of your account wants to open this here: \(uri)"
+        // Only the system is authenticated. An invalid application id, such as one with control characters, is omitted.
+        let subject = ApplicationManifest.isID(application) ? "The application \(application)" : "An application"
+        return "\(subject) on the system \(system) of your account wants to open this here: \(uri)"
     }
 
     func ask(_ question: String, until deadline: ContinuousClock.Instant) async -> Bool {
@@ -66,21 +71,23 @@ package actor AskingProgram {
             program = try DetachedProgram(self.arguments + [question], environment: self.environment).start()
         } catch {
             self.logger.error(
-                "Nobody can be asked whether a URI may be opened",
+                "The user cannot be asked whether a URI may be opened",
                 metadata: ["program": "\(self.arguments.first ?? "")", "reason": "\(error)"]
             )
             return false
         }
         let end = await Self.first(until: deadline) { await program.end() } ?? nil
-        // A question that nobody waits for any more does not stay on the screen.
+        // Removes the question from the screen if its time is over.
         program.signal(SIGKILL)
         return end?.isSuccess ?? false
     }
 
-    /// How many questions are asked or wait.
+    /// The number of questions that are shown or waiting.
     var inFlight: Int { self.line.count + (self.isAsking ? 1 : 0) }
 
-    /// - Returns: whether it came in time.
+    /// Waits until no other question is shown.
+    ///
+    /// - Returns: Whether this happened in time.
     private func takeTurn(until deadline: ContinuousClock.Instant) async -> Bool {
         guard self.isAsking else {
             self.isAsking = true
@@ -91,7 +98,7 @@ package actor AskingProgram {
         self.nextNumber += 1
         self.line.append((number, continuation))
         await Self.first(until: deadline) { for await _ in turn {} }
-        // Whoever had the turn takes out of the line whom it passes it to.
+        // passTurn() removes the question whose turn it is from the line.
         guard let index = self.line.firstIndex(where: { $0.number == number }) else { return true }
         self.line.remove(at: index)
         return false
@@ -105,7 +112,7 @@ package actor AskingProgram {
         }
     }
 
-    /// What is awaited; `nil` when the time is up before, or the task is cancelled.
+    /// Returns the result of `body`; `nil` if the time is over first or the task is cancelled.
     @discardableResult
     private static func first<Result: Sendable>(
         until deadline: ContinuousClock.Instant,
@@ -114,7 +121,7 @@ package actor AskingProgram {
         await withTaskGroup(of: Result?.self) { group in
             group.addTask { await body() }
             group.addTask {
-                // A person's time, and a process's: no clock of a test moves either.
+                // Real time, not a test clock: the user and the program act in real time.
                 try? await Task.sleep(until: deadline, clock: .continuous)
                 return nil
             }

@@ -3,27 +3,29 @@
 
 internal import RemoteSystems
 
-/// How an application is started here and now, with a URI or with nothing to open, if it can be. Pure: what is known of the session is
-/// given.
+/// The decision how to start an application, with or without a URI.
+///
+/// A pure function of the desktop entry, the URI and the session.
 enum DesktopStart: Sendable, Hashable {
-    /// Its `Open`, or without a URI its `Activate`, is called over the session's bus, which starts it if need be.
+    /// Call `Open`, or `Activate` without a URI, over the session bus. The bus starts the application if it is not
+    /// running.
     case activate(busName: String, objectPath: String)
-    /// It is started with these arguments.
+    /// Start a program with these arguments.
     case spawn([String])
     case refuse(Refusal)
 
-    /// Why it cannot be started.
+    /// The reason why the application cannot be started.
     struct Refusal: Sendable, Hashable {
-        /// A sentence.
+        /// The reason, as a sentence.
         var text: String
         var canRetry = false
     }
 
-    /// What is there for programs to use.
+    /// The resources of the session.
     struct Session: Sendable, Hashable {
         var hasDisplay: Bool
         var hasBus: Bool
-        /// How a terminal is started with a program in it, without what follows being parsed; `nil` when there is none.
+        /// The command line of a terminal program, to be followed by the command to run; `nil` if none is installed.
         var terminal: [String]?
     }
 
@@ -36,8 +38,8 @@ enum DesktopStart: Sendable, Hashable {
         guard let exec = entry.exec else {
             let reason =
                 entry.isDBusActivatable
-                ? "it is started over the session's bus, and there is none for this process."
-                : "its desktop entry names no program that can be read."
+                ? "it is started over the session bus, which this process cannot reach."
+                : "its desktop entry has no valid Exec line."
             self = .refuse(
                 Refusal(text: "\(name) cannot be started: \(reason)", canRetry: entry.isDBusActivatable)
             )
@@ -45,8 +47,8 @@ enum DesktopStart: Sendable, Hashable {
         }
         guard session.hasDisplay || !entry.needsDisplay else {
             let text =
-                "\(name) needs a display, and there is none: nobody is logged in to a desktop there, or the process that "
-                + "starts it does not know DISPLAY or WAYLAND_DISPLAY."
+                "\(name) needs a display, and there is none: no user is logged in to a desktop there, or DISPLAY and "
+                + "WAYLAND_DISPLAY are not set for the process that starts it."
             self = .refuse(Refusal(text: text, canRetry: true))
             return
         }
@@ -55,7 +57,7 @@ enum DesktopStart: Sendable, Hashable {
             arguments = try ExecLine.arguments(exec, for: uri, entry: entry)
         } catch {
             self = .refuse(
-                Refusal(text: "\(name) cannot be \(uri == nil ? "started" : "given it"). \(error.sentence)")
+                Refusal(text: "\(name) cannot \(uri == nil ? "be started" : "open the URI"). \(error.sentence)")
             )
             return
         }
@@ -64,7 +66,7 @@ enum DesktopStart: Sendable, Hashable {
             return
         }
         guard session.hasDisplay, let terminal = session.terminal else {
-            self = .refuse(Refusal(text: "\(name) runs in a terminal, and there is none there to run it in."))
+            self = .refuse(Refusal(text: "\(name) runs in a terminal, and no terminal is available there."))
             return
         }
         self = .spawn(terminal + arguments)
@@ -72,9 +74,9 @@ enum DesktopStart: Sendable, Hashable {
 }
 
 extension DesktopStart.Session {
-    /// What there is for an entry, in an environment. Blocks, until it is called off: not to be called on Swift's thread pool.
+    /// Determines the resources for an entry. Blocks: must not be called on Swift's thread pool.
     ///
-    /// - Returns: `nil` when it was called off before it was known.
+    /// - Returns: `nil` if the call was cancelled.
     init?(for entry: DesktopEntry, in environment: [String: String], _ cancellable: Cancellable) {
         let hasBus = entry.isDBusActivatable && MessageBus.hasSession(cancellable)
         guard !cancellable.isCancelled else { return nil }

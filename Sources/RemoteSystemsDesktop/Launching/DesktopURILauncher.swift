@@ -4,36 +4,40 @@
 internal import FoundationEssentials
 public import RemoteSystems
 
-/// Opens URIs with the applications of this machine's desktop: the user's default handler of each scheme, as GIO finds it
-///
+/// Opens URIs with this machine's desktop applications.
 ///
 /// ```swift
 /// var options = RemoteSystemHost.Options()
 /// options.launchURIProvider = await DesktopURILauncher()
 /// ```
 ///
-/// A handler is started by itself, over the session's bus if it is D-Bus activatable, and never through a shell. What may
-/// be opened is decided by a ``URISchemePolicy``. It cannot pass on input data: a launch that has some is refused, since
-/// desktop applications have no way to be given it.
+/// GIO determines the user's default handler of each scheme. The handler is started over the session bus if it is D-Bus
+/// activatable, otherwise as a program, never through a shell. A ``URISchemePolicy`` decides which URIs are opened.
+///
+/// Desktop applications cannot receive input data. Launches with input data are refused.
 public struct DesktopURILauncher: LaunchURIProvider {
-    /// The schemes that the policy lets through and that something was installed for when this launcher was made.
+    /// The schemes that the policy allows and that had a handler when the launcher was created.
     public let supportedURISchemes: [String]
-    /// What may be opened.
+    /// The policy that decides which URIs are opened.
     public let policy: URISchemePolicy
-    /// What handlers that are started get of the environment.
+    /// The environment of started handlers.
     private let environment: [String: String]
 
-    /// It says why it does not open what it does not open.
+    /// Always `true`: the launcher returns the reason for every URI that it does not open.
     public var judgesOtherSchemes: Bool { true }
 
-    /// An application that is started over the bus may take this long to answer.
+    /// The maximum time for the response of an application that is started over the bus.
     private static let maxActivationTime = Duration.seconds(25)
 
-    /// Creates a launcher. Looks up which schemes have a handler now; what is installed later is opened too.
+    /// Creates a launcher.
+    ///
+    /// ``supportedURISchemes`` lists the schemes that have a handler now. Handlers that are installed later are used
+    /// too.
     ///
     /// - Parameters:
-    ///   - policy: what may be opened.
-    ///   - stateDirectory: the state directory of the host, so that what it starts is the same system; `nil` for the user's.
+    ///   - policy: The policy that decides which URIs are opened. Defaults to ``URISchemePolicy/standard``.
+    ///   - stateDirectory: The host's state directory, so that started applications act as the same system. Defaults to
+    ///     the user's.
     public init(policy: URISchemePolicy = .standard, stateDirectory: String? = nil) async {
         self.policy = policy
         self.environment = ApplicationEnvironment.passedOn(
@@ -45,7 +49,9 @@ public struct DesktopURILauncher: LaunchURIProvider {
         }
     }
 
-    /// Opens a URI with this machine's handler for it, if the policy lets it.
+    /// Opens a URI with this machine's handler, if the policy allows it.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled before the handler is started.
     public func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
         let uri = request.uri
         let rule = self.policy.rule(for: uri.scheme)
@@ -58,17 +64,17 @@ public struct DesktopURILauncher: LaunchURIProvider {
         }
         guard let entry = handler.entry else {
             guard isLimited, !handler.others.isEmpty else {
-                return .unsupported("Nothing is installed there that opens \(uri.scheme): URIs.")
+                return .unsupported("No application that opens \(uri.scheme): URIs is installed there.")
             }
             let question = preferred.first.map { SimilarNames.question(for: $0, among: handler.others) } ?? ""
             return .unavailable(
-                "There is no application \(NameList.text(preferred)) there that opens \(uri.scheme): URIs.\(question) "
-                    + "They are opened there by \(NameList.text(handler.others))."
+                "No application \(NameList.text(preferred)) that opens \(uri.scheme): URIs is installed there."
+                    + "\(question) Installed handlers: \(NameList.text(handler.others))."
             )
         }
         if rule == .deny { return Self.denied(uri) }
         guard !MailtoURI.wantsAttachment(uri) else {
-            return .denied("The mailto: URI asks for a file to be attached, which is not done for others.")
+            return .denied("The mailto: URI asks for a file attachment, which other systems may not request.")
         }
         guard request.inputData == nil else {
             return .unavailable("\(entry.applicationID) is a desktop application and cannot be given input data.")
@@ -76,12 +82,13 @@ public struct DesktopURILauncher: LaunchURIProvider {
         if rule == .ask {
             guard let ask = self.policy.ask else {
                 return .denied(
-                    "Somebody has to be asked there before \(uri.scheme): URIs are opened, and nobody can be."
+                    "The policy there requires the user's consent for \(uri.scheme): URIs, but the user cannot be "
+                        + "asked."
                 )
             }
-            guard await ask(request) else { return .denied("Somebody was asked there, and did not say yes.") }
+            guard await ask(request) else { return .denied("The user there was asked and did not allow it.") }
         }
-        // Nobody waits any more: what would open now would surprise.
+        // After cancellation the caller no longer waits, so nothing must open.
         try Task.checkCancellation()
         let timeout = min(Self.maxActivationTime, request.deadline - .now)
         let environment = self.environment
@@ -89,13 +96,15 @@ public struct DesktopURILauncher: LaunchURIProvider {
     }
 
     private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
-        .denied("This system opens no \(uri.scheme): URIs for others. Its owner can allow the scheme.")
+        .denied("This system does not open \(uri.scheme): URIs for other systems. Its owner can allow the scheme.")
     }
 
     // MARK: Blocking
 
-    /// The first of the preferred applications that open the scheme; if none does, the default one, or with `isLimited` only the
-    /// ids of those that would.
+    /// Returns the first preferred application that opens the scheme.
+    ///
+    /// If there is none, returns the default handler. With `isLimited`, it returns only the ids of all handlers
+    /// instead.
     private static func handler(
         for scheme: String,
         preferred: [String],
@@ -103,7 +112,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
     ) -> (entry: DesktopEntry?, others: [String]) {
         let standard = DesktopEntries.defaultHandler(for: scheme)
         guard isLimited || !preferred.isEmpty else { return (standard, []) }
-        // The user's choice opens the scheme, too, where no list of what is installed names it.
+        // The default handler may be missing in the list of installed handlers.
         var handlers = DesktopEntries.handlers(for: scheme)
         if let standard, !handlers.contains(where: { $0.id == standard.id }) { handlers.append(standard) }
         for id in preferred {

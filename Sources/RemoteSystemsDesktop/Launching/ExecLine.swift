@@ -3,20 +3,20 @@
 
 internal import RemoteSystems
 
-/// Makes the arguments of a program out of the `Exec` of its desktop entry and a URI, or nothing to open.
+/// Builds the arguments of a program from the `Exec` line of its desktop entry and an optional URI.
 ///
-/// The URI becomes an argument, or the end of one, after the line was taken apart: nothing parses it. Lines that would
-/// have it read as a command by the program they start are refused.
+/// The URI is inserted after the line was split, so nothing parses it. Lines in which the started program would parse
+/// the URI as a command are refused.
 enum ExecLine {
-    /// Why a line cannot be used for a URI.
+    /// The reason why a line cannot be used.
     enum Flaw: Error, Hashable {
-        /// There is no program in it.
+        /// The line names no program.
         case empty
-        /// It has no place for a URI.
+        /// The line has no field code for a URI.
         case takesNoURI
-        /// It has several places for one, which the specification forbids.
+        /// The line has several field codes for a URI, which the specification forbids.
         case severalPlaces
-        /// A percent sign with something behind it that means nothing.
+        /// The line contains an unknown field code.
         case unknownCode
         /// The URI would become part of a command.
         case command
@@ -55,7 +55,7 @@ enum ExecLine {
                     places += 1
                 case "c": argument += entry.name
                 case "k": argument += entry.file ?? ""
-                // They stand for nothing (files, of which there are none) or not any more.
+                // File codes expand to nothing, because there are no files. The others are deprecated.
                 case "f", "F", "d", "D", "n", "N", "v", "m", "i": break
                 default: throw .unknownCode
                 }
@@ -71,8 +71,10 @@ enum ExecLine {
         return arguments
     }
 
-    /// What may stand around a URI in one argument, as in `--url=%u`. Whatever needs quoting in the line is more likely a
-    /// command for something that parses it; the specification forbids it too.
+    /// Whether a character may surround a URI in an argument, as in `--url=%u`.
+    ///
+    /// An argument that needs quoting is more likely a command that a program parses. The specification forbids field
+    /// codes in quoted arguments.
     private static func isPlain(_ character: Character) -> Bool {
         character.isASCII && (character.isLetter || character.isNumber || "-_=:/.,%+@".contains(character))
     }
@@ -81,7 +83,7 @@ enum ExecLine {
         "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "ash", "rbash", "busybox",
     ]
 
-    /// The argument that a shell takes for a command, if the line starts one.
+    /// The index of the argument that a shell runs as a command; `nil` if the line does not start a shell with `-c`.
     private static func scriptIndex(_ template: [String]) -> Int? {
         guard let shell = template.firstIndex(where: { Self.shells.contains(Self.lastComponent($0)) }) else {
             return nil
@@ -102,10 +104,10 @@ extension ExecLine.Flaw {
     var sentence: String {
         switch self {
         case .empty: "Its desktop entry names no program."
-        case .takesNoURI: "Its desktop entry has no place for a URI (%u or %U)."
-        case .severalPlaces: "Its desktop entry has several places for a URI, which the specification does not allow."
-        case .unknownCode: "Its desktop entry holds a field code that does not exist."
-        case .command: "Its desktop entry makes the URI part of a command, which is not done with URIs of others."
+        case .takesNoURI: "Its desktop entry has no field code for a URI (%u or %U)."
+        case .severalPlaces: "Its desktop entry has several field codes for a URI, which the specification forbids."
+        case .unknownCode: "Its desktop entry contains an unknown field code."
+        case .command: "Its desktop entry makes the URI part of a command, which is not safe."
         }
     }
 }

@@ -3,10 +3,12 @@
 
 internal import RemoteSystems
 
-/// What a `mailto:` URI asks of a mail program beside the text of a message.
+/// Checks the header fields of `mailto:` URIs.
 enum MailtoURI {
-    /// Whether it wants a file attached. That is no part of RFC 6068, some mail programs do it all the same, and so send a
-    /// file of this machine to whoever wrote the URI.
+    /// Whether the URI asks for a file attachment.
+    ///
+    /// RFC 6068 does not define attachments, but some mail programs support them. The author of the URI could thereby
+    /// obtain a file of this machine.
     static func wantsAttachment(_ uri: LaunchURI) -> Bool {
         guard uri.scheme == "mailto" else { return false }
         let query = uri.afterScheme.drop { $0 != "?" }.dropFirst().prefix { $0 != "#" }

@@ -3,59 +3,64 @@
 
 public import RemoteSystems
 
-/// Which URIs a machine opens for other systems of its account, by their scheme.
+/// Decides by scheme which URIs a machine opens for other systems of its account.
 ///
-/// What is not named is not opened. `file`, `javascript`, `data`, `vbscript` and `about` are not opened either unless
-/// ``rules`` names them, whatever ``otherSchemes`` says. Reasons: `Docs/decisions/0011-opening-uris-for-others.md`.
+/// By default, only schemes in ``rules`` are opened. `file`, `javascript`, `data`, `vbscript` and `about` are opened
+/// only if ``rules`` names them, whatever the value of ``otherSchemes``.
+/// `Docs/decisions/0011-opening-uris-for-others.md` explains the reasons.
 public struct URISchemePolicy: Sendable {
-    /// What is done with URIs of a scheme.
+    /// The treatment of URIs of a scheme.
     public enum Rule: String, Sendable, Hashable, Codable {
-        /// They are opened.
+        /// URIs are opened.
         case allow
-        /// Somebody is asked each time; they are not opened if nobody can be.
+        /// ``URISchemePolicy/ask`` decides about each URI. Without it, URIs are not opened.
         case ask
-        /// They are not opened.
+        /// URIs are not opened.
         case deny
     }
 
-    /// Asks whether a URI may be opened now. The task is cancelled when the launcher stops waiting.
+    /// Asks the user whether a URI may be opened.
+    ///
+    /// The task is cancelled when the launcher stops waiting.
     public typealias Ask = @Sendable (LaunchURIRequest) async -> Bool
 
-    /// What is done with the schemes that are named, in lower case.
+    /// The rules by scheme, in lower case.
     public var rules: [String: Rule]
-    /// What is done with all others.
+    /// The rule for all schemes that are not in ``rules``.
     public var otherSchemes: Rule
-    /// Asks somebody; without it whatever is to be asked about is denied.
+    /// Decides about URIs with the rule ``Rule/ask``. If `nil`, they are denied.
     public var ask: Ask?
 
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - rules: what is done with the schemes that are named; their case does not matter.
-    ///   - otherSchemes: what is done with all others.
-    ///   - ask: asks somebody.
+    ///   - rules: The rules by scheme. Case is ignored. If a scheme appears in several cases, the strictest rule
+    ///     applies.
+    ///   - otherSchemes: The rule for all other schemes. Defaults to ``Rule/deny``.
+    ///   - ask: Decides about URIs with the rule ``Rule/ask``. Defaults to `nil`: they are denied.
     public init(rules: [String: Rule], otherSchemes: Rule = .deny, ask: Ask? = nil) {
         self.rules = Dictionary(rules.map { ($0.key.lowercased(), $0.value) }) { Self.stricter($0, $1) }
         self.otherSchemes = otherSchemes
         self.ask = ask
     }
 
-    /// Opens `http`, `https`, `mailto`, `tel`, `sms` and `geo`: what any page on the web may have opened too, with handlers
-    /// that are made for the URIs of strangers.
+    /// The policy that opens `http`, `https`, `mailto`, `tel`, `sms` and `geo`.
+    ///
+    /// Any web page can open these schemes too, so their handlers are made for untrusted URIs.
     public static let standard = URISchemePolicy(
         rules: ["http": .allow, "https": .allow, "mailto": .allow, "tel": .allow, "sms": .allow, "geo": .allow]
     )
 
-    /// What is done with URIs of a scheme.
+    /// Returns the rule for a scheme. Case is ignored.
     public func rule(for scheme: String) -> Rule {
         let scheme = scheme.lowercased()
         return self.rules[scheme] ?? (Self.dangerous.contains(scheme) ? .deny : self.otherSchemes)
     }
 
-    /// Those that make a handler read local files, or run what the URI holds.
+    /// Schemes whose handlers read local files or run code in the URI.
     static let dangerous: Set<String> = ["file", "javascript", "data", "vbscript", "about"]
 
-    /// The schemes that may be opened, if something here opens them.
+    /// The schemes that the policy can open, in ascending order.
     var offeredSchemes: [String] {
         self.rules.filter { $0.value == .allow || $0.value == .ask && self.ask != nil }.keys.sorted()
     }

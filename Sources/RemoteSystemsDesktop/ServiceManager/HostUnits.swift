@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The unit files by which systemd runs the host daemon, for one user or for the machine (`Docs/host-daemon.md`).
+/// The systemd unit files of the host daemon, for one user or for the machine (`Docs/host-daemon.md`).
 package struct HostUnits: Sendable {
     /// The absolute path of `remotesystems`.
     package var program: String
@@ -20,9 +20,9 @@ package struct HostUnits: Sendable {
     }
 
     package static let name = "remotesystems-host"
-    /// Makes the system service's user for good.
+    /// The command that creates a permanent user for the system service.
     package static let makingUser = "systemd-sysusers --inline 'u \(name) - \"RemoteSystems host daemon\"'"
-    /// The first line of what is written, by which it is known again.
+    /// The first line of a written file, by which `remotesystems host uninstall` recognises it.
     package static let mark = "# Written by 'remotesystems host install'."
 
     package var files: [File] {
@@ -57,27 +57,27 @@ package struct HostUnits: Sendable {
         Description=RemoteSystems host daemon
         Requires=\(Self.name).socket
         After=\(Self.name).socket\(self.isSystem ? " network.target avahi-daemon.service dbus.service" : " dbus.socket")
-        # One that falls again and again is left lying, to be seen.
+        # A daemon that keeps failing is not restarted, so that the failure is visible.
         StartLimitIntervalSec=300
         StartLimitBurst=10
 
         [Service]
         Type=notify
         NotifyAccess=main
-        ExecStart=\(self.escapedProgram) host run\(self.isSystem ? " --config-if-present /etc/remote-systems/host.json" : "")
+        ExecStart=\(self.escapedProgram) host run\
+        \(self.isSystem ? " --config-if-present /etc/remote-systems/host.json" : "")
         ExecReload=/bin/kill -HUP $MAINPID
         WatchdogSec=30
         Restart=on-failure
         RestartSec=2
-        # What it says no to, another try does not change: a configuration that is not understood (78), arguments that make no sense (64),
-        # a port or an account that it cannot have (2).
+        # A restart cannot fix an invalid configuration (78), invalid arguments (64), or an unusable port or account (2).
         RestartPreventExitStatus=2 64 78
         TimeoutStopSec=15
-        # Applications that it has started as programs outlive it; they are no part of it.
+        # Applications that the daemon started as programs keep running when it stops.
         KillMode=process
         \(self.isSystem ? self.systemIdentity : "")
-        # What follows is also true of programs that are started by an 'exec' or a 'desktop' entry; those that D-Bus or systemd
-        # starts are free of it. What would keep ordinary applications from working is therefore left out, each with its reason.
+        # The following settings also apply to programs that an 'exec' or a 'desktop' entry starts, but not to those
+        # that D-Bus or systemd starts. Settings that would break ordinary applications are omitted, with reasons.
         NoNewPrivileges=true
         LockPersonality=true
         RestrictRealtime=true
@@ -106,8 +106,8 @@ package struct HostUnits: Sendable {
 
     private var systemIdentity: String {
         """
-        # A user of its own that owns nothing but its state. One that was made for good is used if it is there: the system bus may not
-        # let others in (github.com/systemd/systemd/issues/22737).
+        # A dedicated user that owns only the state. A permanent user of this name is used if it exists: the system bus
+        # may refuse a dynamic one (github.com/systemd/systemd/issues/22737).
         DynamicUser=true
         User=\(Self.name)
         StateDirectory=remote-systems
@@ -136,8 +136,8 @@ package struct HostUnits: Sendable {
         ProcSubset=all
         CapabilityBoundingSet=
         AmbientCapabilities=
-        # Programs that make code as they run (browsers, most scripting languages) cannot be started by this service; let D-Bus or
-        # systemd start those.
+        # This service cannot start programs that generate code at run time (browsers, most scripting languages). Let
+        # D-Bus or systemd start them.
         MemoryDenyWriteExecute=true
 
         """
@@ -145,13 +145,15 @@ package struct HostUnits: Sendable {
 
     private var userHardening: String {
         """
-        # Browsers confine their own parts with these.
+        # Browsers use these for their sandboxes.
         SystemCallFilter=@mount chroot seccomp
-        # Left out, since desktop applications that it starts need what they take away:
-        # MemoryDenyWriteExecute (browsers and other programs that make code as they run), RestrictNamespaces (browsers again),
-        # ProtectHome and ProtectSystem (documents; and a user's service manager can set them only with namespaces of its own),
-        # PrivateDevices (sound, graphics, cameras), PrivateTmp (X11's sockets, files that applications pass to each other),
-        # UMask (what they save would be for nobody else).
+        # Omitted, because desktop applications that the daemon starts need what these settings forbid:
+        # - MemoryDenyWriteExecute (browsers and other programs that generate code at run time),
+        # - RestrictNamespaces (browsers),
+        # - ProtectHome and ProtectSystem (documents; a user's service manager needs its own namespaces to set them),
+        # - PrivateDevices (sound, graphics, cameras),
+        # - PrivateTmp (X11's sockets, files that applications pass to each other),
+        # - UMask (other users could not read saved files).
 
         """
     }

@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a service tells its service manager (sd_notify(3)).
+/// A message from a service to its service manager (sd_notify(3)).
 package enum ServiceMessage: Sendable, Hashable {
     case ready
     case stopping
-    /// Since when, in microseconds of CLOCK_MONOTONIC.
+    /// A reload begins. The time is in microseconds of CLOCK_MONOTONIC.
     case reloading(monotonic: UInt64)
     case watchdog
     case status(String)
@@ -17,7 +17,7 @@ package enum ServiceMessage: Sendable, Hashable {
         case .stopping: "STOPPING=1"
         case .reloading(let monotonic): "RELOADING=1\nMONOTONIC_USEC=\(monotonic)"
         case .watchdog: "WATCHDOG=1"
-        // A line each: nothing in it may become another message.
+        // Line breaks are replaced: each line is a message of its own.
         case .status(let text): "STATUS=\(String(text.map { $0.isNewline ? " " : $0 }.prefix(256)))"
         }
     }

@@ -7,13 +7,13 @@
     internal import Musl
 #endif
 
-/// The service manager that has started this process, if one has: `$NOTIFY_SOCKET` and `$WATCHDOG_USEC` (sd_notify(3),
-/// sd_watchdog_enabled(3)).
+/// Sends messages to the service manager that started this process, if there is one.
 ///
-/// One datagram to a socket: too little to link libsystemd for, which musl systems do not have.
+/// It uses `$NOTIFY_SOCKET` and `$WATCHDOG_USEC` (sd_notify(3), sd_watchdog_enabled(3)). Sending one datagram does not
+/// justify linking libsystemd, which musl systems do not have.
 package struct ServiceNotifier: Sendable {
     private let socketName: String?
-    /// How often the manager expects to hear from us at the latest; `nil` when it does not watch.
+    /// The maximum time between watchdog notifications; `nil` if the manager has no watchdog for this process.
     package let watchdogTimeout: Duration?
 
     package init(environment: [String: String], pid: Int32) {
@@ -24,12 +24,14 @@ package struct ServiceNotifier: Sendable {
             ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
     }
 
-    /// Whether anybody listens.
+    /// Whether a service manager accepts messages.
     package var isManaged: Bool { self.socketName != nil }
 
-    /// Sends messages in one datagram. Nothing happens without a manager, or when it does not take them: a service does its
-    /// work whether or not somebody wants to hear of it. A manager that does not read is waited for, a second, or
-    /// half a minute to tell it that the service is ready: it ends one of which it does not hear that.
+    /// Sends messages in one datagram.
+    ///
+    /// Does nothing without a manager, and ignores errors: the service works without notifications. If the manager does
+    /// not read, the call waits up to 1 s, or 30 s for ``ServiceMessage/ready``, because the manager ends a service
+    /// that does not report readiness.
     package func send(_ messages: ServiceMessage...) {
         guard let socketName, var address = Self.address(socketName) else { return }
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -46,7 +48,7 @@ package struct ServiceNotifier: Sendable {
         }
     }
 
-    /// A path, or a name in the abstract namespace that is written with an @.
+    /// The address of a path, or of a name in the abstract namespace, which begins with `@`.
     private static func address(_ name: String) -> sockaddr_un? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -60,7 +62,7 @@ package struct ServiceNotifier: Sendable {
         return fits ? address : nil
     }
 
-    /// The time that goes with ``ServiceMessage/reloading(monotonic:)``.
+    /// The current time for ``ServiceMessage/reloading(monotonic:)``.
     package static func monotonicMicroseconds() -> UInt64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)

@@ -4,19 +4,21 @@
 internal import CRemoteSystemsGIO
 internal import Glibc
 
-/// A program to be started that then lives by itself: in a session of its own, with nothing to read, none of this process's open
-/// files, and no signals blocked. No shell is involved. Whatever this machine starts for others is started here.
+/// A program that is started independently of this process.
+///
+/// It runs in a new session, reads from `/dev/null`, inherits no open file descriptors and has no blocked signals. No
+/// shell is used. All programs that this machine starts for other systems are started this way.
 package struct DetachedProgram: Sendable {
     /// The program, by path or by name on `PATH`, and its arguments.
     package var arguments: [String]
-    /// All that it gets; see ``ApplicationEnvironment``.
+    /// The complete environment; see ``ApplicationEnvironment``.
     package var environment: [String: String]
-    /// Where it is started; here unless given.
+    /// The working directory. Defaults to that of this process.
     package var directory: String?
-    /// Whether what it prints goes where this process's errors go; nowhere unless set.
+    /// Whether the program's output goes to this process's standard error. Defaults to `false`: it is discarded.
     package var keepsOutput = false
 
-    /// The number of the error with which the program could not be started (`errno`).
+    /// The program could not be started. `number` is the `errno` value.
     package struct StartError: Error, Hashable, CustomStringConvertible {
         package var number: Int32
         package var description: String { unsafe String(cString: strerror(self.number)) }
@@ -32,9 +34,10 @@ package struct DetachedProgram: Sendable {
         self.directory = directory
     }
 
-    /// Starts it.
+    /// Starts the program.
     ///
-    /// - Returns: the program, once it runs: a file that cannot be executed is an error.
+    /// - Returns: The running program.
+    /// - Throws: ``StartError``, also if the file cannot be executed.
     @discardableResult
     package func start() throws(StartError) -> StartedProgram {
         var actions = unsafe posix_spawn_file_actions_t()

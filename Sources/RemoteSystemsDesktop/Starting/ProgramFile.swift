@@ -9,9 +9,9 @@ internal import FoundationEssentials
     internal import Musl
 #endif
 
-/// A program on the disk.
+/// Checks program files.
 package enum ProgramFile {
-    /// Why the file cannot be run by this user, in a sentence; `nil` if it can be, as far as can be seen without running it.
+    /// The reason why this user cannot run the file, as a sentence; `nil` if no problem is found without running it.
     package static func problem(with path: String) -> String? {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {

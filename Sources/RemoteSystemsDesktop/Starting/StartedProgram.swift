@@ -6,31 +6,33 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// A program that was started from here. Whatever becomes of this object, notice is taken of the program's end, so that it
-/// does not stay in the process table.
+/// A program that this process started.
+///
+/// The program is reaped when it ends, even if this object no longer exists, so that it does not stay in the process
+/// table.
 package final class StartedProgram: Sendable {
-    /// How a program has ended.
+    /// The way in which a program ended.
     package enum End: Sendable, Hashable, CustomStringConvertible {
         case exited(status: Int32)
         case killed(signal: Int32)
-        /// Somebody else has buried it, and only they know how it ended: another part of this process, or the kernel because
-        /// SIGCHLD is ignored.
+        /// The exit status is lost: another part of this process reaped the program, or the kernel did because SIGCHLD
+        /// is ignored.
         case unknown
 
-        /// - Parameter status: as waitpid(2) tells it.
+        /// - Parameter status: The status from waitpid(2).
         init(status: Int32) {
             self = status & 0x7F == 0 ? .exited(status: (status >> 8) & 0xFF) : .killed(signal: status & 0x7F)
         }
 
-        /// Exit status 0, and known to be.
+        /// Whether the program is known to have ended with exit status 0.
         package var isSuccess: Bool { self == .exited(status: 0) }
 
-        /// For a person.
+        /// The end as a clause, for messages.
         package var description: String {
             switch self {
             case .exited(let status): "it ended with exit status \(status)"
             case .killed(let signal): "it was ended by signal \(signal)"
-            case .unknown: "it ended, and nobody knows how,"
+            case .unknown: "it ended with an unknown status"
             }
         }
     }
@@ -39,26 +41,26 @@ package final class StartedProgram: Sendable {
         var end: End?
         var waiting: [UInt64: AsyncStream<Void>.Continuation] = [:]
         var nextWaiting: UInt64 = 0
-        /// Somebody wants it to end.
+        /// Whether the program was asked to end.
         var isUnwanted = false
     }
 
-    /// Its process id; another process's once it has ended.
+    /// The process id. After the program's end, the kernel can assign it to another process.
     package let id: Int32
     private let state = Mutex(State())
 
-    /// Takes over a child that nobody else waits for.
+    /// Takes over a child process. Nothing else may wait for it.
     init(id: Int32) {
         self.id = id
         self.reap()
     }
 
-    /// How it has ended; `nil` while it runs.
+    /// The way in which the program ended; `nil` while it runs.
     package var ended: End? { self.state.withLock { $0.end } }
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     ///
-    /// - Returns: `nil` when the task is cancelled first.
+    /// - Returns: `nil` if the task is cancelled first.
     package func end() async -> End? {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let number: UInt64? = self.state.withLock { state in
@@ -75,21 +77,23 @@ package final class StartedProgram: Sendable {
         }
     }
 
-    /// Sends a signal to it, and to what it has started and left in its process group, unless it has ended.
+    /// Sends a signal to the program and its process group, unless it has ended.
     package func signal(_ signal: Int32) {
-        // Under the lock: it is buried under it, and its number another's only afterwards.
+        // Under the lock, because the program is reaped under it and its process id can be reused afterwards.
         self.state.withLock { state in
             if state.end == nil { self.sendToGroup(signal) }
         }
     }
 
-    /// Whether somebody has asked it to end.
+    /// Whether ``terminate(grace:)`` was called.
     package var isUnwanted: Bool { self.state.withLock { $0.isUnwanted } }
 
-    /// Asks it to end (SIGTERM), and kills it after a time of grace. What it has left in its process group when it ends is killed, too: a
-    /// script's hanging child is no better than the script.
+    /// Sends SIGTERM to the program, and kills it after a grace period.
     ///
-    /// - Returns: how it has ended; `nil` when the task is cancelled first, or when somebody else ends it already.
+    /// When the program ends, the rest of its process group is killed too, such as the hanging child of a script.
+    ///
+    /// - Returns: The way in which the program ended; `nil` if the task is cancelled first, or if another call is
+    ///   already terminating the program.
     package func terminate(grace: Duration) async -> End? {
         let isFirst = self.state.withLock { state in
             guard state.end == nil, !state.isUnwanted else { return false }
@@ -106,30 +110,33 @@ package final class StartedProgram: Sendable {
         return await self.end()
     }
 
-    /// To be called under the lock, before it is buried: its number, and its group's, is kept for it until then. Where nobody has to bury
-    /// it, because this process ignores SIGCHLD, it may be another's, which is not ours to signal.
+    /// Sends a signal to the process group.
+    ///
+    /// Must be called under the lock before the program is reaped: its process id and group id are reserved until then.
+    /// If this process ignores SIGCHLD, the kernel reaps children itself, and the id may already belong to another
+    /// process. The check with waitid(2) then fails and no signal is sent.
     private func sendToGroup(_ signal: Int32) {
         guard waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT | WNOHANG) == 0 else { return }
         _ = kill(-self.id, signal)
     }
 
-    // MARK: The end of it
+    // MARK: Reaping
 
     private static let queue = DispatchQueue(label: "remote-systems.reaping")
 
     private func reap() {
         let descriptor = remote_systems_pidfd_open(self.id)
         guard descriptor >= 0 else {
-            // A kernel before 5.3.
+            // Kernels before 5.3 have no pidfd_open(2).
             DispatchQueue.global().async {
-                // Without burying it, which is done under the lock.
+                // WNOWAIT leaves the reaping to bury(), which does it under the lock.
                 while waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
                 self.bury()
             }
             return
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Self.queue)
-        // The handler holds the source, and this, until it is cancelled.
+        // The handler retains the source and this object until the source is cancelled.
         source.setEventHandler {
             self.bury()
             source.cancel()

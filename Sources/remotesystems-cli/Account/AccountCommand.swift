@@ -8,7 +8,7 @@ struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
         abstract:
-            "Show the account of this user on this machine, let other machines in, put them out, leave, keep it safe.",
+            "Show this user's account, invite and revoke machines, join, leave, back up and restore an account.",
         subcommands: [
             AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountRevokeCommand.self,
             AccountLeaveCommand.self, AccountExportCommand.self, AccountImportCommand.self,

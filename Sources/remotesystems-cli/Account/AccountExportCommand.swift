@@ -12,12 +12,12 @@ struct AccountExportCommand: Subcommand {
         abstract: "Write the account to a recovery file.",
         usage: "remotesystems account export <file> [<options>]",
         discussion: """
-            Whoever has the file and its passphrase can be any system of the account, so keep both safe and apart. It is \
-            needed when the machine that holds the account's key is lost.
+            The file restores the account if the machine that holds the account's root key is lost. Keep the file and \
+            its passphrase safe and apart: together they allow a person to act as any system of the account.
             """
     )
 
-    @Argument(help: "The file; it must not exist yet.", completion: .file())
+    @Argument(help: "The file to create. It must not exist.", completion: .file())
     var file: String
 
     @OptionGroup var passphrase: PassphraseOptions
@@ -30,7 +30,9 @@ struct AccountExportCommand: Subcommand {
         let passphrase = try self.passphrase.read(asNew: true)
         try account.exportRecovery(to: self.file, passphrase: passphrase)
         try output.json(ExportOutput(accountID: identity.accountID, file: self.file))
-        try output.line("Account \(identity.accountID.short) is in \(self.file.printable). Keep it off this machine.")
+        try output.line(
+            "Account \(identity.accountID.short) was written to \(self.file.printable). Store it on another machine."
+        )
         return true
     }
 }

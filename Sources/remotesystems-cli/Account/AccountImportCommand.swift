@@ -8,17 +8,18 @@ import RemoteSystems
 struct AccountImportCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Bring an account back from its recovery file.",
+        abstract: "Restore an account from its recovery file.",
         usage: "remotesystems account import <file> [<options>]",
         discussion: """
-            This machine then holds the account's key. The account that this user had here is kept aside, not deleted.
+            This machine then holds the account's root key. The user's previous account on this machine is set aside, \
+            not deleted.
             """
     )
 
     @Argument(help: "The recovery file.", completion: .file())
     var file: String
 
-    @Flag(name: .customLong("leave-account"), help: "Leave the present account even if other systems belong to it.")
+    @Flag(name: .customLong("leave-account"), help: "Leave the current account even if other systems belong to it.")
     var leavesAccount = false
 
     @OptionGroup var passphrase: PassphraseOptions

@@ -9,14 +9,14 @@ import RemoteSystems
 struct AccountInviteCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
-        abstract: "Let another machine into the account.",
+        abstract: "Invite another machine into the account.",
         usage: "remotesystems account invite [<options>]",
         discussion: """
-            Prints an invitation, then waits until a machine has joined with it ('remotesystems account join' there). An \
-            invitation is secret: whoever has it first becomes a system of the account. It is good for ten minutes, \
-            once, and only while this waits; Ctrl-C withdraws it.
+            Prints an invitation, then waits until a machine joins with it ('remotesystems account join' on that \
+            machine). An invitation is secret: the first machine that uses it becomes a system of the account. It is \
+            valid once, for ten minutes, and only while this command waits. Ctrl-C withdraws it.
 
-            Exits with 1 when nobody joined.
+            Exit status: 1 if no machine joined.
             """
     )
 
@@ -24,15 +24,18 @@ struct AccountInviteCommand: Subcommand {
         name: .customLong("host"),
         help: ArgumentHelp(
             """
-            A name or address under which the other machine reaches this one; may be given several times. This \
-            machine's addresses unless given.
+            A name or address at which the other machine reaches this one. Repeatable, at most 8 times. Defaults to \
+            this machine's addresses.
             """,
             valueName: "host"
         )
     )
     var hosts: [String] = []
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("The port to wait on; 0 for any free one.", valueName: "port"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port")
+    )
     var port = 0
 
     @OptionGroup var network: NetworkOptions
@@ -41,7 +44,7 @@ struct AccountInviteCommand: Subcommand {
 
     func validate() throws {
         guard (0...65_535).contains(self.port) else { throw ValidationError("--port takes 0 to 65535.") }
-        guard self.hosts.count <= 8 else { throw ValidationError("--host may be given eight times at most.") }
+        guard self.hosts.count <= 8 else { throw ValidationError("--host can be given at most 8 times.") }
     }
 
     func perform(_ output: Output) async throws -> Bool {
@@ -64,7 +67,7 @@ struct AccountInviteCommand: Subcommand {
         }
         guard let joined else {
             try output.json(JoinedOutput(event: "withdrawn"))
-            output.note("The invitation is withdrawn; nobody has joined.")
+            output.note("The invitation was withdrawn. No machine has joined.")
             return false
         }
         try output.json(JoinedOutput(event: "joined", systemID: joined))
@@ -81,9 +84,9 @@ struct AccountInviteCommand: Subcommand {
                 expires: invitation.expiry
             )
         )
-        output.note("On the other machine, within ten minutes (this line is secret, and works once):\n")
+        output.note("Run this on the other machine within ten minutes. The line is secret and works once:\n")
         try output.line("remotesystems account join '\(invitation.uri)'")
-        output.note("\nWaiting for it to join; Ctrl-C withdraws the invitation.")
+        output.note("\nWaiting for the machine to join. Ctrl-C withdraws the invitation.")
     }
 }
 

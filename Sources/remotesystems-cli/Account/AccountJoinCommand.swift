@@ -9,20 +9,20 @@ import RemoteSystems
 struct AccountJoinCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
-        abstract: "Make this machine one of the account that an invitation is from.",
+        abstract: "Join the account of an invitation with this machine.",
         usage: "remotesystems account join [<invitation>] [<options>]",
         discussion: """
-            The account that this user had here is kept aside, not deleted. Programs that are running go on under it until \
-            they are started again.
+            The user's previous account on this machine is set aside, not deleted. Running programs continue under it \
+            until they are restarted.
             """
     )
 
     @Argument(
-        help: "The invitation; '-' or nothing to read it from standard input, where no list of processes shows it."
+        help: "The invitation. '-' or no argument reads it from standard input, where no process list shows it."
     )
     var invitation: String?
 
-    @Flag(name: .customLong("leave-account"), help: "Leave the present account even if other systems belong to it.")
+    @Flag(name: .customLong("leave-account"), help: "Leave the current account even if other systems belong to it.")
     var leavesAccount = false
 
     @OptionGroup var state: StateOptions
@@ -43,14 +43,14 @@ struct AccountJoinCommand: Subcommand {
     }
 }
 
-/// What `join` and `import` tell.
+/// The output of `account join` and `account import`.
 struct AccountChangeOutput: Encodable {
     var event: String
     let time = Date.now
     var accountID: AccountID
     var systemID: SystemID
     var isAuthority: Bool
-    /// Where the account is that was there before.
+    /// The directory of the previous account.
     var setAside: String?
 
     static func report(_ change: AccountChange, event: String, _ output: Output) throws {
@@ -66,8 +66,8 @@ struct AccountChangeOutput: Encodable {
         )
         try output.line("This machine is now system \(identity.systemID.short) of account \(identity.accountID.short).")
         if let setAside = change.setAside {
-            try output.line("The account that it had is kept in \(setAside.printable)")
-            try output.line("Start programs again that are running under the old account.")
+            try output.line("The previous account was set aside in \(setAside.printable)")
+            try output.line("Restart the programs that are running under the old account.")
         }
     }
 }

@@ -9,19 +9,19 @@ import RemoteSystems
 struct AccountLeaveCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",
-        abstract: "Leave the account: delete this machine's keys and certificates of it.",
+        abstract: "Leave the account: delete its keys and certificates on this machine.",
         usage: "remotesystems account leave [<options>]",
         discussion: """
-            Programs that are running under the account end their connections within two seconds. What starts next makes \
-            a new account of its own; 'remotesystems account join' joins another one. Other machines need not be \
+            Programs that run under the account close their connections within two seconds. The next program that \
+            starts creates a new account; 'remotesystems account join' joins another one. Other machines need not be \
             reachable.
 
-            If a copy of the keys may exist, a backup for example, revoke this machine's id as well, on the machine that \
-            holds the account's key ('remotesystems account revoke').
+            If a copy of the keys may exist, such as in a backup, also revoke this machine's id on the machine that \
+            holds the account's root key ('remotesystems account revoke').
             """
     )
 
-    @Flag(help: "Leave even if this machine holds the account's root key, which is deleted then.")
+    @Flag(help: "Leave even if this machine holds the account's root key. The root key is deleted.")
     var force = false
 
     @OptionGroup var state: StateOptions
@@ -39,11 +39,11 @@ struct AccountLeaveCommand: Subcommand {
             )
         )
         try output.line(
-            "This machine is no system of account \(departure.account.short) any more. Its keys were deleted."
+            "This machine has left account \(departure.account.short). Its keys were deleted."
         )
         if departure.heldRootKey { try output.line("The account's root key was among them.") }
         for directory in departure.setAside {
-            try output.line("An account that was set aside earlier is still kept in \(directory.printable)")
+            try output.line("An account that was set aside earlier is still stored in \(directory.printable)")
         }
         return true
     }

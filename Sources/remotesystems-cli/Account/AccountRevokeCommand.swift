@@ -9,19 +9,20 @@ import RemoteSystems
 struct AccountRevokeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Put a system out of the account, for ever: a machine that was lost or sold.",
+        abstract: "Revoke a system permanently, for example a lost or sold machine.",
         usage: "remotesystems account revoke <system> [<options>]",
         discussion: """
-            Only the machine that holds the account's key can do so. Its open connections end, and the systems of the \
-            account that can be reached now are told. Others are told by those as soon as they meet; one that meets \
-            nobody trusts the revoked system until that one's certificate ends, at most 90 days.
+            Only the machine that holds the account's root key can revoke a system. The system's open connections end, \
+            and the reachable systems of the account are notified. They notify other systems when they connect to \
+            them. A system that connects to no other trusts the revoked system until the revoked system's certificate \
+            expires, at most 90 days.
 
-            To let the machine in again, invite it: it gets a new id then.
+            To add the machine again, invite it. It then gets a new id.
             """
     )
 
     @Argument(
-        help: "The system's id or the beginning of it, at least four characters; or its name, if it can be reached."
+        help: "The system's id, at least the first four characters of it, or its name if it is reachable."
     )
     var system: String
 
@@ -46,9 +47,9 @@ struct AccountRevokeCommand: Subcommand {
             try account.revoke(revoked)
             let others = there.filter { $0.id != revoked && !$0.isLocal }.count
             try output.json(RevokedOutput(systemID: revoked, notified: others))
-            try output.line("\(revoked) is no system of this account any more.")
+            try output.line("System \(revoked) was revoked from this account.")
             try output.line(Self.whoKnows(others))
-            // The watcher takes a new list into use, and shows it around, within a second or so.
+            // The watcher loads the new revocation list and sends it to other systems within about 1 s.
             try await Task.sleep(for: .seconds(others > 0 ? 2.5 : 0))
         } catch {
             await watcher.stop()
@@ -60,11 +61,13 @@ struct AccountRevokeCommand: Subcommand {
 
     private static func whoKnows(_ others: Int) -> String {
         others == 0
-            ? "No other system can be reached now; they are told when they meet this one."
-            : "Telling \(others == 1 ? "the other system" : "the \(others) other systems") that can be reached now …"
+            ? "No other system is reachable now. Other systems are notified when they connect to this one."
+            : "Notifying \(others == 1 ? "the other reachable system" : "the \(others) other reachable systems") …"
     }
 
-    /// The one system that is meant, of all that can be known here.
+    /// Returns the one known system that the argument identifies.
+    ///
+    /// - Throws: ``Failure`` if no system or more than one fits.
     private func choose(from there: [RemoteSystem], _ account: RemoteSystemsAccount) throws -> SystemID {
         if let id = SystemID(self.system) { return id }
         let known = try Set(account.systemsThatJoined() + there.map(\.id)).subtracting([account.identity().systemID])
@@ -74,15 +77,16 @@ struct AccountRevokeCommand: Subcommand {
         guard let only = fitting.first else {
             throw Failure(
                 "misuse",
-                "No system of this account is known as \(self.system). 'remotesystems account show' has the ids of those "
-                    + "that joined, 'remotesystems list' the names of those that can be reached. A whole id is always taken."
+                "No system of this account is known as \(self.system). 'remotesystems account show' lists the ids of "
+                    + "the systems that joined, 'remotesystems list' the names of the reachable ones. A full id is "
+                    + "always accepted."
             )
         }
         guard fitting.count == 1 else {
             throw Failure(
                 "misuse",
-                "\(self.system) fits \(fitting.count) systems: \(fitting.map(\.short).joined(separator: ", ")). Name one by "
-                    + "more of its id ('remotesystems account show' has them)."
+                "\(self.system) fits \(fitting.count) systems: \(fitting.map(\.short).joined(separator: ", ")). Give "
+                    + "more characters of the id ('remotesystems account show' lists the ids)."
             )
         }
         return only
@@ -92,6 +96,6 @@ struct AccountRevokeCommand: Subcommand {
 private struct RevokedOutput: Encodable {
     let event = "revoked"
     var systemID: SystemID
-    /// How many other systems are there to be told at once.
+    /// The number of other reachable systems, which are notified at once.
     var notified: Int
 }

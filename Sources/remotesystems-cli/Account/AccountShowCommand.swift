@@ -9,9 +9,9 @@ import RemoteSystems
 struct AccountShowCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show the account and this system's place in it.",
+        abstract: "Show the account and this system's role in it.",
         usage: "remotesystems account show [<options>]",
-        discussion: "Makes a personal account if there is none yet, as any other use does."
+        discussion: "Creates a personal account if there is none yet, as every other use of the account does."
     )
 
     @OptionGroup var state: StateOptions
@@ -42,10 +42,10 @@ struct AccountShowCommand: Subcommand {
         try output.line("system       \(identity.systemID)")
         let role =
             identity.isAuthority
-            ? "authority: the account's key is here, so it can invite others"
+            ? "authority: holds the account's root key, can invite others"
             : lacksKey
                 ? "member: the account's key was here and is missing (see 'doctor')"
-                : "member: the account's key is on another machine"
+                : "member: the account's root key is on another machine"
         try output.line("role         \(role)")
         try output.line("certificate  \(Self.certificate(of: identity, canRenew: !lacksKey, at: .now))")
         if identity.isAuthority {

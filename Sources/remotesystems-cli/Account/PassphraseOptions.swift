@@ -4,19 +4,19 @@
 import ArgumentParser
 import Glibc
 
-/// Where a passphrase comes from. Never from an argument: everybody on the machine can read those.
+/// The source of a passphrase. It is never an argument: every user of the machine can read arguments.
 struct PassphraseOptions: ParsableArguments {
     @Option(
         name: .customLong("passphrase-file"),
         help: ArgumentHelp(
-            "Read the passphrase from the first line of a file, '-' for standard input, instead of from the terminal.",
+            "Read the passphrase from the first line of this file instead of the terminal; '-' for standard input.",
             valueName: "file"
         ),
         completion: .file()
     )
     var file: String?
 
-    /// - Parameter asNew: Whether to ask twice on a terminal.
+    /// - Parameter asNew: Whether a terminal asks for the passphrase twice.
     func read(asNew: Bool) throws(Failure) -> [UInt8] {
         guard let file = self.file else { return try Self.ask(asNew: asNew) }
         if file == "-" { return Self.firstLine(try Input.readAll(STDIN_FILENO, limit: Self.limit)) }
@@ -41,19 +41,19 @@ struct PassphraseOptions: ParsableArguments {
         guard terminal >= 0 else {
             throw Failure(
                 "localResources",
-                "There is no terminal to ask for the passphrase on. Give --passphrase-file FILE, or - for standard input."
+                "There is no terminal to read the passphrase from. Use --passphrase-file FILE (- for standard input)."
             )
         }
         defer { close(terminal) }
         let first = try Self.ask("Passphrase: ", on: terminal)
         guard asNew else { return first }
-        guard try Self.ask("Once more: ", on: terminal) == first else {
-            throw Failure("identity", "The two passphrases differ; nothing was written. Try again.")
+        guard try Self.ask("Repeat the passphrase: ", on: terminal) == first else {
+            throw Failure("identity", "The two passphrases differ. Nothing was written. Try again.")
         }
         return first
     }
 
-    /// Reads a line key by key, so that the terminal is put right again whichever key ends it.
+    /// Reads a line key by key, so that the terminal settings are restored whichever key ends the line.
     private static func ask(_ prompt: String, on terminal: Int32) throws(Failure) -> [UInt8] {
         var before = termios()
         guard unsafe tcgetattr(terminal, &before) == 0 else { throw .noSilentTerminal }
@@ -74,7 +74,8 @@ struct PassphraseOptions: ParsableArguments {
             switch key {
             case UInt8(ascii: "\n"), UInt8(ascii: "\r"): return line
             // Ctrl-C, Ctrl-D, Ctrl-\.
-            case 0x03, 0x04, 0x1C: throw Failure("cancelled", "It was stopped before it was done.", canRetry: true)
+            case 0x03, 0x04, 0x1C:
+                throw Failure("cancelled", "The command was cancelled before it completed.", canRetry: true)
             // Ctrl-U.
             case 0x15: line = []
             case 0x08, 0x7F: Self.removeLastCharacter(&line)
@@ -84,7 +85,7 @@ struct PassphraseOptions: ParsableArguments {
         return line
     }
 
-    /// Takes away the last character, however many bytes of UTF-8 that is.
+    /// Removes the last character, with all bytes of its UTF-8 encoding.
     private static func removeLastCharacter(_ line: inout [UInt8]) {
         while let byte = line.popLast(), byte & 0xC0 == 0x80 {}
     }
@@ -93,6 +94,6 @@ struct PassphraseOptions: ParsableArguments {
 extension Failure {
     fileprivate static let noSilentTerminal = Failure(
         "localResources",
-        "The terminal cannot be told not to show the passphrase. Give --passphrase-file FILE, or - for standard input."
+        "The terminal cannot hide the passphrase. Use --passphrase-file FILE (- for standard input)."
     )
 }

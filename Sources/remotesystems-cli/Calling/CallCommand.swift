@@ -9,23 +9,23 @@ import RemoteSystems
 struct CallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Send a message to an app service and print its answer as JSON.",
+        abstract: "Send a message to an app service and print its response as JSON.",
         discussion: """
-            The service says what it takes: a field is read by its declared type and checked before anything is sent. \
+            Each field is parsed by the type that the service declares for it, and checked before anything is sent. \
             Write key=value for text, numbers, true and false, dates (2026-01-31T12:00:00Z), UUIDs, URLs and base64 \
-            data, and key:=JSON for lists and dictionaries. A field of which nothing is declared is text unless it is \
+            data, and key:=JSON for lists and dictionaries. A field without a declared type is text unless it is \
             written as JSON.
 
               remotesystems call atlas com.example.volume Level=0.4 Rooms:='["attic"]'
 
-            With --listen the connection stays open: the requests that the service sends over it are printed and \
-            acknowledged, until Ctrl-C. The message is sent first, if there are fields.
+            With --listen, the connection stays open until Ctrl-C: requests that the service sends over it are printed \
+            and acknowledged. If there are fields, the message is sent first.
 
               remotesystems call atlas com.example.volume --listen --count 3
 
-            Exits with 0 when the service answered, 1 when it answered that it failed, 2 when it was not found, could \
-            not be reached, or does not take the message; with --listen 1 when the service closed the connection before \
-            --count requests came, and 2 when the connection was lost.
+            Exit status: 0 if the service responded with success; 1 if it responded with a failure; 2 if it was not \
+            found, could not be reached, or does not accept the message. With --listen: 1 if the service closed the \
+            connection before --count requests came, 2 if the connection was lost.
             """
     )
 
@@ -42,30 +42,33 @@ struct CallCommand: Subcommand {
     )
     var fields: [MessageField] = []
 
-    @Flag(help: "Tell what the service is for, takes and answers, and send nothing.")
+    @Flag(help: "Print the service's summary and the fields of its requests and responses. Sends nothing.")
     var describe = false
 
     @Flag(
         name: [.customLong("listen"), .customLong("follow")],
-        help: "Keep the connection open, and print and acknowledge the requests that the service sends."
+        help: "Keep the connection open; print and acknowledge the requests that the service sends."
     )
     var listen = false
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("With --listen: end after this many requests.", valueName: "number")
+        help: ArgumentHelp("With --listen: exit after this many requests. Range: 1 to 1000000.", valueName: "number")
     )
     var count: Int?
 
     @Option(
-        help: ArgumentHelp("The application that is to answer, if several offer the service.", valueName: "id"),
+        help: ArgumentHelp("The id of the application to call, if several offer the service.", valueName: "id"),
         completion: NetworkCompletion.applications
     )
     var application: String?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How long all of the call may take, an application's start included.", valueName: "seconds")
+        help: ArgumentHelp(
+            "The timeout of the whole call, including the start of the application. Range: 0.001 to 86400.",
+            valueName: "seconds"
+        )
     )
     var timeout = 30.0
 
@@ -76,21 +79,21 @@ struct CallCommand: Subcommand {
     func validate() throws {
         try self.search.validate(system: self.system)
         guard self.service.isName else {
-            throw ValidationError("The service's name is \(String.nameForm).")
+            throw ValidationError("The service's name takes \(String.nameForm).")
         }
         guard self.application?.isName ?? true else {
-            throw ValidationError("--application is \(String.nameForm).")
+            throw ValidationError("--application takes \(String.nameForm).")
         }
         guard (0.001...86_400).contains(self.timeout) else {
             throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
         }
         guard !self.describe || self.fields.isEmpty else {
-            throw ValidationError("--describe sends nothing; leave the fields out.")
+            throw ValidationError("--describe takes no fields.")
         }
         guard !self.describe || !self.listen else {
-            throw ValidationError("--describe and --listen exclude each other.")
+            throw ValidationError("--describe and --listen cannot be combined.")
         }
-        guard self.listen || self.count == nil else { throw ValidationError("--count goes with --listen.") }
+        guard self.listen || self.count == nil else { throw ValidationError("--count requires --listen.") }
         guard (1...1_000_000).contains(self.count ?? 1) else { throw ValidationError("--count takes 1 to 1000000.") }
     }
 
@@ -106,7 +109,11 @@ struct CallCommand: Subcommand {
         }
         guard let system = found else { throw CancellationError() }
         guard let (application, service) = self.offer(on: system) else {
-            throw Failure("refused", "The service \(self.service) is gone again.", canRetry: true)
+            throw Failure(
+                "refused",
+                "\(system.displayName) no longer offers the service \(self.service).",
+                canRetry: true
+            )
         }
         if self.describe {
             try ServiceDescription(service, of: application, on: system).report(output)
@@ -130,7 +137,7 @@ struct CallCommand: Subcommand {
                 to: AppServiceDescription(
                     name: self.service,
                     applicationID: application.id,
-                    // One that does not say what it responds may respond anything: it is only printed.
+                    // Without a declared schema, any response is accepted: it is only printed.
                     responseSchema: service.responseSchema ?? .full
                 ),
                 request: RemoteSystemConnectionRequest(application: application),
@@ -141,7 +148,7 @@ struct CallCommand: Subcommand {
         return try Self.report(response, output)
     }
 
-    /// The running one first, as a connection takes them.
+    /// The application that offers the service. Prefers a running one, as a connection does.
     private func offer(
         on system: RemoteSystem
     ) -> (RemoteSystemApplication, RemoteSystemApplication.Service)? {
@@ -151,7 +158,7 @@ struct CallCommand: Subcommand {
         return offers.first { $0.0.isRunning } ?? offers.first
     }
 
-    /// - Returns: Whether the service did what it was asked for.
+    /// - Returns: Whether the service responded with success.
     static func report(_ response: AppServiceResponse, _ output: Output) throws -> Bool {
         try Self.report(
             StatelessAppServiceResponse(
@@ -168,7 +175,8 @@ struct CallCommand: Subcommand {
             .success, .failure, .resourceLimitsExceeded, .messageTooLarge,
         ]
         guard isAnswered.contains(response.status), response.error?.outcome != .notExecuted else {
-            throw response.error ?? RemoteSystemError(.refused, "No answer came (\(response.status)).", side: .remote)
+            throw response.error
+                ?? RemoteSystemError(.refused, "The service did not respond (\(response.status)).", side: .remote)
         }
         let error = response.error
         try output.json(
@@ -182,7 +190,7 @@ struct CallCommand: Subcommand {
         guard response.status == .success else {
             let reason = (error?.message ?? "\(response.status)").printable
             let hint = error?.canRetry == true ? " Trying again may help." : ""
-            if !output.isJSON { output.complain("The service answered that it failed: \(reason)\(hint)") }
+            if !output.isJSON { output.complain("The service responded with a failure: \(reason)\(hint)") }
             return false
         }
         try output.line(response.message.readableJSON.printableLines)
@@ -200,7 +208,7 @@ private struct ResponseOutput: Encodable {
 }
 
 extension String {
-    /// Each line without what could steer a terminal.
+    /// The text with each line made ``printable``.
     var printableLines: String {
         self.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).printable }
             .joined(separator: "\n")

@@ -6,7 +6,7 @@ import Glibc
 import RemoteSystems
 import Synchronization
 
-/// `call --listen`: one connection on which the service sends requests.
+/// Implements `call --listen`: one connection on which the service sends requests.
 final class CallListening: Sendable {
     private struct State {
         var received = 0
@@ -22,9 +22,9 @@ final class CallListening: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - message: Sent first; nothing if `nil`.
-    ///   - count: Ends after this many requests; not before Ctrl-C if `nil`.
-    ///   - timeout: For opening the connection, and for the response to the message.
+    ///   - message: The message that is sent first. If `nil`, nothing is sent.
+    ///   - count: The number of requests after which the command ends. If `nil`, it runs until Ctrl-C.
+    ///   - timeout: The timeout for opening the connection, and for the response to the message.
     init(
         application: RemoteSystemApplication,
         service: RemoteSystemApplication.Service,
@@ -41,7 +41,7 @@ final class CallListening: Sendable {
         self.output = output
     }
 
-    /// - Returns: Whether everything came that was waited for.
+    /// - Returns: Whether all expected requests came.
     func run() async throws -> Bool {
         let (requests, feed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let connection = AppServiceConnection(
@@ -61,10 +61,10 @@ final class CallListening: Sendable {
             try await connection.open(RemoteSystemConnectionRequest(application: self.application), in: self.timeout)
             return try await self.listen(on: connection, requests)
         }
-        // The last request is acknowledged before it is closed.
+        // close() sends the acknowledgement of the last request first.
         if isDone == true { await connection.close() } else { await connection.cancel() }
         if let failure = self.state.withLock({ $0.failure }) { throw failure }
-        // Ctrl-C ends it as it should be ended.
+        // Ctrl-C is a regular end.
         return isDone ?? true
     }
 
@@ -73,7 +73,7 @@ final class CallListening: Sendable {
             let response = try await connection.send(message, timeout: self.timeout)
             guard try CallCommand.report(response, self.output) else { return false }
         }
-        self.output.note("listening to \(self.service.name) (Ctrl-C to stop)".printable)
+        self.output.note("Listening to \(self.service.name) (Ctrl-C to stop)".printable)
         return try await withThrowingTaskGroup(of: AppServiceClosedStatus?.self) { group in
             group.addTask {
                 for await _ in requests where self.isComplete { return nil }
@@ -91,7 +91,7 @@ final class CallListening: Sendable {
         guard status == .completed else {
             var failure = Failure(
                 "\(RemoteSystemError.Code.connectionLost)",
-                "The connection was lost (\(status)). Run the command again to listen on.",
+                "The connection was lost (\(status)). Run the command again to continue listening.",
                 canRetry: true
             )
             failure.side = .network
@@ -105,7 +105,7 @@ final class CallListening: Sendable {
         self.state.withLock { state in state.failure != nil || self.count.map { state.received >= $0 } ?? false }
     }
 
-    /// Prints a request, while more are waited for.
+    /// Prints a request, unless `count` requests have already been printed.
     private func received(_ message: ValueSet) {
         self.state.withLock { state in
             guard state.failure == nil, self.count.map({ state.received < $0 }) ?? true else { return }

@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// A field of a message as it is written: `key=text`, or `key:=json`.
+/// A field of a message on the command line: `key=text` or `key:=json`.
 struct MessageField: Sendable {
     let key: String
     let text: String
@@ -19,17 +19,21 @@ struct MessageField: Sendable {
         guard !self.key.isEmpty else { return nil }
     }
 
-    /// A field of a command line.
+    /// Parses a field for the argument parser.
+    ///
+    /// - Throws: `ValidationError` if the argument has no key or no `=`.
     init(written argument: String) throws {
         guard let field = MessageField(argument: argument) else {
             throw ValidationError(
-                "A field is key=value or key:=JSON, such as Level=0.4; there is no = behind a key here."
+                "A field is key=value or key:=JSON, such as Level=0.4; the key or the '=' is missing here."
             )
         }
         self = field
     }
 
-    /// What is meant where a value of this type is due; nil for a key of which nothing is declared.
+    /// The field's value.
+    ///
+    /// - Parameter type: The declared type of the field; nil if none is declared.
     private func value(as type: FieldType?) throws(Failure) -> Value {
         if self.isJSON {
             do throws(ValueSetError) {
@@ -37,7 +41,7 @@ struct MessageField: Sendable {
                 return type?.value(fitting: json) ?? json
             } catch {
                 var failure = Failure(error)
-                failure.message = "What stands behind \(self.key):= cannot be sent. \(error) Nothing was sent."
+                failure.message = "The JSON value of \(self.key) cannot be sent. \(error) Nothing was sent."
                 let separator = error.keyPath.isEmpty || error.keyPath.hasPrefix("[") ? "" : "."
                 failure.keyPath = self.key + separator + error.keyPath
                 throw failure
@@ -55,8 +59,9 @@ struct MessageField: Sendable {
         return value
     }
 
-    /// Says of each field that the service does not declare, and that is nearly called as one that is missing here,
-    /// which one was probably meant. A service that takes further keys would pass over it.
+    /// Warnings about undeclared fields whose name resembles a declared field that is missing in the message.
+    ///
+    /// A service that allows further keys would ignore such a field.
     static func misspellings(_ fields: [MessageField], for schema: AllowedValueSchema?) -> [String] {
         let declared = schema?.fields.map(\.name) ?? []
         let absent = declared.filter { name in !fields.contains { $0.key == name } }
@@ -67,9 +72,9 @@ struct MessageField: Sendable {
         }
     }
 
-    /// The message of these fields, checked against what the service takes.
+    /// Builds the message of these fields, and checks it against the service's schema.
     ///
-    /// - Parameter isSent: Whether a message without fields is sent, and checked.
+    /// - Parameter isSent: Whether a message without fields is sent, and therefore checked.
     static func message(
         _ fields: [MessageField],
         for schema: AllowedValueSchema?,
@@ -87,7 +92,7 @@ struct MessageField: Sendable {
             try schema?.validate(message)
         } catch {
             var failure = Failure(error)
-            failure.message = "The service does not take this message. \(error) Nothing was sent."
+            failure.message = "The service does not accept this message. \(error) Nothing was sent."
             throw failure
         }
         return message

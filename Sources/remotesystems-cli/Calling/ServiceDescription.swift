@@ -4,7 +4,7 @@
 import FoundationEssentials
 import RemoteSystems
 
-/// What a service tells of itself, for `call --describe`.
+/// The description of a service that `call --describe` prints.
 struct ServiceDescription {
     private let service: RemoteSystemApplication.Service
     private let application: RemoteSystemApplication
@@ -34,15 +34,15 @@ struct ServiceDescription {
         let place = "Offered by \(self.application.id) on \(self.system.displayName)."
         let limits = self.service.supportsRemote ? "" : " Only programs on that system may call it."
         try output.line((place + limits).printable.wrapped())
-        try output.line("\nTakes:")
+        try output.line("\nRequest:")
         for line in Self.lines(self.service.requestSchema) { try output.line(line) }
-        try output.line("\nAnswers:")
+        try output.line("\nResponse:")
         for line in Self.lines(self.service.responseSchema) { try output.line(line) }
     }
 
     private static func lines(_ schema: AllowedValueSchema?, indent: Int = 2) -> [String] {
         let space = String(repeating: " ", count: indent)
-        guard let schema else { return [space + "(it does not say)"] }
+        guard let schema else { return [space + "(not declared)"] }
         var lines = schema.fields.map { field in
             let name = field.name.printable.padded(to: max(24, min(field.name.columns, 40)))
             return space + "\(name)  \(field.type)\(field.isRequired ? ", required" : "")".cut(to: 80 - indent)
@@ -67,7 +67,7 @@ private struct ServiceDescriptionOutput: Encodable {
         case event, time, application, systemID
     }
 
-    /// The service's own fields beside the others.
+    /// Encodes the service's fields at the top level, beside the others.
     func encode(to encoder: any Encoder) throws {
         try self.service.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)

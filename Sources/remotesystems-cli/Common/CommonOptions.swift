@@ -6,17 +6,17 @@ import FoundationEssentials
 import Logging
 import RemoteSystems
 
-/// Options that every subcommand takes.
+/// Options of every subcommand.
 struct CommonOptions: ParsableArguments {
-    @Flag(help: "Print one JSON object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    @Flag(name: .shortAndLong, help: "Log to standard error what happens underneath.")
+    @Flag(name: .shortAndLong, help: "Log debug messages to standard error.")
     var verbose = false
 
     var output: Output { Output(isJSON: self.json) }
 
-    /// - Parameter quietly: The least level that is logged without `--verbose`.
+    /// - Parameter quietly: The minimum level that is logged without `--verbose`.
     func logger(quietly level: Logger.Level = .error) -> Logger {
         var logger = Logger(label: "remotesystems") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = self.verbose ? .debug : level
@@ -24,12 +24,12 @@ struct CommonOptions: ParsableArguments {
     }
 }
 
-/// Where the account is kept.
+/// The state directory, where the account is stored.
 struct StateOptions: ParsableArguments {
     @Option(
         name: .customLong("state-directory"),
         help: ArgumentHelp(
-            "Keep the account there instead of in $REMOTE_SYSTEMS_STATE or $XDG_STATE_HOME/remote-systems.",
+            "The directory of the account. Defaults to $REMOTE_SYSTEMS_STATE, then $XDG_STATE_HOME/remote-systems.",
             valueName: "directory"
         ),
         completion: .directory,
@@ -42,20 +42,20 @@ struct StateOptions: ParsableArguments {
     }
 }
 
-/// Which part of the network is used.
+/// The network interfaces that a subcommand uses.
 struct NetworkOptions: ParsableArguments {
-    @Flag(help: "Stay on this machine: tell the network nothing and take nothing from it.")
+    @Flag(help: "Use only the loopback interface: send nothing to the network and accept nothing from it.")
     var loopback = false
 
     @Option(
         name: .customLong("interface"),
-        help: ArgumentHelp("Use only this network interface; may be given several times.", valueName: "name")
+        help: ArgumentHelp("Use only this network interface. Repeatable.", valueName: "name")
     )
     var interfaces: [String] = []
 
     func validate() throws {
         guard !self.loopback || self.interfaces.isEmpty else {
-            throw ValidationError("--loopback and --interface exclude each other.")
+            throw ValidationError("--loopback and --interface cannot be combined.")
         }
         guard !self.interfaces.contains("") else { throw ValidationError("--interface is empty.") }
     }
@@ -67,7 +67,7 @@ struct NetworkOptions: ParsableArguments {
 }
 
 extension RemoteSystemsConfiguration {
-    /// How the command takes part.
+    /// The configuration of a subcommand that uses the network.
     init(_ command: String, _ network: NetworkOptions, _ state: StateOptions, logger: Logger) {
         self.init(
             applicationID: "remote-systems.command.\(command)",
@@ -77,7 +77,7 @@ extension RemoteSystemsConfiguration {
         )
     }
 
-    /// For what needs the account and looks for nobody.
+    /// The configuration of a subcommand that uses only the account, not the network.
     init(state: StateOptions, logger: Logger) {
         self.init(applicationID: "remote-systems.command.account", stateDirectory: state.directory, logger: logger)
     }

@@ -5,17 +5,17 @@ import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// Why a subcommand could not do its work, as it is told.
+/// The reason why a subcommand failed, as it is printed.
 struct Failure: Error, Encodable {
-    /// The exit status of whatever could not be done.
+    /// The exit status of every failure except an invalid configuration.
     static let usualExitStatus: Int32 = 2
-    /// The `error` of a configuration that is not understood, which another try does not change.
+    /// The `error` of an invalid configuration. Retrying cannot succeed.
     static let misconfigured = "misconfigured"
 
     let event = "failed"
     let time = Date.now
     var error: String
-    /// The kind of failure underneath, where one is known.
+    /// The code of the underlying error, if known.
     var reason: String?
     var message: String
     var side = RemoteSystemError.Side.local
@@ -23,7 +23,8 @@ struct Failure: Error, Encodable {
     var byteOffset: Int?
     var keyPath: String?
 
-    /// The configuration's is EX_CONFIG of sysexits.h: a service manager can tell it from what may pass.
+    /// 78 (`EX_CONFIG` of sysexits.h) for an invalid configuration, so that a service manager can distinguish it from a
+    /// temporary failure.
     var exitStatus: Int32 { self.error == Self.misconfigured ? 78 : Self.usualExitStatus }
 
     init(_ error: String, _ message: String, canRetry: Bool = false) {
@@ -53,9 +54,9 @@ struct Failure: Error, Encodable {
         case let error as HostSettingsProblems:
             self.init(Self.misconfigured, error.problems.map { Failure($0).message }.joined(separator: "\n"))
         case is CancellationError:
-            self.init("cancelled", "It was stopped before it was done.", canRetry: true)
+            self.init("cancelled", "The command was cancelled before it completed.", canRetry: true)
         default:
-            self.init("\(RemoteSystemError.Code.localResources)", "Something unexpected failed: \(error)")
+            self.init("\(RemoteSystemError.Code.localResources)", "An unexpected error occurred: \(error)")
         }
     }
 

@@ -4,12 +4,13 @@
 import FoundationEssentials
 import Glibc
 
-/// What a subcommand is given to work on.
+/// Reads the input of a subcommand.
 enum Input {
-    /// Twice the largest message, and room for white space: hex needs two characters a byte.
+    /// The maximum length of the input, in bytes: twice the largest message, because hex needs two characters per byte,
+    /// plus white space.
     static let limit = 40 << 20
 
-    /// The argument, or standard input to its end when there is none or it is `-`.
+    /// Returns the argument, or all of standard input if the argument is missing or `-`.
     static func read(_ argument: String?, limit: Int = Self.limit) throws(Failure) -> [UInt8] {
         if let argument, argument != "-" { return Array(argument.utf8) }
         return try Self.readAll(STDIN_FILENO, limit: limit)
@@ -27,7 +28,7 @@ enum Input {
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]
             guard bytes.count <= limit else {
-                throw Failure("messageTooLarge", "The input is longer than \(limit) bytes, more than any message is.")
+                throw Failure("messageTooLarge", "The input is longer than \(limit) bytes, the maximum.")
             }
         }
     }

@@ -3,9 +3,9 @@
 
 import UnixSignals
 
-/// Runs `body` until it is done, or until Ctrl-C or SIGTERM, which cancels it.
+/// Runs `body`, and cancels it on SIGINT (Ctrl-C) or SIGTERM.
 ///
-/// - Returns: What `body` returns; nil when it was interrupted and threw because of that.
+/// - Returns: The result of `body`, or nil if a signal came and `body` threw `CancellationError`.
 func untilInterrupted<Result: Sendable>(
     _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result? {
@@ -25,7 +25,7 @@ func untilInterrupted<Result: Sendable>(
         defer { group.cancelAll() }
         guard let first = try await group.next() else { return nil }
         if let first { return first }
-        // A signal came: what the body makes of being cancelled is the result.
+        // A signal came: the result is what the cancelled body returns.
         group.cancelAll()
         return try await group.next() ?? nil
     }

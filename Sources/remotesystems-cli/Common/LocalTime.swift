@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// The time of day where this machine is, for people.
+/// The time of day in this machine's time zone.
 enum LocalTime {
     static var now: String {
         var seconds = time(nil)

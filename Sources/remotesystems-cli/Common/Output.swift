@@ -4,36 +4,37 @@
 import FoundationEssentials
 import Glibc
 
-/// Where the command prints: unbuffered, so that a line is there as soon as it is written, for a pipe too.
+/// Writes to standard output and standard error, unbuffered, so that a reader of a pipe gets each line at once.
 struct Output: Sendable {
     let isJSON: Bool
     let style = Style(descriptor: STDOUT_FILENO)
-    /// How many columns a line may take; `nil` where it is not read on a terminal, and nothing is cut.
+    /// The maximum width of a line, in columns. `nil` if standard output is not a terminal: nothing is cut then.
     let width: Int? = isatty(STDOUT_FILENO) == 1 ? 80 : nil
 
-    /// A line for people; nothing with `--json`.
+    /// Writes a line of text to standard output. Does nothing with `--json`.
     func line(_ text: String) throws(OutputError) {
         if !self.isJSON { try Self.write(Array((text + "\n").utf8), to: STDOUT_FILENO) }
     }
 
-    /// A line for scripts; nothing without `--json`.
+    /// Writes an object as one line of JSON to standard output. Does nothing without `--json`.
     func json(_ object: @autoclosure () -> some Encodable) throws {
         guard self.isJSON else { return }
         let line = String(decoding: try Self.encoder().encode(object()), as: UTF8.self).printableJSON
         try Self.write(Array((line + "\n").utf8), to: STDOUT_FILENO)
     }
 
-    /// Bytes as they are.
+    /// Writes bytes unchanged to standard output.
     func raw(_ bytes: [UInt8]) throws(OutputError) {
         try Self.write(bytes, to: STDOUT_FILENO)
     }
 
-    /// A line for people that is no part of the result.
+    /// Writes a line of text that is not part of the result to standard error. Does nothing with `--json`.
     func note(_ text: String) {
         if !self.isJSON { try? Self.write(Array((text + "\n").utf8), to: STDERR_FILENO) }
     }
 
-    /// A line on standard error, whatever else is printed. For eyes it is wrapped; in a log it stays one line.
+    /// Writes an error message to standard error, with and without `--json`. Wraps it on a terminal; in a log it stays
+    /// one line.
     func complain(_ text: String) {
         let line = "remotesystems: \(text)"
         let reported = isatty(STDERR_FILENO) == 1 ? line.wrapped() : line
@@ -63,11 +64,11 @@ struct Output: Sendable {
     }
 }
 
-/// Standard output takes nothing more.
+/// Writing to standard output or standard error failed.
 struct OutputError: Error {
     let number: Int32
 
-    /// Nothing when whoever read the output has gone: that is how `head` ends.
+    /// Nil if the reader closed the pipe, as `head` does: this is no error worth a message.
     var message: String? {
         self.number == EPIPE ? nil : "The output cannot be written: \(unsafe String(cString: strerror(self.number)))."
     }

@@ -3,14 +3,13 @@
 
 import Glibc
 
-/// The signals that no thread of this process takes by itself.
+/// Blocks signals that this process handles through signal sources.
 enum SignalMask {
-    /// Leaves SIGTERM, SIGINT and SIGHUP to signal sources. Called on the main thread before there is another one.
+    /// Blocks SIGTERM, SIGINT and SIGHUP. Must be called on the main thread before another thread exists.
     ///
-    /// Dispatch reads signals from a descriptor (signalfd), and blocks them in its threads for that. A thread that has
-    /// just been made blocks nothing yet; when it gets a signal, Dispatch raises it again for this thread alone, where
-    /// no descriptor shows it, and the signal is lost. Threads inherit what the main thread blocks. Programs that are
-    /// started get a mask of their own.
+    /// Dispatch reads signals from a file descriptor (signalfd) and blocks them in its own threads. A new thread blocks
+    /// nothing yet. If it receives a signal, Dispatch raises the signal again for this thread only, where signalfd does
+    /// not see it, and the signal is lost. Threads inherit the main thread's mask. Started programs get their own mask.
     static func blockTermination() {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)

@@ -13,7 +13,7 @@ extension Unicode.Scalar {
     }
 }
 
-/// Colours, where they help and are wanted: on a terminal, unless NO_COLOR is set (https://no-color.org).
+/// Colours text on a terminal, unless `NO_COLOR` is set (https://no-color.org) or `TERM` is `dumb`.
 struct Style: Sendable {
     enum Colour: Int, Sendable {
         case red = 31
@@ -36,12 +36,14 @@ struct Style: Sendable {
 }
 
 extension String {
-    /// The text without what could steer a terminal or change the order of what is read: names come from other machines.
+    /// The text with U+FFFD in place of control, formatting and other invisible characters.
+    ///
+    /// Names come from other machines and could contain terminal escape sequences or bidirectional controls.
     var printable: String {
         String(String.UnicodeScalarView(self.unicodeScalars.map { $0.isPrintable ? $0 : "\u{FFFD}" }))
     }
 
-    /// JSON with an escape for each of those: what reads it gets the same, and a terminal nothing to obey.
+    /// JSON with those characters escaped: a parser reads the same text, and a terminal gets no control characters.
     var printableJSON: String {
         guard !self.unicodeScalars.allSatisfy(\.isPrintable) else { return self }
         return self.unicodeScalars.map { scalar in
@@ -53,16 +55,16 @@ extension String {
         }.joined()
     }
 
-    /// How many columns of a terminal the text takes.
+    /// The width of the text on a terminal, in columns.
     var columns: Int { self.reduce(0) { $0 + $1.columns } }
 
-    /// The text in exactly this many columns, cut with an ellipsis when it is longer.
+    /// The text in exactly this many columns: padded with spaces, or cut with an ellipsis.
     func padded(to width: Int) -> String {
         let text = self.cut(to: width)
         return text + String(repeating: " ", count: max(0, width - text.columns))
     }
 
-    /// The text in at most this many columns.
+    /// The text in at most this many columns, cut with an ellipsis if it is longer.
     func cut(to width: Int) -> String {
         guard self.columns > width else { return self }
         var result = ""
@@ -92,7 +94,7 @@ extension String {
 }
 
 extension Character {
-    /// East Asian wide characters and emoji take two columns (Unicode Standard Annex 11, in rough).
+    /// The approximate width in columns: 2 for East Asian wide characters and emoji (Unicode Standard Annex 11).
     fileprivate var columns: Int {
         guard let first = self.unicodeScalars.first else { return 0 }
         switch first.value {

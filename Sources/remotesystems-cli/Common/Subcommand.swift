@@ -3,13 +3,13 @@
 
 import ArgumentParser
 
-/// What all subcommands have in common: how they fail and what their exit status says.
+/// A subcommand. The extension reports its errors and sets the exit status.
 protocol Subcommand: AsyncParsableCommand {
     var common: CommonOptions { get }
 
-    /// Does the work.
+    /// Runs the subcommand.
     ///
-    /// - Returns: Whether the answer is yes; no is exit status 1.
+    /// - Returns: Whether the result is positive. `false` leads to exit status 1.
     func perform(_ output: Output) async throws -> Bool
 }
 

@@ -4,9 +4,9 @@
 import ArgumentParser
 import RemoteSystems
 
-/// Finds a misspelt subcommand, of which the parser says only that it is unexpected.
+/// Finds a misspelt subcommand. The parser itself reports only an unexpected argument.
 enum SubcommandSpelling {
-    /// What is wrong with the words of a command line; `nil` if they begin with subcommands that there are.
+    /// The error message for an unknown subcommand; `nil` if the words begin with existing subcommands.
     static func mistake(in words: [String], of root: any ParsableCommand.Type) -> String? {
         var command = root.configuration
         var name = command.commandName ?? ""
@@ -22,7 +22,7 @@ enum SubcommandSpelling {
             }
             let names = subcommands.compactMap { $0.commandName }
             return "'\(name)' has no subcommand '\(word)'.\(SimilarNames.question(for: word, among: names)) "
-                + "There are \(names.joined(separator: ", "))."
+                + "Subcommands: \(names.joined(separator: ", "))."
         }
         return nil
     }

@@ -4,13 +4,14 @@
 import FoundationEssentials
 import RemoteSystems
 
-/// Makes a system of a throw-away account and writes it to files, for an implementation in another language to use.
+/// Creates a system of a temporary account and writes it to files, for an implementation in another language.
 enum ConformanceIdentity {
-    /// Adds a system to the account in a directory.
+    /// Adds a system to the account in `state`, and writes its identity to files.
     ///
     /// - Parameters:
-    ///   - directory: gets `key.pem`, `certificate.pem`, `certificate.der`, `root.pem`, `root.der` and `discovery-key`.
-    ///   - state: where the account is kept.
+    ///   - directory: The directory of the files: `key.pem`, `certificate.pem`, `certificate.der`, `root.pem`,
+    ///     `root.der` and `discovery-key`.
+    ///   - state: The state directory of the account.
     static func write(to directory: String, account state: String) throws -> SystemIdentity {
         let store = AccountStore(directory: state)
         let now = Date.now
@@ -25,7 +26,7 @@ enum ConformanceIdentity {
         return identity
     }
 
-    /// Makes the directory if it is not there.
+    /// Creates the directory if it does not exist.
     static func make(directory: String) throws {
         do {
             try FileManager.default.createDirectory(
@@ -34,7 +35,7 @@ enum ConformanceIdentity {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw Failure("localResources", "The directory \(directory) cannot be made: \(error)")
+            throw Failure("localResources", "The directory \(directory) cannot be created: \(error)")
         }
     }
 

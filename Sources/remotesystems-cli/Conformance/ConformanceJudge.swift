@@ -5,39 +5,41 @@ import RemoteSystems
 import RemoteSystemsTransport
 import Synchronization
 
-/// Turns what the transport reports of a host's connections into rules kept and broken.
+/// Derives the kept and broken rules from the connection events of a host's transport.
 ///
-/// It repeats no check of the transport: a rule that the transport enforces is broken when the transport says so. What
-/// a host tolerates, and what shows only by what does not come, is noted here: a missing pong, response or close.
+/// It repeats no check of the transport: if the transport enforces a rule, its report decides. This class itself checks
+/// what a host tolerates, and what only an absence shows: a missing pong, response or close.
 final class ConformanceJudge: Sendable {
-    /// What a connection has shown so far.
+    /// The observed state of one connection.
     private struct Connection {
         var isSecured = false
         var isOpen = false
-        /// One side has refused the other.
+        /// Either side has sent a refuse.
         var isRefused = false
-        /// Whether it is one to the conformance service, where unknown frames are sent and requests have a `Do`.
+        /// Whether the connection is to the conformance service, which sends unknown frames and reads `Do` in requests.
         var isExercise = false
         var hasBroken = false
-        /// The client's outstanding requests, and how long their frames are.
+        /// The frame lengths of the client's outstanding requests, in bytes, by request id.
         var outstanding: [UInt64: Int] = [:]
         var requests = 0
-        /// Whether the client has said something that it says only after it has read what the host sent first.
+        /// Whether the client has sent a frame after a response, so that it must have read the host's first frames.
         var hasReadOn = false
         var hasResponded = false
-        /// The host has responded with status 5, and nothing has come since.
+        /// Whether the host has responded with status 5 and no frame has come since.
         var isResponseTooLarge = false
         var closedByClient: CloseStatus?
-        /// The host was asked to close.
+        /// Whether the client asked the host to close the connection.
         var isHostClosing = false
         var pongsDue = 0
-        /// The requests that the host was asked to make, in their order: whether it cancels them. `nil` once answered.
+        /// The host's requests that the client asked for, in order. `true` if the host cancels the request; `nil` once
+        /// the client has responded.
         var asked: [Bool?] = []
         var failure: (any Error)?
-        /// What has just been found, to be taken out and reported.
+        /// Findings that have not yet been reported.
         var findings: [(rule: ConformanceRule, seen: String)] = []
 
-        /// - Parameter ends: whether the connection ends for it, so that nothing that follows is the client's doing.
+        /// - Parameter ends: Whether the connection ends because of it, so that later events say nothing about the
+        ///   client.
         mutating func breaks(_ rule: ConformanceRule, _ seen: String, ends: Bool = true) {
             if ends { self.hasBroken = true }
             self.findings.append((rule, seen))
@@ -46,16 +48,16 @@ final class ConformanceJudge: Sendable {
 
     private struct State {
         var connections: [UInt64: Connection] = [:]
-        /// By the keys of requests: their messages.
+        /// The messages of requests, by idempotency key.
         var messages: [[UInt8]: ValueSet] = [:]
     }
 
-    /// How many keys are remembered, and how many requests of the host on one connection.
+    /// The maximum number of remembered keys, and of the host's requests on one connection.
     private static let (maxKeys, maxQuestions) = (1024, 100_000)
 
     private let record: ConformanceRecord
     private let limits: ConformanceService.Limits
-    /// Whether the host is of another account, which no client may talk to.
+    /// Whether the host belongs to another account, so that clients must not send it a hello.
     let isImpostor: Bool
     private let state = Mutex(State())
 
@@ -91,7 +93,7 @@ final class ConformanceJudge: Sendable {
         }
     }
 
-    /// What a client says to a host that it must not trust.
+    /// Judges a connection to the host of another account, which the client must not trust.
     private func judgeImpostor(_ event: ConnectionEvent, _ connection: inout Connection) {
         switch event {
         case .secured: connection.isSecured = true
@@ -147,7 +149,7 @@ final class ConformanceJudge: Sendable {
         case .violation(let error):
             connection.breaks(error.rule ?? .frameMalformed, error.message)
         case .helloTimedOut:
-            connection.breaks(.helloLate, "No whole hello in time.")
+            connection.breaks(.helloLate, "No complete hello came in time.")
         case .failed(let error):
             if connection.isSecured {
                 connection.failure = error
@@ -183,10 +185,10 @@ final class ConformanceJudge: Sendable {
             self.judgeRequest(id, bytes, &connection)
             if connection.isExercise { self.take(message, &connection) }
             guard let key else { return }
-            // What is forgotten is told by nobody, and no client makes this process hold more.
+            // The limit keeps clients from exhausting memory. Reuse of a forgotten key is not noticed.
             if messages.count >= Self.maxKeys { messages.removeAll() }
             if let before = messages[key], before != message {
-                connection.breaks(.keyReused, "One key with two messages.", ends: false)
+                connection.breaks(.keyReused, "The client sent one key with two different messages.", ends: false)
             } else if messages.updateValue(message, forKey: key) != nil {
                 self.record.keep(.keyReused)
             }
@@ -213,7 +215,7 @@ final class ConformanceJudge: Sendable {
         case .close(let status, let failure):
             connection.closedByClient = status
             if connection.isHostClosing, status == .completed { self.record.keep(.closeUnanswered) }
-            // Any other close may have a reason of the client's own.
+            // A close with any other code may have a reason of the client's own.
             if let failure, let code = failure.code, Self.complaints.contains(code), connection.isExercise,
                 !connection.hasReadOn, !connection.hasBroken
             {
@@ -224,25 +226,25 @@ final class ConformanceJudge: Sendable {
         }
     }
 
-    /// The codes of a client that gives up over a frame.
+    /// The failure codes of a close because of a frame.
     private static let complaints = Set(
         [FailureCode.frameTooLong, .frameEmpty, .frameMalformed, .frameUnexpected].map(\.rawValue)
     )
 
-    /// What the client says first after a response of status 5.
+    /// Judges the client's first frame after a response with status 5.
     private func judgeFrameAfterTooLarge(_ frame: Frame, _ connection: inout Connection) {
         switch frame {
         case .close(.cancelled, _): break
         case .close(let status, _) where status != .completed:
-            let seen = "A close with status \(status.rawValue) after a response of status 5."
+            let seen = "A close with status \(status.rawValue) after a response with status 5."
             if !connection.hasBroken { connection.breaks(.responseTooLarge, seen) }
         default: self.record.keep(.responseTooLarge)
         }
     }
 
-    /// A request of the host is responded to.
+    /// Marks a request of the host as responded to.
     ///
-    /// - Returns: whether the host had cancelled it; `nil` if there is no such request.
+    /// - Returns: Whether the host cancelled the request; `nil` if no such request is outstanding.
     private static func takeAsked(_ id: UInt64, _ connection: inout Connection) -> Bool? {
         let index = Int(clamping: id) - 1
         guard connection.asked.indices.contains(index) else { return nil }
@@ -261,7 +263,7 @@ final class ConformanceJudge: Sendable {
         }
     }
 
-    /// What the service will do for this message.
+    /// Records what the service will do for this message.
     private func take(_ message: ValueSet, _ connection: inout Connection) {
         guard connection.asked.count < Self.maxQuestions else { return }
         switch ConformanceService.Action(message) {
@@ -285,12 +287,12 @@ final class ConformanceJudge: Sendable {
             )
         }
         if connection.isResponseTooLarge {
-            connection.breaks(.responseTooLarge, "The connection ended after a response of status 5.", ends: false)
+            connection.breaks(.responseTooLarge, "The connection ended after a response with status 5.", ends: false)
         }
         let isUnclean = connection.failure != nil
         switch connection.closedByClient {
         case nil where connection.isHostClosing:
-            connection.breaks(.closeUnanswered, "The connection ended, or 5 s were over, without the client's close.")
+            connection.breaks(.closeUnanswered, "The connection ended, or 5 s passed, without the client's close.")
         case nil:
             connection.breaks(.close, "The connection ended without a close.")
         case .some:
@@ -308,7 +310,7 @@ extension TransportError {
 }
 
 extension Frame {
-    /// As the page names it.
+    /// The name of the frame's kind in `Docs/wire-protocol.md`.
     fileprivate var kindName: String {
         switch self {
         case .hello: "A hello"

@@ -3,12 +3,12 @@
 
 import Synchronization
 
-/// Which rules clients kept and broke, over all connections of a conformance host.
+/// The rules that clients kept and broke, over all connections of a conformance host.
 final class ConformanceRecord: Sendable {
     /// A rule that a client broke.
     struct Finding: Sendable, Hashable {
         var rule: ConformanceRule
-        /// The connection's number, in the order in which the host took them.
+        /// The connection's number, in the order in which the host accepted them.
         var connection: UInt64
         /// What the client did.
         var seen: String
@@ -22,7 +22,7 @@ final class ConformanceRecord: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (Finding) -> Void
 
-    /// - Parameter report: is called for each finding at once, on the connection's event loop.
+    /// - Parameter report: The callback for each finding. It runs on the connection's event loop.
     init(report: @escaping @Sendable (Finding) -> Void = { _ in }) {
         self.report = report
     }
@@ -38,17 +38,17 @@ final class ConformanceRecord: Sendable {
         self.report(finding)
     }
 
-    /// Rules that were exercised and never broken, in the order of the page.
+    /// Rules that were exercised and never broken, in the order of ``ConformanceRule``.
     var kept: [ConformanceRule] {
         self.state.withLock { state in Self.rules { state.kept[$0] != nil && state.broken[$0] == nil } }
     }
-    /// Rules that were broken, and how often.
+    /// Rules that were broken, with the number of times.
     var broken: [(rule: ConformanceRule, count: Int)] {
         self.state.withLock { state in
             Self.rules { state.broken[$0] != nil }.map { ($0, state.broken[$0] ?? 0) }
         }
     }
-    /// Rules that no connection has put to the test.
+    /// Rules that no connection has exercised.
     var neverExercised: [ConformanceRule] {
         self.state.withLock { state in Self.rules { state.kept[$0] == nil && state.broken[$0] == nil } }
     }

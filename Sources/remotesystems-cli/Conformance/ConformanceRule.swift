@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of the wire page that `serve --conformance` can see a client keep or break.
+/// A rule of `Docs/wire-protocol.md` that `serve --conformance` can check.
 ///
-/// The raw values are stable. Where the page's table of codes has a code for the rule, it is that code; the others
+/// The raw values are stable. A raw value is the failure code of the rule, if the protocol defines one; the others
 /// begin with `client-`.
 enum ConformanceRule: String, CaseIterable, Sendable {
     case tls = "client-tls"
@@ -39,7 +39,7 @@ enum ConformanceRule: String, CaseIterable, Sendable {
     case requestAfterClose = "request-after-close"
     case closeNotify = "client-close-notify"
 
-    /// The section of `Docs/wire-protocol.md`.
+    /// The section of `Docs/wire-protocol.md` that states the rule.
     var section: Int {
         switch self {
         case .certificateInvalid, .certificateExpired, .certificateNotYetValid, .otherAccount, .revoked: 2
@@ -55,42 +55,44 @@ enum ConformanceRule: String, CaseIterable, Sendable {
         }
     }
 
-    /// What the page demands.
+    /// The requirement, as a sentence.
     var expected: String {
         switch self {
         case .tls: "TLS 1.3, with the client's certificate."
         case .protocolNotNegotiated: "The ALPN protocol 'remote-systems/1'."
-        case .certificateInvalid: "A certificate that keeps every rule of section 2, signed by the account's key."
+        case .certificateInvalid: "A certificate that satisfies section 2, signed by the account's root key."
         case .certificateExpired: "A certificate that has not expired."
         case .certificateNotYetValid: "A certificate whose validity has begun."
         case .otherAccount: "A certificate of this host's account."
-        case .revoked: "A certificate of a system that was not revoked."
+        case .revoked: "A certificate of a system that is not revoked."
         case .hostNotVerified:
             "No hello to a host of another account: the client verifies the host's certificate after the handshake."
-        case .helloLate: "The whole hello within a second of the TCP connection's beginning."
-        case .helloMalformed: "Every required key of the hello, each with a value that keeps the key's rule."
-        case .refusal: "The connection is over after a refuse: the client says nothing more, and closes it."
-        case .frameUnexpected: "One hello first, nothing more until the answer, and no frame of the opening afterwards."
+        case .helloLate: "A complete hello within 1 s of the start of the TCP connection."
+        case .helloMalformed: "A hello with every required key, each with a valid value."
+        case .refusal: "After a refuse, the client sends nothing more and closes the connection."
+        case .frameUnexpected: "One hello first, nothing more until the accept, and no handshake frame afterwards."
         case .frameTooLong: "Frames of at most 8192 bytes before the connection is open, then of the host's 'limit'."
         case .frameEmpty: "Frames of at least one byte."
-        case .frameMalformed: "One CBOR array with the elements of its kind, in the one encoding, nothing behind it."
+        case .frameMalformed:
+            "One CBOR array with the elements of its kind, in the deterministic encoding, and nothing after it."
         case .acceptKeys: "Keys of the accept that the client does not know are ignored."
         case .unknownFrames: "Frames of an unknown kind are ignored on an open connection."
-        case .requestOutOfOrder: "Request numbers from 1 on, each greater than the one before."
+        case .requestOutOfOrder: "Request ids from 1, each greater than the one before."
         case .windowExceeded: "No more requests outstanding than the host's 'window'."
-        case .windowBytesExceeded: "No more bytes of requests outstanding than the host's 'window-bytes'."
-        case .messageMalformed: "Messages that are dictionaries in the one encoding, and keys of 1 to 64 bytes."
-        case .responseTooLarge: "A response of status 5 fails one request; the connection goes on."
-        case .cancel: "A cancel names a request that the client made; it is answered all the same."
-        case .responseUnexpected: "One response to each request of the host, with its number."
-        case .requestUnanswered: "Every request of the host is answered."
-        case .cancelledUnanswered: "A request that the host cancelled is answered all the same."
-        case .keyReused: "A key is used again for the same message only."
+        case .windowBytesExceeded: "No more bytes of outstanding requests than the host's 'window-bytes'."
+        case .messageMalformed:
+            "Messages that are dictionaries in the deterministic encoding, and idempotency keys of 1 to 64 bytes."
+        case .responseTooLarge: "A response with status 5 fails one request; the connection stays open."
+        case .cancel: "A cancel names a request of the client; that request still gets a response."
+        case .responseUnexpected: "One response to each request of the host, with the id of the request."
+        case .requestUnanswered: "Every request of the host gets a response."
+        case .cancelledUnanswered: "A request that the host cancelled still gets a response."
+        case .keyReused: "An idempotency key is reused only with the same message."
         case .pong: "Each ping is answered by a pong with its token."
-        case .close: "A client that is done sends a close before it ends the connection."
-        case .closeUnanswered: "The host's close is answered by one of the client's."
-        case .requestAfterClose: "No request behind the client's own close."
-        case .closeNotify: "TLS is ended with close_notify."
+        case .close: "The client sends a close before it ends the connection."
+        case .closeUnanswered: "The client answers the host's close with its own."
+        case .requestAfterClose: "No request after the client's own close."
+        case .closeNotify: "The client ends TLS with close_notify."
         }
     }
 }

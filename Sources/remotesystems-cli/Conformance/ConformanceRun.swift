@@ -8,7 +8,7 @@ import RemoteSystemsTransport
 import ServiceLifecycle
 import UnixSignals
 
-/// `remotesystems serve --conformance`: a host of a throw-away account that tells which rules its clients break.
+/// Runs `remotesystems serve --conformance`: a host of a temporary account that reports which rules clients break.
 struct ConformanceRun {
     let directory: String
     let port: Int
@@ -16,7 +16,7 @@ struct ConformanceRun {
     let output: Output
     let logger: Logger
 
-    /// - Returns: whether no rule was broken.
+    /// - Returns: Whether no rule was broken.
     func run() async throws -> Bool {
         let (own, other) = ("\(self.directory)/account", "\(self.directory)/another-account")
         try ConformanceIdentity.make(directory: self.directory)
@@ -73,7 +73,7 @@ struct ConformanceRun {
         options.port = port
         options.displayName = "remotesystems serve --conformance"
         options.isDiscoverable = false
-        // So that a client which does not look at whom it talks to gets as far as its hello.
+        // A client that does not verify the host must get as far as its hello, so this host accepts other accounts.
         options.allowsAnyoneNearby = judge.isImpostor
         options.connectionObserver = judge.observer
         options.unknownAcceptKeys = ConformanceService.unknownAcceptKeys
@@ -113,7 +113,7 @@ struct ConformanceRun {
         }
     }
 
-    /// Says where the two hosts can be reached.
+    /// Prints the ports of the two hosts once they are listening.
     private struct Ready: Service {
         let host: RemoteSystemHost
         let impostor: RemoteSystemHost
@@ -127,7 +127,7 @@ struct ConformanceRun {
             do {
                 (port, other) = (try await self.host.port, try await self.impostor.port)
             } catch {
-                // The host has ended, and says why.
+                // The host has ended; its own run() throws the reason.
                 try? await gracefulShutdown()
                 return
             }
@@ -146,7 +146,7 @@ struct ConformanceRun {
                 """
                 ready: service \(ConformanceService.name) on port \(port), system \(self.identity.systemID)
                 The client's identity is in \(self.directory): key.pem, certificate.pem, root.pem.
-                Port \(other) is a host of another account: a client must not say hello there.
+                Port \(other) is a host of another account: a client must not send a hello there.
                 Ctrl-C ends the run and lists the rules that were kept, broken and never exercised.
                 """
             )
@@ -171,7 +171,7 @@ private struct BrokenOutput: Encodable {
     let event = "broken"
     let time = Date.now
     var rule: String
-    /// What the peer is told, if the page has a code for it.
+    /// The failure code that the peer receives, if the protocol has one for the rule.
     var code: String?
     var section: Int
     var connection: UInt64

@@ -5,10 +5,12 @@ import FoundationEssentials
 import RemoteSystems
 import Synchronization
 
-/// The service of a conformance host: does what a request's `Do` says, so that a client meets every part of the
-/// protocol. `Docs/implementing-the-protocol.md` lists the actions.
+/// The service of a conformance host.
+///
+/// It performs the action in a request's `Do`, so that a client can exercise every part of the protocol.
+/// `Docs/implementing-the-protocol.md` lists the actions.
 final class ConformanceService: AppServiceProvider {
-    /// What a conformance host takes: little, so that a client reaches the limits.
+    /// The limits of a conformance host: low, so that a client reaches them.
     struct Limits: Sendable {
         var messageBytes = 4096
         var window = 4
@@ -19,7 +21,7 @@ final class ConformanceService: AppServiceProvider {
         case echo, hold, fail, close, ask, ping, count, fill, measure
         case askAndCancel = "ask-and-cancel"
 
-        /// A message that names no action is answered as it is.
+        /// The action that the message names. Defaults to `echo`.
         init(_ message: ValueSet) {
             self = message["Do"]?.string.flatMap { Action(rawValue: $0) } ?? .echo
         }
@@ -31,15 +33,15 @@ final class ConformanceService: AppServiceProvider {
     private static let ping: [UInt8] = [0x82, 0x06, 0x19, 0x12, 0x67]
     /// `[4712, "unknown"]`
     private static let unknownFrame: [UInt8] = [0x82, 0x19, 0x12, 0x68, 0x67] + Array("unknown".utf8)
-    /// Keys that no version has, for every accept.
+    /// Keys that no protocol version defines. Every accept contains them.
     static let unknownAcceptKeys: ValueSet = ["conformance": ["Unknown": true]]
 
-    /// An error that a service does not explain to its caller.
+    /// An error without a reason for the caller.
     private struct Failed: Error {}
 
     private let count = Mutex<Int64>(0)
 
-    /// The service as a host offers it.
+    /// The service, to be offered by a host.
     static var service: AppService {
         AppService(
             Self.name,
@@ -58,7 +60,7 @@ final class ConformanceService: AppServiceProvider {
         let message = request.message
         switch Action(message) {
         case .echo: break
-        // Until the caller cancels, or its time is over: longer than any timeout of a request.
+        // Longer than any request timeout: the caller cancels, or its request times out.
         case .hold: try await Task.sleep(for: .seconds(86_400))
         case .fail: throw Failed()
         case .close:

@@ -9,20 +9,20 @@ import RemoteSystems
 struct DoctorCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what keeps this machine from finding others, or others from finding it.",
+        abstract: "Find out why this machine does not find other systems, or is not found by them.",
         usage: "remotesystems doctor [<system>] [<options>]",
         discussion: """
-            Changes nothing and makes no account. Each finding says what to do; 'remotesystems topic findings' lists \
-            what is looked at. With a SYSTEM, which must run a host, that one helps: it says whether it sees this machine and \
-            connects back to it.
+            Changes nothing and creates no account. Each finding says what to do; 'remotesystems topic findings' lists \
+            the checks. With a SYSTEM, which must run a host, the check includes the connection to it: that system \
+            reports whether it sees this machine, and connects back to it.
 
-            Exits with 0 when there is no problem, with 1 when there is one. Warnings, and what could not be looked \
-            at, are no problem.
+            Exit status: 0 if there is no problem, 1 if there is one. Warnings, and checks that could not be \
+            performed, do not count as problems.
             """
     )
 
     @Argument(
-        help: "Another system of the account to look at the way to: \(SystemFinder.help).",
+        help: "Another system of the account, to check the connection to it: \(SystemFinder.help).",
         completion: NetworkCompletion.systems
     )
     var system: String?
@@ -30,8 +30,8 @@ struct DoctorCommand: Subcommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The port that a host is to listen on; 0 for any free one. Unless given that of this system's host if one runs, "
-                + "else \(RemoteSystemHost.defaultPort).",
+            "The port to check for listening; 0 for any free one. Defaults to the port of this system's running host, "
+                + "or to \(RemoteSystemHost.defaultPort).",
             valueName: "port"
         )
     )
@@ -54,7 +54,7 @@ struct DoctorCommand: Subcommand {
         for finding in own { try FindingOutput.report(finding, output) }
         var findings = own
         if let system = self.system {
-            // Only an account that can be used has a certificate; without one nobody can be found by name.
+            // Only a usable account has a certificate. Without one, no system can be found by name.
             let hasAccount = own.contains { $0.code == .certificate }
             let wait = self.search.wait
             let others = try await untilInterrupted {
@@ -85,11 +85,11 @@ struct DoctorCommand: Subcommand {
             )
             return await diagnosis.run(with: request)
         }
-        var reason = "There is no account here yet, so no system can be found by its name."
+        var reason = "There is no account on this machine yet, so no system can be found by its name."
         if hasAccount {
             do {
                 let found = try await SystemFinder(system, wait: wait, configuration).find { other in
-                    Failure("refused", "\(other.displayName) does not do.")
+                    Failure("refused", "\(other.displayName) cannot be used.")
                 }
                 return await diagnosis.run(with: RemoteSystemConnectionRequest(system: found))
             } catch {
@@ -101,9 +101,10 @@ struct DoctorCommand: Subcommand {
                 .peer,
                 .problem,
                 reason,
-                why: "A system must be found, or be named by its address, to be asked.",
+                why: "A system must be found, or named by its address, before it can be checked.",
                 advice:
-                    "Name its address: 'remotesystems doctor 10.0.0.5:\(RemoteSystemHost.defaultPort)' needs no multicast."
+                    "Use its address, which needs no multicast: 'remotesystems doctor 10.0.0.5:"
+                    + "\(RemoteSystemHost.defaultPort)'."
             )
         ]
     }

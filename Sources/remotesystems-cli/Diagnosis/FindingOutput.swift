@@ -4,7 +4,7 @@
 import FoundationEssentials
 import RemoteSystems
 
-/// A finding as it is told: with `--json`, or in at most 80 columns.
+/// The output of a finding: a JSON object with `--json`, otherwise text of at most 80 columns.
 struct FindingOutput: Encodable {
     let event = "finding"
     let time = Date.now
@@ -41,7 +41,7 @@ struct FindingOutput: Encodable {
 }
 
 extension DiagnosisFinding {
-    /// Why nothing is listed, for people.
+    /// The finding as text, for an empty list of systems.
     var whyEmpty: String {
         let advice = self.advice.map { "→ \($0)" } ?? ""
         return [self.what, self.why, advice].filter { !$0.isEmpty }.map { $0.printable.wrapped(indent: "  ") }

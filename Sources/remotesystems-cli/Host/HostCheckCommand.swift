@@ -11,11 +11,13 @@ import RemoteSystemsDesktop
 struct HostCheckCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Read the host's configuration and the manifests, and say what is wrong with them.",
+        abstract: "Check the host's configuration and the applications' manifests.",
         usage: "remotesystems host check [<options>]",
         discussion: """
-            Starts nothing, and reports all problems, each with its file and line. Exits with 0 when everything is understood and \
-            every program that is named can be run, 1 when not, 78 when the configuration is not understood.
+            Starts nothing. Reports all problems, each with its file and line.
+
+            Exit status: 0 if all files are valid and every named program can be run; 1 if a manifest is invalid or a \
+            program cannot be run; 78 if the configuration is invalid.
             """
     )
 
@@ -28,7 +30,7 @@ struct HostCheckCommand: Subcommand {
         do {
             settings = try await self.options.settings()
         } catch {
-            // The manifests are looked at nevertheless, so that all problems are reported at once.
+            // The manifests are checked too, so that all problems are reported at once.
             misconfigured = Failure(error)
         }
         var logger = self.common.logger()
@@ -41,7 +43,7 @@ struct HostCheckCommand: Subcommand {
             problems.append(
                 ConfigurationFileError(
                     path: program,
-                    "'askProgram' cannot be run: \(problem) What it would be asked is refused."
+                    "'askProgram' cannot be run: \(problem) URIs with the rule 'ask' are denied."
                 )
             )
         }
@@ -60,7 +62,7 @@ struct HostCheckCommand: Subcommand {
             try output.line("\(text)".printable)
         }
         if applications.isEmpty, problems.isEmpty {
-            output.note("No application is installed. Manifests are looked for in:")
+            output.note("No application is installed. The directories of manifests are:")
             for directory in registry.directories { output.note("  \(directory)") }
         }
         if let misconfigured { throw misconfigured }

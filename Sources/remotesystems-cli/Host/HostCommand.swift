@@ -7,11 +7,14 @@ import ArgumentParser
 struct HostCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "host",
-        abstract: "Speak for this machine: its installed applications, its desktop.",
+        abstract: "Run and set up the host daemon, which offers this machine's applications and desktop.",
         discussion: """
-            The host daemon lists the applications that are installed here, starts them when a system of the account calls them, opens URIs with this machine's default handlers, and answers pings. Applications that embed a host and the daemon appear as one system.
+            The host daemon lists the applications that are installed on this machine, starts them when a system of \
+            the account calls them, opens URIs with this machine's default handlers, and responds to pings. \
+            Applications that embed a host appear with the daemon as one system.
 
-            'host run' is what a service manager runs; 'host install' writes systemd units for it. 'remotesystems topic host' describes its configuration, 'remotesystems topic manifest' the applications' manifests.
+            A service manager runs 'host run'; 'host install' writes systemd units for it. 'remotesystems topic host' \
+            describes the configuration, 'remotesystems topic manifest' the applications' manifests.
             """,
         subcommands: [
             HostRunCommand.self, HostCheckCommand.self, HostInstallCommand.self, HostUninstallCommand.self,

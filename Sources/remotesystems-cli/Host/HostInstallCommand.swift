@@ -7,16 +7,19 @@ import Glibc
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// Where the unit files go.
+/// The directory of the unit files.
 struct HostUnitOptions: ParsableArguments {
-    @Flag(help: "For the machine, in /etc/systemd/system, instead of for this user.")
+    @Flag(help: "Use units of the machine, in /etc/systemd/system, instead of units of this user.")
     var system = false
 
-    @Flag(help: "Only show what would be done.")
+    @Flag(help: "Only print what would be done.")
     var dryRun = false
 
     @Option(
-        help: ArgumentHelp("Put the files there instead of where systemd looks for them.", valueName: "directory"),
+        help: ArgumentHelp(
+            "The directory of the files. Defaults to the one that systemd reads.",
+            valueName: "directory"
+        ),
         completion: .directory
     )
     var directory: String?
@@ -26,7 +29,7 @@ struct HostUnitOptions: ParsableArguments {
         if self.system { return "/etc/systemd/system" }
         func absolute(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
         guard let config = absolute("XDG_CONFIG_HOME") ?? absolute("HOME").map({ $0 + "/.config" }) else {
-            throw Failure("misuse", "Neither XDG_CONFIG_HOME nor HOME is set. Say where to with --directory.")
+            throw Failure("misuse", "Neither XDG_CONFIG_HOME nor HOME is set. Give the directory with --directory.")
         }
         return config + "/systemd/user"
     }
@@ -41,14 +44,15 @@ struct HostInstallCommand: Subcommand {
         abstract: "Write systemd units for the host daemon.",
         usage: "remotesystems host install [<options>]",
         discussion: """
-            Shows the files it writes and the commands that take them into use; it runs none of them. A file that it did not write is not overwritten.
+            Prints the files that it writes and the commands that activate them. It runs none of the commands and does \
+            not overwrite files that it did not write.
             """
     )
 
     @Option(parsing: .unconditional, help: ArgumentHelp("The port of the socket unit.", valueName: "port"))
     var port = RemoteSystemHost.defaultPort
 
-    @Option(help: ArgumentHelp("The absolute path of remotesystems, if not this one.", valueName: "file"))
+    @Option(help: ArgumentHelp("The absolute path of remotesystems. Defaults to this program.", valueName: "file"))
     var program: String?
 
     @OptionGroup var units: HostUnitOptions
@@ -58,7 +62,7 @@ struct HostInstallCommand: Subcommand {
         guard (1...65_535).contains(self.port) else {
             throw ValidationError("--port takes 1 to 65535, not \(self.port).")
         }
-        guard self.program?.hasPrefix("/") ?? true else { throw ValidationError("--program is an absolute path.") }
+        guard self.program?.hasPrefix("/") ?? true else { throw ValidationError("--program takes an absolute path.") }
     }
 
     func perform(_ output: Output) async throws -> Bool {
@@ -67,7 +71,7 @@ struct HostInstallCommand: Subcommand {
         let files = HostUnits(program: program, isSystem: self.units.system, port: self.port).files
         for file in files {
             guard UnitFile.isOurs("\(place)/\(file.name)") else {
-                throw Failure("misuse", "\(place)/\(file.name) was not written by this command. It was left as it is.")
+                throw Failure("misuse", "\(place)/\(file.name) was not written by this command and was not changed.")
             }
         }
         for file in files {
@@ -78,18 +82,19 @@ struct HostInstallCommand: Subcommand {
         }
         if program.split(separator: "/").contains(".build") {
             output.complain(
-                "\(program) is in a build folder: the units stop working when that is cleaned or moved. Install the program where it stays, or name another one with --program."
+                "\(program) is in a build folder: the units stop working when that folder is cleaned or moved. Install "
+                    + "the program elsewhere, or name another one with --program."
             )
         }
-        try output.line("To take them into use:")
+        try output.line("To activate the units, run:")
         if self.units.system {
-            // Without it the daemon runs, and the system bus may not let it in.
+            // Without this user the daemon runs, but the system bus may refuse it.
             try output.line("    \(HostUnits.makingUser)")
         }
         try output.line("    \(self.units.systemctl) daemon-reload")
         try output.line("    \(self.units.systemctl) enable --now \(HostUnits.name).socket \(HostUnits.name).service")
         if !self.units.system {
-            try output.line("To keep it running when you are not logged in: loginctl enable-linger")
+            try output.line("To keep the daemon running while you are not logged in, run: loginctl enable-linger")
         }
         return true
     }
@@ -98,7 +103,7 @@ struct HostInstallCommand: Subcommand {
         do {
             return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         } catch {
-            throw Failure("localResources", "Where this program is cannot be found out. Say it with --program.")
+            throw Failure("localResources", "The path of this program cannot be determined. Give it with --program.")
         }
     }
 }
@@ -107,9 +112,9 @@ struct HostInstallCommand: Subcommand {
 struct HostUninstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "uninstall",
-        abstract: "Remove the systemd units that 'host install' has written.",
+        abstract: "Remove the systemd units that 'host install' wrote.",
         usage: "remotesystems host uninstall [<options>]",
-        discussion: "Files that it did not write are left as they are. Stop the daemon first; it says how."
+        discussion: "Does not remove files that 'host install' did not write. Prints the command that stops the daemon."
     )
 
     @OptionGroup var units: HostUnitOptions
@@ -117,14 +122,14 @@ struct HostUninstallCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let place = try self.units.place()
-        try output.line("To stop it, before or afterwards:")
+        try output.line("To stop the daemon, run:")
         try output.line("    \(self.units.systemctl) disable --now \(HostUnits.name).socket \(HostUnits.name).service")
         var removed = false
         for name in ["\(HostUnits.name).service", "\(HostUnits.name).socket"] {
             let path = "\(place)/\(name)"
             guard FileManager.default.fileExists(atPath: path) else { continue }
             guard UnitFile.isOurs(path) else {
-                output.complain("\(path) was not written by this command. It was left as it is.")
+                output.complain("\(path) was not written by 'host install' and was not removed.")
                 continue
             }
             if !self.units.dryRun { try UnitFile.remove(path) }
@@ -137,9 +142,9 @@ struct HostUninstallCommand: Subcommand {
     }
 }
 
-/// A unit file on the disk.
+/// Reads, writes and removes unit files.
 private enum UnitFile {
-    /// Whether it is not there, or was written by us.
+    /// Whether the file does not exist, or was written by `host install`.
     static func isOurs(_ path: String) -> Bool {
         guard FileManager.default.fileExists(atPath: path) else { return true }
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return false }
@@ -170,14 +175,15 @@ private enum UnitFile {
 extension Error {
     fileprivate var localizedReason: String {
         switch (self as? CocoaError)?.code {
-        case .fileWriteNoPermission?, .fileReadNoPermission?: "this user may not. For --system, run it as root."
+        case .fileWriteNoPermission?, .fileReadNoPermission?:
+            "permission denied. With --system, run the command as root."
         case .fileWriteOutOfSpace?: "the disk is full."
         case .fileWriteVolumeReadOnly?: "the file system is read-only."
         default:
             if let error = unsafe (self as? CocoaError)?.userInfo["NSUnderlyingError"] as? POSIXError {
                 unsafe String(cString: strerror(error.code.rawValue)) + "."
             } else {
-                "the system does not say why."
+                "the reason is unknown."
             }
         }
     }

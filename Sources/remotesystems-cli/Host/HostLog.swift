@@ -4,7 +4,7 @@
 import Logging
 import Synchronization
 
-/// From which level on the daemon logs; changed on SIGHUP for every logger that was made of it.
+/// The minimum level that the daemon logs. SIGHUP can change it for all loggers at once.
 final class HostLogLevel: Sendable {
     private let level: Mutex<Logger.Level>
 
@@ -15,7 +15,7 @@ final class HostLogLevel: Sendable {
         set { self.level.withLock { $0 = newValue } }
     }
 
-    /// A logger to standard error that keeps to this level, wherever it is copied to.
+    /// A logger to standard error. All copies of it use this level.
     func logger() -> Logger {
         Logger(label: "remotesystems") { label in
             HostLogHandler(handler: StreamLogHandler.standardError(label: label), level: self)
@@ -27,7 +27,7 @@ private struct HostLogHandler: LogHandler {
     var handler: StreamLogHandler
     let level: HostLogLevel
 
-    /// One for all copies: nobody but the daemon sets it.
+    /// Shared by all copies of the logger. Only the daemon sets it.
     var logLevel: Logger.Level {
         get { self.level.value }
         set { self.level.value = newValue }

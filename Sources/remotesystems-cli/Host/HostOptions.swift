@@ -6,11 +6,11 @@ import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// Where the host's configuration is, and what overrides it.
+/// The host's configuration file, and the options that override it.
 struct HostOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The configuration file; $XDG_CONFIG_HOME/remote-systems/host.json unless given.",
+            "The configuration file. Defaults to $XDG_CONFIG_HOME/remote-systems/host.json.",
             valueName: "file"
         ),
         completion: .file(extensions: ["json"])
@@ -19,7 +19,7 @@ struct HostOptions: ParsableArguments {
 
     @Option(
         name: .customLong("config-if-present"),
-        help: ArgumentHelp("The same, and nothing is wrong when there is none.", valueName: "file")
+        help: ArgumentHelp("The configuration file, which may be missing.", valueName: "file")
     )
     var configIfPresent: String?
 
@@ -32,7 +32,8 @@ struct HostOptions: ParsableArguments {
     @Option(
         name: .customLong("uri-policy"),
         help: ArgumentHelp(
-            "What becomes of URIs of a scheme that others want opened here: allow, ask or deny; may be given several times, '*' is for schemes that are not named.",
+            "The rule for URIs that other systems open here: allow, ask or deny. Repeatable; the scheme '*' stands for "
+                + "all schemes without a rule.",
             valueName: "scheme=rule"
         )
     )
@@ -44,18 +45,19 @@ struct HostOptions: ParsableArguments {
     func validate() throws {
         guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port takes 0 to 65535.") }
         for text in self.uriPolicy where HostSettings.rule(text) == nil {
-            throw ValidationError("--uri-policy takes scheme=allow, scheme=ask or scheme=deny, which '\(text)' is not.")
+            throw ValidationError("--uri-policy takes scheme=allow, scheme=ask or scheme=deny, not '\(text)'.")
         }
         guard self.config == nil || self.configIfPresent == nil else {
-            throw ValidationError("--config and --config-if-present exclude each other.")
+            throw ValidationError("--config and --config-if-present cannot be combined.")
         }
     }
 
-    /// What the flags say, by the names of the configuration.
+    /// The settings that the flags override.
     private var flags: [HostSetting: HostSetting.Value] {
         var flags: [HostSetting: HostSetting.Value] = [:]
         flags[.port] = self.port.map { .int($0) }
-        // From where the command was called, as everywhere; in a file or a variable that would be nowhere in particular.
+        // A relative path is relative to the current directory, as in every subcommand. Files and variables allow only
+        // absolute paths.
         flags[.stateDirectory] = self.state.directory.map {
             .string($0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)")
         }
@@ -68,7 +70,7 @@ struct HostOptions: ParsableArguments {
         return flags
     }
 
-    /// The settings in force: flags before the environment before the file.
+    /// Reads the settings. Flags override environment variables, which override the file.
     func settings(_ environment: [String: String] = ProcessInfo.processInfo.environment) async throws -> HostSettings {
         let file = self.config ?? self.configIfPresent ?? Self.usualFile(environment)
         return try await HostSettings.read(

@@ -8,8 +8,10 @@ import RemoteSystemsDesktop
 import ServiceLifecycle
 import UnixSignals
 
-/// Says that the host is ready, and from then on reads configuration and manifests again when SIGHUP comes. Connections go on; what cannot be changed while the host runs is
-/// told, and so is a configuration that is not understood, instead of which the old one stays in force.
+/// Reports that the host is ready, then reloads configuration and manifests on every SIGHUP.
+///
+/// Connections stay open. Settings that need a restart are reported. If the new configuration is invalid, its problems
+/// are reported and the old configuration stays in force.
 actor HostReload: Service {
     private let host: RemoteSystemHost
     private let ready: HostReady
@@ -18,9 +20,9 @@ actor HostReload: Service {
     private let supervision: HostSupervision
     private let hangups: UnixSignalsSequence
     private let options: HostOptions
-    /// In force, as far as it takes a restart to change them; and the port.
+    /// The settings in force: those that need a restart to change, and the port.
     private var settings: HostSettings
-    /// `nil` when the command line says what is logged.
+    /// `nil` if the command line sets the log level.
     private let logLevel: HostLogLevel?
     private let logger: Logger
     private let output: Output
@@ -53,11 +55,12 @@ actor HostReload: Service {
 
     func run() async throws {
         guard let port = try? await self.host.port else {
-            // The host has ended, and says why.
+            // The host has ended; its own run() throws the reason.
             try? await gracefulShutdown()
             return
         }
-        // A SIGHUP that came before is answered after this: what ends a reload is readiness to the service manager, too.
+        // An earlier SIGHUP is handled after this message: the end of a reload also reports readiness to the service
+        // manager.
         self.notifier.send(.ready, await self.supervision.status(port: port))
         try self.ready.report(port: port)
         for await _ in self.hangups.cancelOnGracefulShutdown() {
@@ -65,18 +68,21 @@ actor HostReload: Service {
         }
     }
 
-    /// Takes on what can change while the host runs. The rest of the settings stays what it was, so that it is told again.
+    /// Applies the settings that can change while the host runs.
     ///
-    /// - Returns: what could not be taken on, and why.
+    /// The others keep their old values in ``settings``, so that every reload reports them again.
+    ///
+    /// - Returns: The reason why a setting could not be applied; `nil` if all were.
     private func apply(_ new: HostSettings) async -> String? {
         var new = new
-        // What handlers get is the state that is in use.
+        // URI handlers get the state directory that is in use.
         new.stateDirectory = self.settings.stateDirectory
         self.logLevel?.value = new.logLevel
         await self.host.update(systemDisplayName: new.displayName)
         await self.host.update(startTimeout: new.startTimeout)
         self.host.update(isDiscoverable: new.advertise)
-        // Also when nothing was changed: what is installed may have, and with it the schemes that others are told.
+        // Also without a changed setting: installed applications may have changed, and with them the advertised
+        // schemes.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
         guard new.port != self.settings.port else { return nil }
         do throws(RemoteSystemError) {

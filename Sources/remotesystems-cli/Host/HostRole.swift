@@ -3,15 +3,16 @@
 
 import Glibc
 
-/// The daemon's role for one state directory. One process has it at a time: two would each start what is called.
+/// The lock that makes one process the host daemon of a state directory.
 ///
-/// It is a lock on a file, which says whose it is, and is given back when the process ends, however it ends.
+/// Two daemons would each start the called applications. The lock is on a file that names the process. The kernel
+/// releases it when the process ends for any reason.
 struct HostRole: Sendable {
     private let descriptor: Int32
 
-    /// Takes the role.
+    /// Takes the lock.
     ///
-    /// - Throws: ``Failure`` when another process has it.
+    /// - Throws: ``Failure`` if another process has it.
     init(stateDirectory: String) throws(Failure) {
         let path = "\(stateDirectory)/host.lock"
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -21,18 +22,18 @@ struct HostRole: Sendable {
             guard errno == EWOULDBLOCK else { throw Self.failure(path) }
             throw Failure(
                 "alreadyRunning",
-                "Another host daemon speaks for this system (\(Self.text(descriptor))), and one is enough. Stop it first; for a "
-                    + "second system on this machine give this one a --state-directory of its own."
+                "Another host daemon is running for this system (\(Self.text(descriptor))). Stop it first. For a "
+                    + "second system on this machine, give this daemon its own --state-directory."
             )
         }
         self.descriptor = descriptor
         self.note(port: nil)
     }
 
-    /// Says where this process can be reached.
+    /// Writes the process id and the port to the file.
     func note(port: Int?) {
         let text = "process \(getpid())" + (port.map { ", port \($0)" } ?? "")
-        // What it says is for people; the lock counts.
+        // Errors are ignored: the text is only for messages, and the lock works without it.
         guard ftruncate(self.descriptor, 0) == 0 else { return }
         _ = unsafe pwrite(self.descriptor, text, text.utf8.count, 0)
     }

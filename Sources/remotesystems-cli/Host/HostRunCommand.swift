@@ -17,9 +17,12 @@ struct HostRunCommand: Subcommand {
         abstract: "Run the host daemon until stopped.",
         usage: "remotesystems host run [<options>]",
         discussion: """
-            Prints a line when it is ready. SIGHUP reads configuration and manifests again and drops no connection; Ctrl-C and SIGTERM stop it once the requests under way are answered. Applications that it has started go on.
+            Prints a line when it is ready. SIGHUP reloads configuration and manifests and drops no connection. Ctrl-C \
+            and SIGTERM stop the daemon once it has responded to the requests in progress. Applications that it \
+            started keep running.
 
-            Under systemd it takes its port from a socket unit (LISTEN_FDS), tells when it is ready (NOTIFY_SOCKET) and answers the watchdog (WATCHDOG_USEC).
+            Under systemd, the daemon takes its listening socket from a socket unit (LISTEN_FDS), reports when it is \
+            ready (NOTIFY_SOCKET), and notifies the watchdog (WATCHDOG_USEC).
             """
     )
 
@@ -27,7 +30,7 @@ struct HostRunCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        // Before anything that takes time: a SIGHUP that nobody waits for ends the process.
+        // Trapped before anything that takes time: an untrapped SIGHUP ends the process.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let environment = ProcessInfo.processInfo.environment
         let notifier = ServiceNotifier(environment: environment, pid: getpid())
@@ -39,7 +42,8 @@ struct HostRunCommand: Subcommand {
             throw Failure("\(RemoteSystemError.Code.cannotListen)", "\(error)")
         }
         ServiceManagerEnvironment.clear()
-        // Ignoring it is inherited, and takes from us how the programs end that we start.
+        // The parent may have ignored SIGCHLD, which is inherited: the kernel would then discard the exit statuses of
+        // started programs.
         signal(SIGCHLD, SIG_DFL)
 
         let logLevel = HostLogLevel(self.common.verbose ? .debug : settings.logLevel)
@@ -87,7 +91,7 @@ struct HostRunCommand: Subcommand {
 
     private static func role(_ configuration: RemoteSystemsConfiguration) throws -> HostRole {
         let account = RemoteSystemsAccount(configuration)
-        // On first use this makes the directory.
+        // On first use this creates the state directory.
         _ = try account.identity()
         return try HostRole(stateDirectory: account.directory)
     }
@@ -110,13 +114,13 @@ struct HostRunCommand: Subcommand {
     }
 }
 
-/// Says where the host can be reached.
+/// Reports that the host is ready.
 struct HostReady: Sendable {
     let role: HostRole
     let configuration: RemoteSystemsConfiguration
     let output: Output
 
-    /// On standard output, and to a daemon that finds this one in its place.
+    /// Prints the port to standard output, and writes it to the lock file for the message of a second daemon.
     func report(port: Int) throws {
         self.role.note(port: port)
         let identity = try RemoteSystemsAccount(self.configuration).identity()
@@ -124,13 +128,13 @@ struct HostReady: Sendable {
             HostOutput(event: "ready", port: port, systemID: identity.systemID, accountID: identity.accountID)
         )
         try self.output.line(
-            "ready: speaking for this machine on port \(port) as system \(identity.systemID.short) of account "
+            "ready: listening on port \(port) as system \(identity.systemID.short) of account "
                 + "\(identity.accountID.short)"
         )
     }
 }
 
-/// What `host run --json` prints.
+/// The output of `host run --json`.
 struct HostOutput: Encodable {
     var event: String
     let time = Date.now

@@ -4,7 +4,7 @@
 import Configuration
 import RemoteSystemsDesktop
 
-/// What can be set for the host daemon: a key of its file, and a variable of its environment.
+/// A setting of the host daemon: a key of its file and an environment variable.
 enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
@@ -29,7 +29,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         }
     }
 
-    /// The variable that sets it.
+    /// The environment variable of the setting.
     var variable: String {
         Self.variablePrefix
             + self.rawValue.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
@@ -39,7 +39,9 @@ enum HostSetting: String, CodingKey, CaseIterable {
 
     // MARK: Reading
 
-    /// As the file has it; a key of the wrong type is told with its line.
+    /// Decodes the setting's value in the file.
+    ///
+    /// - Throws: `DecodingError` if the value has the wrong type.
     func decode(_ container: KeyedDecodingContainer<HostSetting>) throws -> Value {
         switch self.kind {
         case .int: .int(try container.wholeNumber(self))
@@ -50,7 +52,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         }
     }
 
-    /// As the first source that has it says.
+    /// Returns the value from the first source that has the setting.
     func fetch(_ reader: ConfigReader) async throws -> Value? {
         let key = ConfigKey([self.rawValue])
         switch self.kind {
@@ -62,18 +64,19 @@ enum HostSetting: String, CodingKey, CaseIterable {
         }
     }
 
-    /// What it takes, for a person.
+    /// The allowed values, as a phrase after "takes".
     var takes: String {
         switch self {
         case .port: "a port from 0 to 65535"
-        case .network: "\"all\", \"loopback\", or names of interfaces with commas between them"
+        case .network: "\"all\", \"loopback\", or interface names separated by commas"
         case .stateDirectory: "the absolute path of a directory"
         case .displayName: "a name of 1 to 256 bytes, without control characters, line breaks or invisible characters"
         case .advertise: "true or false"
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
         case .uriPolicy:
-            "up to 256 rules such as \"player=allow\", \"https=ask\" or \"sms=deny\", each scheme once and \"*\" for all others"
+            "up to 256 rules such as \"player=allow\", \"https=ask\" or \"sms=deny\", each scheme once, \"*\" for all "
+                + "others"
         case .askProgram: "the absolute path of a program and up to 63 arguments"
         case .askTimeout: "seconds from 1 to 300"
         }
@@ -81,7 +84,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
 }
 
 extension HostSetting.Value {
-    /// For swift-configuration.
+    /// The value for swift-configuration.
     var content: ConfigValue {
         switch self {
         case .int(let value): ConfigValue(.int(value), isSecret: false)

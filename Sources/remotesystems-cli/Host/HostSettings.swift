@@ -7,7 +7,7 @@ import Logging
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// How the host daemon is set up (`Docs/host-daemon.md`).
+/// The settings of the host daemon (`Docs/host-daemon.md`).
 struct HostSettings: Sendable, Hashable {
     var port = RemoteSystemHost.defaultPort
     var network = RemoteSystemsConfiguration.Network.all
@@ -16,15 +16,16 @@ struct HostSettings: Sendable, Hashable {
     var advertise = true
     var startTimeout = Duration.seconds(10)
     var logLevel = Logger.Level.notice
-    /// What is opened for others, where it differs from the standard; `*` for schemes that are not named.
+    /// Changes to the standard URI policy, by scheme. `*` stands for all schemes without a rule.
     var uriPolicy: [String: URISchemePolicy.Rule] = [:]
-    /// Asks somebody about what the policy says; `nil` when nobody can be asked.
+    /// The program that asks the user about URIs with the rule `ask`, with its arguments. If `nil`, they are denied.
     var askProgram: [String]?
     var askTimeout = Duration.seconds(20)
 
     /// Reads the settings.
     ///
-    /// - Throws: ``HostSettingsProblems`` with everything that is not understood; what keeps the file from being read.
+    /// - Throws: ``HostSettingsProblems`` with all invalid settings; `ConfigurationFileError` if the file cannot be
+    ///   read.
     static func read(
         flags: [HostSetting: HostSetting.Value],
         environment: [String: String],
@@ -33,13 +34,13 @@ struct HostSettings: Sendable, Hashable {
     ) async throws -> HostSettings {
         let file = try path.flatMap { try ConfigurationFile(path: $0) }
         guard file != nil || !mustExist else {
-            throw ConfigurationFileError(path: path ?? "", "There is no such file.")
+            throw ConfigurationFileError(path: path ?? "", "The file does not exist.")
         }
         var fileProblems: [ConfigurationFileError] = []
         _ = file?.decode(HostFile.self, problems: &fileProblems)
         var problems: [any Error] = fileProblems
         problems += Self.unknownNames(environment)
-        // Of a file that is not JSON no value can be judged; of another one those that are of the right type.
+        // In a file that is not JSON, no value can be checked. In a JSON file, values of the right type can.
         if let file, JSONLines(file.bytes).brokenLine != nil { throw HostSettingsProblems(problems) }
         let reported = Set(fileProblems.compactMap(\.line))
 
@@ -81,7 +82,7 @@ struct HostSettings: Sendable, Hashable {
         }
         if settings.askProgram == nil, let scheme = settings.uriPolicy.filter({ $0.value == .ask }).keys.sorted().first
         {
-            let text = "says that somebody is asked about '\(scheme)', and 'askProgram' does not say how."
+            let text = "has the rule 'ask' for '\(scheme)', but 'askProgram' is not set."
             problems.append(
                 Self.complaint(.uriPolicy, NotTaken(text), flags: flags, environment: environment, file: file)
             )
@@ -90,11 +91,11 @@ struct HostSettings: Sendable, Hashable {
         return settings
     }
 
-    /// That a value cannot be taken.
+    /// A value is invalid.
     private struct NotTaken: Error {
-        /// What is wrong, if it is not only that the setting takes something else.
+        /// The problem, as a phrase after the setting's name. If `nil`, the message lists the allowed values.
         var text: String?
-        /// Which one of an array it is.
+        /// The index of the invalid element, if the value is an array.
         var index: Int?
 
         init(_ text: String? = nil, at index: Int? = nil) {
@@ -103,7 +104,7 @@ struct HostSettings: Sendable, Hashable {
         }
     }
 
-    /// Every key of the file known and of its type.
+    /// Checks that every key of the file is known and has the right type.
     private struct HostFile: Decodable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.strictContainer(keyedBy: HostSetting.self)
@@ -117,13 +118,13 @@ struct HostSettings: Sendable, Hashable {
         {
             Failure(
                 Failure.misconfigured,
-                "The variable \($0) is not known.\(SimilarNames.question(for: $0, among: known)) Known are: "
+                "The variable \($0) is not known.\(SimilarNames.question(for: $0, among: known)) Known variables: "
                     + "\(known.joined(separator: ", "))."
             )
         }
     }
 
-    /// Whose value it is that cannot be taken.
+    /// The error for an invalid value, which names its source: option, variable or file.
     private static func complaint(
         _ setting: HostSetting,
         _ notTaken: NotTaken,
@@ -193,7 +194,7 @@ struct HostSettings: Sendable, Hashable {
         return policy
     }
 
-    /// `scheme=rule`; `nil` when it is not.
+    /// Parses `scheme=rule`. Returns `nil` if the text is not in this form.
     static func rule(_ text: String) -> (scheme: String, rule: URISchemePolicy.Rule)? {
         let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2, parts[0] == "*" || LaunchURI.isScheme(parts[0]),
@@ -203,7 +204,7 @@ struct HostSettings: Sendable, Hashable {
     }
 }
 
-/// Everything in the configuration that is not understood.
+/// All problems of the configuration.
 struct HostSettingsProblems: Error {
     let problems: [any Error]
 
@@ -211,7 +212,7 @@ struct HostSettingsProblems: Error {
 }
 
 extension HostSettings {
-    /// What differs and cannot be changed while the host runs.
+    /// The settings that differ in `other` and need a restart to change.
     func needsRestart(to other: HostSettings) -> [HostSetting] {
         HostSetting.allCases.filter { setting in
             switch setting {
@@ -222,7 +223,7 @@ extension HostSettings {
         }
     }
 
-    /// Opens URIs for others as the settings say.
+    /// Creates the launcher that opens URIs for other systems.
     func launcher(logger: Logger) async -> DesktopURILauncher {
         var policy = URISchemePolicy.standard
         policy.rules.merge(self.uriPolicy.filter { $0.key != "*" }) { $1 }

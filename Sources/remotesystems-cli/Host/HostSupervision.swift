@@ -7,10 +7,10 @@ import RemoteSystems
 import RemoteSystemsDesktop
 import ServiceLifecycle
 
-/// Tells the service manager how the host is: what it does, that it lives, that it stops.
+/// Reports the host's status, watchdog notifications and shutdown to the service manager.
 ///
-/// The watchdog is answered only after every event loop and the host itself have done something: a timer that fires proves
-/// nothing about those who answer callers.
+/// The watchdog is notified only after every event loop and the host actor have run a task. A timer alone would prove
+/// nothing about the threads that handle requests.
 struct HostSupervision: Service {
     let host: RemoteSystemHost
     let registry: ApplicationRegistry
@@ -19,7 +19,7 @@ struct HostSupervision: Service {
 
     func run() async throws {
         guard (try? await self.host.port) != nil else {
-            // The host has ended, and says why.
+            // The host has ended; its own run() throws the reason.
             try? await gracefulShutdown()
             return
         }
@@ -27,7 +27,7 @@ struct HostSupervision: Service {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { try? await gracefulShutdown() }
                 if let timeout = self.notifier.watchdogTimeout {
-                    // Not awaited by the group: it goes on while requests under way are answered.
+                    // Keeps notifying during a graceful shutdown, while the host responds to the requests in progress.
                     group.addTask { await self.watch(every: timeout / 2) }
                 }
                 await group.next()
@@ -38,13 +38,13 @@ struct HostSupervision: Service {
         }
     }
 
-    /// In a line, for `systemctl status`.
+    /// The status line that `systemctl status` shows.
     func status(port: Int) async -> ServiceMessage {
         let count = await self.registry.applications().count
         let problems = self.registry.problems.count
         return .status(
             "Port \(port), \(count) installed application\(count == 1 ? "" : "s")"
-                + (problems == 0 ? "" : ", \(problems) manifest\(problems == 1 ? "" : "s") not understood")
+                + (problems == 0 ? "" : ", \(problems) invalid manifest\(problems == 1 ? "" : "s")")
         )
     }
 

@@ -12,27 +12,28 @@ struct LaunchCommand: Subcommand {
         abstract: "Open a URI on another system of the account.",
         usage: "remotesystems launch <system> <uri> [<options>]",
         discussion: """
-            The system's host daemon opens it with the desktop's handler for its scheme, if its policy lets it; an \
-            application that runs there and takes the scheme does otherwise. It is told what opened it.
+            The system's host daemon opens the URI with the desktop's handler for the scheme, if its URI policy \
+            allows it. If an application that handles the scheme is running there, that application opens it. The \
+            output names what opened the URI.
 
-            Exits with 0 when it was opened, 1 when the other system did not open it (nothing there opens it, it may \
-            not be, somebody said no), 2 when that system could not be reached or it is not known what became of it.
+            Exit status: 0 if the URI was opened; 1 if the other system did not open it (no handler, denied by policy \
+            or by its user); 2 if the system could not be reached or the result is unknown.
             """
     )
 
     @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
     var system: String
 
-    @Argument(help: "What to open: an absolute URI, such as https://example.com/album/42.")
+    @Argument(help: "The absolute URI to open, such as https://example.com/album/42.")
     var uri: String
 
-    @Option(help: ArgumentHelp("Open this if nothing there opens the other.", valueName: "uri"))
+    @Option(help: ArgumentHelp("Open this URI if nothing on the system opens the first.", valueName: "uri"))
     var fallback: String?
 
     @Option(
         name: .customLong("application"),
         help: ArgumentHelp(
-            "Open it with this application and no other; may be given several times, the first that can does.",
+            "Open the URI only with this application. Repeatable; the first application that can open it does.",
             valueName: "id"
         )
     )
@@ -41,7 +42,7 @@ struct LaunchCommand: Subcommand {
     @Option(
         name: .customLong("input"),
         help: ArgumentHelp(
-            "Send this along for the application; may be given several times. KEY:=JSON for what is no string.",
+            "Input data for the application, as KEY=TEXT or KEY:=JSON. Repeatable.",
             valueName: "key=value"
         )
     )
@@ -49,7 +50,7 @@ struct LaunchCommand: Subcommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for an application to start there, and for the answer.",
+            "How long to wait for an application to start on the system and to respond. Range: 0.001 to 86400.",
             valueName: "seconds"
         )
     )
@@ -71,7 +72,7 @@ struct LaunchCommand: Subcommand {
             throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
         }
         for id in self.applications where !id.isName {
-            throw ValidationError("--application is \(String.nameForm).")
+            throw ValidationError("--application takes \(String.nameForm).")
         }
     }
 
@@ -97,7 +98,7 @@ struct LaunchCommand: Subcommand {
         guard let (system, result) = finished else { throw CancellationError() }
         try output.json(LaunchOutput(system, result))
         guard result.status == .success else {
-            let message = result.error?.message ?? "It was not opened (\(result.status))."
+            let message = result.error?.message ?? "The URI was not opened (\(result.status))."
             switch result.status {
             case .appUnavailable, .protocolUnavailable, .deniedByRemoteSystem:
                 if !output.isJSON { output.complain(message.printable) }
@@ -115,7 +116,7 @@ struct LaunchCommand: Subcommand {
     }
 }
 
-/// What `launch --json` prints.
+/// The output of `launch --json`.
 private struct LaunchOutput: Encodable {
     let event = "launch"
     let time = Date.now
@@ -142,15 +143,15 @@ private struct LaunchOutput: Encodable {
     }
 }
 
-/// `key=value` and `key:=json` arguments as a value set.
+/// Parses `key=value` and `key:=json` arguments.
 enum LaunchInput {
-    /// Nil when there are none.
+    /// Returns the arguments as a value set; nil if there are none.
     static func parse(_ arguments: [String]) throws -> ValueSet? {
         guard !arguments.isEmpty else { return nil }
         var input: ValueSet = [:]
         for argument in arguments {
             guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
-                throw ValidationError("--input is KEY=VALUE, or KEY:=JSON.")
+                throw ValidationError("--input takes KEY=VALUE or KEY:=JSON.")
             }
             let text = String(argument[argument.index(after: equals)...])
             var key = argument[..<equals]
@@ -160,13 +161,13 @@ enum LaunchInput {
                 do {
                     value = try Value(json: Data(text.utf8))
                 } catch {
-                    throw ValidationError("--input \(key): the value is not JSON that can be sent: \(error)")
+                    throw ValidationError("--input \(key): the value is not valid JSON or cannot be sent: \(error)")
                 }
             } else {
                 value = .string(text)
             }
             guard !key.isEmpty, input[String(key)] == nil else {
-                throw ValidationError("--input names the key \(key) twice, or an empty one.")
+                throw ValidationError("--input gives the key \(key) twice, or an empty key.")
             }
             input[String(key)] = value
         }

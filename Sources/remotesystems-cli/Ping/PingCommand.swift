@@ -9,20 +9,21 @@ import RemoteSystems
 struct PingCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
-        abstract: "Ping a system of the account: measure the round trip of a message.",
+        abstract: "Ping a system of the account: measure the round-trip time of messages.",
         usage: "remotesystems ping [<system>] [<options>]",
         discussion: """
             Finds the system, opens a mutually authenticated TLS 1.3 connection to its ping service, and prints a line \
-            for each message, then the round-trip times and how many were sent, answered and lost. Ctrl-C ends it early \
-            with the summary. On the other machine 'remotesystems serve' answers.
+            for each message, then a summary: the round-trip times and the number of messages sent, answered and lost. \
+            Ctrl-C ends the command early and prints the summary. On the other machine, 'remotesystems serve' offers \
+            the ping service.
 
-            Exits with 0 when every message was answered, 1 when one was lost, 2 when the service was not found or could \
+            Exit status: 0 if every message was answered; 1 if one was lost; 2 if the service was not found or could \
             not be reached.
             """
     )
 
     @Argument(
-        help: "The system: \(SystemFinder.help). The first that is found, unless given.",
+        help: "The system: \(SystemFinder.help). Defaults to the first system that is found.",
         completion: NetworkCompletion.systems
     )
     var system: String?
@@ -30,28 +31,30 @@ struct PingCommand: Subcommand {
     @Option(
         name: .shortAndLong,
         parsing: .unconditional,
-        help: ArgumentHelp("How many messages to send.", valueName: "number")
+        help: ArgumentHelp("The number of messages. Range: 1 to 1000000.", valueName: "number")
     )
     var count = 10
 
     @Option(
         name: .shortAndLong,
         parsing: .unconditional,
-        help: ArgumentHelp("How many bytes to send with each.", valueName: "bytes")
+        help: ArgumentHelp("The payload of each message, in bytes. Range: 0 to 16000000.", valueName: "bytes")
     )
     var size = 56
 
     @Option(
         name: .shortAndLong,
         parsing: .unconditional,
-        help: ArgumentHelp("The time between messages.", valueName: "seconds")
+        help: ArgumentHelp("The time between messages, in seconds. Range: 0 to 3600.", valueName: "seconds")
     )
     var interval = 0.2
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "How long to wait for the connection, an application's start there included (15 unless given), and then for each answer (5). Looking a system up has times of its own: --wait, and 5 seconds for an address.",
+            "The timeout for the connection, including the start of an application (defaults to 15), and for each "
+                + "response (defaults to 5). Finding the system has its own timeouts: --wait, and 5 seconds for an "
+                + "address.",
             valueName: "seconds"
         )
     )
@@ -78,7 +81,7 @@ struct PingCommand: Subcommand {
             throw ValidationError("--interval takes 0 to 3600 seconds, not \(self.interval).")
         }
         guard self.service.isName else {
-            throw ValidationError("--service is \(String.nameForm).")
+            throw ValidationError("--service takes \(String.nameForm).")
         }
         guard (0.001...86_400).contains(self.timeout ?? 1) else {
             throw ValidationError("--timeout takes 0.001 to 86400 seconds.")

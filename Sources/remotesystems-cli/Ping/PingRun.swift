@@ -5,7 +5,7 @@ import FoundationEssentials
 import RemoteSystems
 import Synchronization
 
-/// One run of pings over one connection.
+/// Sends a series of pings over one connection.
 final class PingRun: Sendable {
     private let system: RemoteSystem
     private let name: String
@@ -18,7 +18,7 @@ final class PingRun: Sendable {
     private let output: Output
     private let statistics = Mutex(PingStatistics())
 
-    /// - Parameter timeout: For opening the connection and for each answer.
+    /// - Parameter timeout: The timeout for opening the connection and for each response. Defaults to 15 s and 5 s.
     init(
         system: RemoteSystem,
         service: String,
@@ -39,7 +39,7 @@ final class PingRun: Sendable {
         self.output = output
     }
 
-    /// Until all are sent, the connection has ended, or Ctrl-C.
+    /// Runs until all pings are sent, the connection ends, or Ctrl-C.
     func run() async throws -> PingStatistics {
         let description = AppServiceDescription(name: self.service, requestSchema: .full, responseSchema: .full)
         _ = try await untilInterrupted {
@@ -77,7 +77,7 @@ final class PingRun: Sendable {
         }
     }
 
-    /// - Returns: Whether it is worth going on.
+    /// - Returns: Whether to send further pings.
     private func report(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {
         if response.status == .success {
             self.statistics.withLock { $0.answered(in: time) }
@@ -87,7 +87,7 @@ final class PingRun: Sendable {
             )
             return true
         }
-        // The same would become of every other one.
+        // Every other ping has the same size and would fail too.
         if let error = response.error, response.status == .messageTooLarge, error.outcome == .notExecuted {
             throw error
         }

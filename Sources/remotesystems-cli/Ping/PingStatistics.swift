@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// What a run of pings comes to.
+/// The statistics of a run of pings.
 struct PingStatistics: Sendable {
     var sent = 0
     private var times: [Duration] = []
@@ -13,14 +13,14 @@ struct PingStatistics: Sendable {
 
     mutating func answered(in time: Duration) { self.times.append(time) }
 
-    /// Least, median, 99th percentile (both the nearest rank) and most; nil when nothing was answered.
+    /// The minimum, median, 99th percentile and maximum; nil if no ping was answered. Percentiles are the nearest rank.
     var roundTrips: (min: Duration, median: Duration, p99: Duration, max: Duration)? {
         let sorted = self.times.sorted()
         guard let least = sorted.first, let most = sorted.last else { return nil }
         return (least, Self.percentile(50, of: sorted), Self.percentile(99, of: sorted), most)
     }
 
-    /// The nearest rank: the smallest time that so many per cent of them do not exceed.
+    /// The percentile by the nearest-rank method: the smallest time that `rank` per cent of the times do not exceed.
     private static func percentile(_ rank: Int, of sorted: [Duration]) -> Duration {
         sorted[(sorted.count * rank + 99) / 100 - 1]
     }
@@ -35,16 +35,16 @@ struct PingStatistics: Sendable {
 
 extension Duration {
     var microseconds: Double {
-        // To the tenth: more than that is noise.
+        // Rounded to a tenth: the measurement is not more precise.
         let tenths = Double(self.components.seconds) * 1e7 + Double(self.components.attoseconds) / 1e11
         return tenths.rounded() / 10
     }
 
-    /// With one decimal.
+    /// The duration in microseconds, with one decimal.
     var microsecondsText: String { "\(self.microseconds)" }
 }
 
-/// The summary as `--json` tells it; times in microseconds.
+/// The output of the summary with `--json`. Times are in microseconds.
 struct PingSummaryOutput: Encodable {
     struct RoundTrips: Encodable {
         var min: Double

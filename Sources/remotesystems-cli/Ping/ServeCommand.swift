@@ -12,20 +12,20 @@ import UnixSignals
 struct ServeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Answer pings from systems of the account until stopped.",
+        abstract: "Offer the ping service to systems of the account until stopped.",
         usage: "remotesystems serve [<options>]",
         discussion: """
             Offers the service \(AppService.pingName) and announces itself, so that 'remotesystems list' and \
             'remotesystems ping' on other machines find this one. Prints a line when it is ready. Ctrl-C and SIGTERM \
-            stop it once the requests under way are answered.
+            stop it once it has responded to the requests in progress.
 
-            One runs for each application id and account: a second one ends with 2 and names the process of the first. \
-            Give it another --application-id, and another --port, to run both.
+            Only one instance can run per application id and account. A second one exits with 2 and names the process \
+            of the first. To run both, give the second its own --application-id and --port.
 
-            With --conformance it is a host for testing an implementation of the protocol in another language, on this \
-            machine alone: it uses a throw-away account, reports which rule of the wire protocol a client breaks, and \
-            lists at the end the rules that were kept, broken and never exercised. The exit status is 1 if one was \
-            broken.
+            With --conformance, it is a host on the loopback interface for testing an implementation of the protocol \
+            in another language. It uses a temporary account, reports every rule of the wire protocol that a client \
+            breaks, and at the end lists the rules that were kept, broken and never exercised. Exit status: 1 if a \
+            rule was broken.
             """
     )
 
@@ -35,23 +35,23 @@ struct ServeCommand: Subcommand {
     )
     var port = RemoteSystemHost.defaultPort
 
-    @Option(help: ArgumentHelp("The id of the application that it appears as.", valueName: "id"))
+    @Option(help: ArgumentHelp("The application id under which other systems see it.", valueName: "id"))
     var applicationID = "remote-systems.command.serve"
 
     @Flag(
         help: """
-            Answer systems of other accounts on the same network, too. Whoever is near can then recognise this machine \
-            by an id that stays the same.
+            Also respond to systems of other accounts on the same network. They can then recognise this machine by an \
+            id that does not change.
             """
     )
     var anyoneNearby = false
 
-    @Flag(help: "Test the client of another implementation, with a throw-away account; implies --loopback.")
+    @Flag(help: "Test the client of another implementation with a temporary account. Implies --loopback.")
     var conformance = false
 
     @Option(
         help: ArgumentHelp(
-            "With --conformance: where the throw-away account and the client's key and certificates are written.",
+            "With --conformance: the directory for the temporary account and the client's key and certificates.",
             valueName: "directory"
         ),
         completion: .directory
@@ -67,14 +67,16 @@ struct ServeCommand: Subcommand {
             throw ValidationError("--port takes 0 to 65535, not \(self.port).")
         }
         guard self.applicationID.isName else {
-            throw ValidationError("--application-id is \(String.nameForm).")
+            throw ValidationError("--application-id takes \(String.nameForm).")
         }
         guard self.conformance == (self.identityDirectory != nil), self.identityDirectory != "" else {
-            throw ValidationError("--conformance and --identity-directory go together.")
+            throw ValidationError("--conformance and --identity-directory must be given together.")
         }
         guard !self.conformance || !self.anyoneNearby && self.state.directory == nil && self.network.interfaces.isEmpty
         else {
-            throw ValidationError("--conformance excludes --anyone-nearby, --state-directory and --interface.")
+            throw ValidationError(
+                "--conformance cannot be combined with --anyone-nearby, --state-directory or --interface."
+            )
         }
     }
 
@@ -108,15 +110,16 @@ struct ServeCommand: Subcommand {
             let holders = (error.cause as? ApplicationIsTaken)?.holders.joined(separator: ", ") ?? ""
             throw Failure(
                 "\(error.code)",
-                "The application \(self.applicationID) is already running on this system\(holders.isEmpty ? "" : ": \(holders)"). "
-                    + "It answers pings there. Stop it first, or give this one another --application-id."
+                "The application \(self.applicationID) is already running on this system"
+                    + "\(holders.isEmpty ? "" : ": \(holders)"). Stop it first, or give this one another "
+                    + "--application-id."
             )
         }
         try output.json(ServeOutput(event: "stopped"))
         return true
     }
 
-    /// Says when the host can be reached.
+    /// Prints a line once the host is listening.
     private struct Ready: Service {
         let host: RemoteSystemHost
         let configuration: RemoteSystemsConfiguration
@@ -127,14 +130,14 @@ struct ServeCommand: Subcommand {
             do {
                 port = try await self.host.port
             } catch {
-                // The host has ended, and says why.
+                // The host has ended; its own run() throws the reason.
                 try? await gracefulShutdown()
                 return
             }
             let identity = try RemoteSystemsAccount(self.configuration).identity()
             let interfaces = RemoteSystemsDiagnosis.interfaces(self.configuration)
             if interfaces.status == .problem {
-                self.output.note("Nobody finds it yet: \(interfaces.what)".printable.wrapped())
+                self.output.note("Other systems cannot find this one yet: \(interfaces.what)".printable.wrapped())
             }
             try self.output.json(
                 ServeOutput(
@@ -154,7 +157,7 @@ struct ServeCommand: Subcommand {
     }
 }
 
-/// What `serve --json` prints.
+/// The output of `serve --json`.
 private struct ServeOutput: Encodable {
     var event: String
     let time = Date.now

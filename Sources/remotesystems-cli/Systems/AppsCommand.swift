@@ -9,12 +9,12 @@ import RemoteSystems
 struct AppsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "apps",
-        abstract: "List the applications of a system, with the app services that they offer.",
+        abstract: "List the applications of a system and the app services that they offer.",
         usage: "remotesystems apps <system> [<options>]",
         discussion: """
-            'remotesystems call SYSTEM SERVICE --describe' tells what a service takes and answers.
+            'remotesystems call SYSTEM SERVICE --describe' prints the fields of a service's requests and responses.
 
-            Exits with 1 when there is no application, 2 when the system was not found or could not be reached.
+            Exit status: 1 if the system has no application; 2 if it was not found or could not be reached.
             """
     )
 
@@ -49,7 +49,7 @@ struct AppsCommand: Subcommand {
     }
 }
 
-/// A service as `--json` tells it.
+/// The output of a service with `--json`.
 struct ServiceOutput: Encodable {
     var name: String
     var version: String?

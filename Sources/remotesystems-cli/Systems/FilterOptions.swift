@@ -4,25 +4,25 @@
 import ArgumentParser
 import RemoteSystems
 
-/// Which systems are told of.
+/// The filters for the systems that a subcommand reports.
 struct FilterOptions: ParsableArguments {
     @Option(
         name: .customLong("filter"),
         help: ArgumentHelp(
             """
-            Only systems that fit; may be given several times. Keys: kind, platform, status, discovery, authorization, \
-            application, service, account, and remote=yes for other machines than this one. Two of one key widen each other, \
-            different keys narrow each other.
+            Only report systems that match. Keys: kind, platform, status, discovery, authorization, application, \
+            service, account, and remote=yes for other machines than this one. Repeatable: a system must match one \
+            value of each given key.
             """,
             valueName: "key=value"
         )
     )
     var texts: [String] = []
 
-    /// The filters, which ``validate()`` has found to be some.
+    /// The filters. ``validate()`` has checked them.
     var filters: [RemoteSystemFilter] { self.texts.compactMap { try? Self.filter($0) } }
 
-    // Not by the parser, whose own errors say neither which words there are nor where a line ends.
+    // The parser's own errors would not list the allowed words.
     func validate() throws {
         for text in self.texts { _ = try Self.filter(text) }
     }
@@ -34,13 +34,13 @@ struct FilterOptions: ParsableArguments {
 
     private static func filter(_ text: String) throws -> RemoteSystemFilter {
         let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-        guard parts.count == 2 else { throw ValidationError("--filter is written key=value, not '\(text)'.") }
+        guard parts.count == 2 else { throw ValidationError("--filter takes key=value, not '\(text)'.") }
         let (key, value) = (parts[0], parts[1])
         func named<Choice: CustomStringConvertible>(_ choices: [Choice]) throws -> Choice {
             if let choice = choices.first(where: { $0.description == value }) { return choice }
             let words = choices.map(\.description).joined(separator: ", ")
             let question = SimilarNames.question(for: value, among: choices.map(\.description))
-            throw ValidationError("--filter \(key) is one of \(words), not '\(value)'.\(question)")
+            throw ValidationError("--filter \(key) takes one of \(words), not '\(value)'.\(question)")
         }
         switch key {
         case "kind": return .kind(RemoteSystemKind(rawValue: value))
@@ -49,18 +49,20 @@ struct FilterOptions: ParsableArguments {
         case "discovery": return .discoveryType(try named(self.discoveryTypes))
         case "authorization": return .authorizationKind(try named(self.authorizationKinds))
         case "application", "service":
-            guard value.isName else { throw ValidationError("--filter \(key) is \(String.nameForm).") }
+            guard value.isName else { throw ValidationError("--filter \(key) takes \(String.nameForm).") }
             return key == "service" ? .service(value) : .application(value)
         case "account":
-            guard let id = AccountID(value) else { throw ValidationError("--filter account is an account's whole id.") }
+            guard let id = AccountID(value) else {
+                throw ValidationError("--filter account takes an account's full id.")
+            }
             return .account(id)
         case "remote":
-            guard value == "yes" else { throw ValidationError("--filter remote is 'yes' or left out, not '\(value)'.") }
+            guard value == "yes" else { throw ValidationError("--filter remote takes 'yes', not '\(value)'.") }
             return .remoteOnly
         default:
             throw ValidationError(
-                "--filter knows no key '\(key)', but kind, platform, status, discovery, authorization, application, "
-                    + "service, account and remote."
+                "--filter has no key '\(key)'. Keys: kind, platform, status, discovery, authorization, application, "
+                    + "service, account, remote."
                     + SimilarNames.question(
                         for: key,
                         among: [

@@ -8,9 +8,9 @@ import RemoteSystems
 struct InfoCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "info",
-        abstract: "Tell what is known of a system of the account.",
+        abstract: "Show what is known about a system of the account.",
         usage: "remotesystems info <system> [<options>]",
-        discussion: "Exits with 2 when it was not found or could not be reached."
+        discussion: "Exit status: 2 if the system was not found or could not be reached."
     )
 
     @OptionGroup var named: SystemOptions

@@ -8,9 +8,9 @@ import RemoteSystems
 struct ListCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the systems of the account that can be talked to now.",
+        abstract: "List the systems of the account that are reachable now.",
         usage: "remotesystems list [<options>]",
-        discussion: "Exits with 1 when there is none, and says the most likely reason."
+        discussion: "Exit status: 1 if there is none. The most likely reason is then printed."
     )
 
     @OptionGroup var filters: FilterOptions
@@ -25,7 +25,7 @@ struct ListCommand: Subcommand {
         let events = watcher.events
         try await watcher.start()
         let isComplete = try await untilInterrupted {
-            // Each program of an announced machine may have the same to say.
+            // Several programs of a machine may cause the same error.
             var reported: Set<String> = []
             for await event in events {
                 switch event {

@@ -5,7 +5,7 @@ import ArgumentParser
 import Logging
 import RemoteSystems
 
-/// Completions that look at the network: for two seconds at the most, and silent whatever goes wrong.
+/// Completions from the network. They take at most 2 s and report no errors.
 enum NetworkCompletion {
     static let systems = CompletionKind.custom { words, _, prefix in
         Self.choices(await Self.look(words).map(\.completion), prefix)
@@ -15,14 +15,15 @@ enum NetworkCompletion {
         Self.choices(await Self.offers(words).map(\.service.name).filter(Self.isPlain), prefix)
     }
 
-    /// Applications that offer the service that is named already; all of them when none is.
+    /// The applications that offer the service on the command line, or all applications if there is none.
     static let applications = CompletionKind.custom { words, _, prefix in
         let offers = await Self.offers(words)
         let named = offers.filter { words.contains($0.service.name) }
         return Self.choices((named.isEmpty ? offers : named).map(\.application).filter(Self.isPlain), prefix)
     }
 
-    /// Fields that the named service says it takes, as ``MessageField`` reads them, without those that are there already.
+    /// The declared fields of the service on the command line that the command line does not yet contain, in the form
+    /// that ``MessageField`` parses.
     static let fields = CompletionKind.custom { words, _, prefix in
         let application = Self.value(of: "--application", in: words)
         let there = words.compactMap { MessageField(argument: $0)?.key }
@@ -33,7 +34,7 @@ enum NetworkCompletion {
         return Self.choices(fields.map { $0.name + "=" }, prefix)
     }
 
-    /// What the system that is named already offers; all of them when none is.
+    /// The services of the system on the command line, or of all systems if there is none.
     private static func offers(
         _ words: [String]
     ) async -> [(application: String, service: RemoteSystemApplication.Service)] {
@@ -48,7 +49,8 @@ enum NetworkCompletion {
         Array(Set(all).filter { $0.hasPrefix(prefix) }.sorted().prefix(256))
     }
 
-    /// What can stand on a command line, and in a list of completions, as it is: names come from other machines.
+    /// Whether the text needs no quotes on a command line. Names come from other machines, so everything else is left
+    /// out.
     fileprivate static func isPlain(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 256
             && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
@@ -61,7 +63,7 @@ enum NetworkCompletion {
 
     private static func look(_ words: [String]) async -> [RemoteSystem] {
         let directory = Self.value(of: "--state-directory", in: words)
-        // Pressing a key makes no account.
+        // Completion must not create an account.
         let store = directory.map { AccountStore(directory: $0) } ?? (try? AccountStore())
         guard (try? store?.holdsAccount()) == true else { return [] }
         let network: RemoteSystemsConfiguration.Network =
@@ -89,7 +91,7 @@ enum NetworkCompletion {
 }
 
 extension RemoteSystem {
-    /// How it is named on a command line: by its name, or by its id where the name would need quotes.
+    /// The system's name, or its id if the name would need quotes on a command line.
     fileprivate var completion: String {
         NetworkCompletion.isPlain(self.displayName) ? self.displayName : self.id.short
     }

@@ -5,14 +5,17 @@ import ArgumentParser
 import Logging
 import RemoteSystems
 
-/// Where and how long to look for systems, and as whom.
+/// The network, time limit and account of a search for systems.
 struct SearchOptions: ParsableArguments {
     @OptionGroup var network: NetworkOptions
 
     @Option(
         name: .customLong("wait"),
         parsing: .unconditional,
-        help: ArgumentHelp("How long to look for systems that are there, at most.", valueName: "seconds")
+        help: ArgumentHelp(
+            "The maximum time to look for systems, in seconds. Range: 0.1 to 3600.",
+            valueName: "seconds"
+        )
     )
     var seconds = 5.0
 
@@ -26,7 +29,7 @@ struct SearchOptions: ParsableArguments {
         }
     }
 
-    /// What a subcommand demands of the system that it is given.
+    /// Checks the system argument of a subcommand.
     func validate(system: String?) throws {
         guard let system else { return }
         guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
@@ -35,29 +38,29 @@ struct SearchOptions: ParsableArguments {
         do {
             try self.network.network.check(host: address.host)
         } catch {
-            throw ValidationError("\(error.message) Leave --loopback out.")
+            throw ValidationError("\(error.message) Omit --loopback.")
         }
     }
 
-    /// - Parameter command: The subcommand, as others see who calls.
+    /// - Parameter command: The subcommand, which becomes part of the caller's application id.
     func configuration(for command: String, _ common: CommonOptions) -> RemoteSystemsConfiguration {
         RemoteSystemsConfiguration(command, self.network, self.state, logger: common.logger())
     }
 
-    /// A watcher that has told what is there when the time is over.
+    /// Creates a watcher whose enumeration completes within ``wait``.
     func watcher(
         _ configuration: RemoteSystemsConfiguration,
         filters: [RemoteSystemFilter] = []
     ) -> RemoteSystemWatcher {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = self.wait
-        // Subcommands look at what is listed after the loop over its events.
+        // Subcommands read the watcher's systems after the loop over its events.
         options.stopsWithLastSequence = false
         return RemoteSystemWatcher(configuration, filters: filters, options: options)
     }
 }
 
-/// The one system that a subcommand tells of.
+/// The system that a subcommand reports on.
 struct SystemOptions: ParsableArguments {
     @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
     var system: String
@@ -68,7 +71,7 @@ struct SystemOptions: ParsableArguments {
         try self.search.validate(system: self.system)
     }
 
-    /// The system with everything that is known of it.
+    /// Finds the system, with everything that is known about it.
     func find(for command: String, _ common: CommonOptions) async throws -> RemoteSystem {
         let configuration = self.search.configuration(for: command, common)
         let finder = SystemFinder(self.system, wait: self.search.wait, configuration)
@@ -79,12 +82,12 @@ struct SystemOptions: ParsableArguments {
     }
 }
 
-/// Whose systems a subcommand calls.
+/// Whether a subcommand calls systems of other accounts.
 struct NearbyOptions: ParsableArguments {
     @Flag(
         help: """
-            Call a system of another account, one on the same network that lets anyone nearby call. Its name is what it says; \
-            only its id cannot be another's.
+            Call a system of another account on the same network that accepts callers of other accounts. Its name is \
+            not verified; only its id is.
             """
     )
     var anyoneNearby = false

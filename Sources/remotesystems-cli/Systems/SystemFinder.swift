@@ -4,20 +4,19 @@
 import ArgumentParser
 import RemoteSystems
 
-/// Finds the system that a command line names, in the same way for every subcommand: by its name, by the beginning of its
-/// id, or by its address.
+/// Finds the system that a command line names by its name, the beginning of its id, or its address.
 struct SystemFinder: Sendable {
-    /// How a system can be named, for the help of a subcommand.
+    /// The ways to name a system, for the help of a subcommand.
     static let help = """
-        its name, at least four characters of the beginning of its id, or an address, with :PORT unless that is \
-        \(RemoteSystemHost.defaultPort)
+        its name, at least the first four characters of its id, or its address (with :PORT unless the port is \
+        \(RemoteSystemHost.defaultPort))
         """
 
-    /// What the user wrote; nil for any system.
+    /// The command-line argument; nil for any system.
     let text: String?
     let wait: Duration
     let configuration: RemoteSystemsConfiguration
-    /// Whether it is one of another account, of those that let anyone nearby call.
+    /// Whether to look for systems of other accounts that accept callers of other accounts.
     let anyoneNearby: Bool
 
     init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration, anyoneNearby: Bool = false) {
@@ -27,11 +26,14 @@ struct SystemFinder: Sendable {
         self.anyoneNearby = anyoneNearby
     }
 
-    /// The first system of that name that suits: by address at once; otherwise as soon as a watcher tells of one.
+    /// Returns the first matching system that `suits` accepts.
+    ///
+    /// A system named by its address is connected to directly. Otherwise a watcher looks for it.
     ///
     /// - Parameters:
-    ///   - suits: Whether a system, as it is known so far, has what is needed. Its applications become known one by one.
-    ///   - unsuitable: Why a system that is there does not do.
+    ///   - suits: Whether a system has what is needed. Called for every update: applications become known one by one.
+    ///   - unsuitable: The error for a matching system that `suits` rejects.
+    /// - Throws: ``Failure`` if no matching system is found.
     func find(
         where suits: @Sendable (RemoteSystem) -> Bool = { _ in true },
         unsuitable: @Sendable (RemoteSystem) -> Failure
@@ -59,13 +61,13 @@ struct SystemFinder: Sendable {
             return nil
         }
         if let found { return found }
-        // The one with the least id, so that the same situation is told in the same words.
+        // The system with the lowest id, so that the error does not depend on the order of events.
         throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason, others: otherNames.values)
     }
 
-    /// The system of that name with everything that is known of it once the watcher has told what is there.
+    /// Returns the matching system, with everything that is known about it when the enumeration is complete.
     ///
-    /// - Throws: ``Failure``, also when several systems have that name.
+    /// - Throws: ``Failure`` if no system or more than one matches.
     func findWhole() async throws -> RemoteSystem {
         if let system = try await self.addressed() { return system }
         var named: [SystemID: RemoteSystem] = [:]
@@ -95,7 +97,8 @@ struct SystemFinder: Sendable {
         guard !self.anyoneNearby else {
             throw Failure(
                 "misuse",
-                "A system of another account is named by its id or its name: who answers at an address could be anybody."
+                "A system of another account must be named by its id or its name: an address does not prove which "
+                    + "system responds."
             )
         }
         return try await RemoteSystem.find(
@@ -105,7 +108,9 @@ struct SystemFinder: Sendable {
         )
     }
 
-    /// What `pick` makes of the first event of which it makes anything; when the time is over, nil and what is known of the reason.
+    /// Watches until `pick` returns a value for an event, or until ``wait`` is over.
+    ///
+    /// - Returns: The value, or nil and the most likely reason if it is known.
     private func watch<Picked>(
         _ pick: (RemoteSystemEvent) -> Picked?
     ) async throws -> (picked: Picked?, reason: DiagnosisFinding?) {
@@ -139,7 +144,7 @@ struct SystemFinder: Sendable {
         return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
     }
 
-    /// - Parameter others: The names of the systems that were found.
+    /// - Parameter others: The names of the systems that were found instead.
     private func notFound(_ reason: DiagnosisFinding?, others: some Collection<String>) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
         if let text, !others.isEmpty {
@@ -148,15 +153,15 @@ struct SystemFinder: Sendable {
                 "unreachable",
                 "No system\(name) \(account) was found in \(self.waited)."
                     + SimilarNames.question(for: text, among: others)
-                    + " Found \(others.count == 1 ? "was" : "were") \(NameList.text(others)). 'remotesystems list' shows them all.",
+                    + " Found instead: \(NameList.text(others)). 'remotesystems list' shows all systems.",
                 canRetry: true
             )
         }
         guard !self.anyoneNearby else {
             return Failure(
                 "unreachable",
-                "No system\(name) of another account that lets anyone nearby call was found in "
-                    + "\(self.waited). 'remotesystems serve --anyone-nearby' does, on the same network.",
+                "No system\(name) of another account that accepts callers of other accounts was found in "
+                    + "\(self.waited). Run 'remotesystems serve --anyone-nearby' on it, on the same network.",
                 canRetry: true
             )
         }
@@ -170,9 +175,9 @@ struct SystemFinder: Sendable {
         }
         return Failure(
             "unreachable",
-            "No system\(name) of this account was found in \(self.waited). Is 'remotesystems serve' "
-                + "running there, on the same network and in the same account? 'remotesystems doctor' looks for "
-                + "causes here.",
+            "No system\(name) of this account was found in \(self.waited). Check that 'remotesystems serve' "
+                + "is running on it, on the same network and in the same account. 'remotesystems doctor' looks for "
+                + "causes on this machine.",
             canRetry: true
         )
     }
@@ -181,13 +186,13 @@ struct SystemFinder: Sendable {
         let ids = systems.prefix(8).map(\.id.short).joined(separator: ", ")
         return Failure(
             "misuse",
-            "\(systems.count) systems are called \(self.text ?? "so"). Name one by its id: \(ids)."
+            "\(systems.count) systems match '\(self.text ?? "")'. Name one by its id: \(ids)."
         )
     }
 }
 
 extension SystemFinder {
-    /// The first system of that name on which an application offers the service.
+    /// Returns the first matching system on which an application offers the service.
     func find(offering service: String, by application: String? = nil) async throws -> RemoteSystem {
         try await self.find { system in
             system.applications.contains { candidate in
@@ -201,16 +206,16 @@ extension SystemFinder {
             var question = SimilarNames.question(for: service, among: services)
             if let application, !applications.contains(application) {
                 question +=
-                    " It has no application \(application), only \(NameList.text(applications))."
+                    " It has no application \(application). Its applications: \(NameList.text(applications))."
                     + SimilarNames.question(for: application, among: applications)
             }
             var failure = Failure(
                 "refused",
-                "\(system.displayName) is there and offers no service \(service)\(by)"
-                    + (services.isEmpty ? "." : ", only \(NameList.text(services)).")
+                "\(system.displayName) is reachable, but offers no service \(service)\(by)."
+                    + (services.isEmpty ? "" : " Its services: \(NameList.text(services)).")
                     + question
-                    + " Start the program that offers it there ('remotesystems serve' for pings), or name another "
-                    + "service.",
+                    + " Start the program that offers it on that system ('remotesystems serve' for pings), or name "
+                    + "another service.",
                 canRetry: true
             )
             failure.side = .remote

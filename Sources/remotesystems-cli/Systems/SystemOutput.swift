@@ -4,7 +4,7 @@
 import FoundationEssentials
 import RemoteSystems
 
-/// A system as `--json` tells it.
+/// The output of a system with `--json`.
 struct SystemOutput: Encodable {
     struct Application: Encodable {
         var id: String
@@ -52,13 +52,13 @@ struct SystemOutput: Encodable {
     }
 }
 
-/// That something happened which is not about one system.
+/// The output of an event that does not concern one system, with `--json`.
 struct MarkOutput: Encodable {
     var event: String
     let time = Date.now
-    /// How many systems are listed.
+    /// The number of listed systems.
     var systems: Int?
-    /// How many are there and left out by the filters.
+    /// The number of reachable systems that the filters exclude.
     var excluded: Int?
     var code: Int?
     var message: String?
@@ -79,7 +79,7 @@ struct MarkOutput: Encodable {
 }
 
 extension RemoteSystem {
-    /// The names of what it can do.
+    /// The names of the capabilities that the system supports.
     var capabilities: [String] {
         let known: [RemoteSystemCapability] = [.appService, .launchURI, .remoteSession, .spatialEntity]
         return known.filter { self.supports($0) }.map(\.rawValue)
@@ -90,7 +90,7 @@ extension RemoteSystem {
 
     /// One line, under ``heading``.
     ///
-    /// - Parameter width: how many columns it may take; `nil` for as many as there is to say, for files and pipes.
+    /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
     func line(width: Int?) -> String {
         let name = self.displayName.printable + (self.isLocal ? " (this one)" : "")
         let start =

@@ -9,11 +9,11 @@ import RemoteSystems
 struct WatchCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Tell which systems of the account can be talked to, and when that changes.",
+        abstract: "Show the reachable systems of the account, and every change.",
         usage: "remotesystems watch [<options>]",
         discussion: """
-            Prints a line for each system that is added (+), updated (~) or removed (-), until Ctrl-C. What is listed \
-            is reachable: each system has been connected to and has proved that it belongs to the account.
+            Prints a line for each system that is added (+), updated (~) or removed (-), until Ctrl-C. A listed system \
+            is reachable: this machine has connected to it and verified that it belongs to the account.
             """
     )
 
@@ -63,7 +63,7 @@ struct WatchCommand: Subcommand {
             let others = excluded == 0 ? "" : ", \(excluded) excluded by the filters"
             let text = "\(count) \(count == 1 ? "system" : "systems") found\(others); watching (Ctrl-C to stop)"
             try output.line("\(LocalTime.now) \(output.style(.grey, text))")
-            if let reason { output.note("Nothing is listed. Most likely:\n\(reason.whyEmpty)") }
+            if let reason { output.note("No system was found. Most likely:\n\(reason.whyEmpty)") }
         case .error(let error):
             try output.json(MarkOutput.error(error))
             try output.line("\(LocalTime.now) \(output.style(.red, "!")) \(error.message.printable)")

@@ -3,9 +3,9 @@
 
 extension Topic {
     static let jsonText = """
-        With --json every line on standard output is one JSON object, and its 'event'
-        says what it is. 'time' is RFC 3339 in UTC. A field that does not apply is left
-        out. Later versions may add events and fields.
+        With --json, every line on standard output is one JSON object. Its 'event' names
+        the kind of object. 'time' is RFC 3339 in UTC. Fields that do not apply are
+        omitted. Later versions may add events and fields.
 
           event                  from           further fields
           added updated removed  watch          a system, below
@@ -68,11 +68,12 @@ extension Topic {
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that
-        begins with $ has one more $. Without --json, 'call' prints values for people.
+        begins with $ is written with one more $. Without --json, 'call' prints values
+        without tags.
 
-        'failed' says why a subcommand could not be done: 'error' is the kind of
-        failure (unreachable, notTrusted, identity, cannotListen, misconfigured, …),
-        'reason' the kind underneath, 'message' a sentence for a person, 'side' where
-        it is (local, network, remote), 'canRetry' whether another try may succeed.
+        'failed' reports why a subcommand failed: 'error' is the kind of failure
+        (unreachable, notTrusted, identity, cannotListen, misconfigured, …), 'reason'
+        the code of the underlying error, 'message' a sentence, 'side' the place of the
+        failure (local, network, remote), and 'canRetry' whether a retry may succeed.
         """
 }

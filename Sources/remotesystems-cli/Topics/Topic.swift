@@ -3,7 +3,7 @@
 
 import RemoteSystems
 
-/// What `remotesystems topic` explains. An installed command has no other documentation beside it.
+/// The topics of `remotesystems topic`. An installed command has no other documentation.
 enum Topic: String, CaseIterable, Encodable {
     case json
     case exitStatus = "exit-status"
@@ -11,18 +11,18 @@ enum Topic: String, CaseIterable, Encodable {
     case manifest
     case findings
 
-    /// In a line.
+    /// The topic in one line.
     var summary: String {
         switch self {
         case .json: "what --json prints: events and their fields"
         case .exitStatus: "what the exit statuses mean"
         case .host: "the configuration of the host daemon"
         case .manifest: "the file that makes an application known to the host daemon"
-        case .findings: "what 'remotesystems doctor' looks at"
+        case .findings: "what 'remotesystems doctor' checks"
         }
     }
 
-    /// Lines of at most 80 columns.
+    /// The text of the topic, in lines of at most 80 columns.
     var text: String {
         switch self {
         case .json: Self.jsonText
@@ -34,16 +34,16 @@ enum Topic: String, CaseIterable, Encodable {
     }
 
     private static let exitStatusText = """
-        0   Done. For watch, serve, host run and call --listen also when Ctrl-C or
-            SIGTERM ended them.
-        1   Done, and the answer is no: nothing was found, a message was lost, the
-            service failed, the input is not valid, nothing was opened, a problem
+        0   Success. For watch, serve, host run and call --listen also after Ctrl-C or
+            SIGTERM.
+        1   Completed with a negative result: nothing was found, a message was lost,
+            the service failed, the input is invalid, nothing was opened, a problem
             was found.
-        2   Not done: a system or the service could not be reached, the account
-            cannot be used, a right is missing, the output cannot be written. The
-            message says what to do.
-        64  The arguments make no sense.
-        78  The configuration of 'remotesystems host' is not understood.
+        2   Failed: a system or service could not be reached, the account cannot be
+            used, a permission is missing, the output cannot be written. The message
+            says what to do.
+        64  The arguments are invalid.
+        78  The configuration of 'remotesystems host' is invalid.
         """
 
     private static var hostText: String {
@@ -53,10 +53,10 @@ enum Topic: String, CaseIterable, Encodable {
         }
         return """
             The host daemon reads $XDG_CONFIG_HOME/remote-systems/host.json (by default
-            ~/.config/remote-systems/host.json), or the file that --config names. It is a
-            JSON object. No file is needed. Options come before environment variables,
-            and those before the file. In a variable several values have commas between
-            them. SIGHUP makes the daemon read it again.
+            ~/.config/remote-systems/host.json), or the file that --config names. The file
+            is optional. It contains one JSON object. Options override environment
+            variables, which override the file. In a variable, several values are
+            separated by commas. SIGHUP makes the daemon read the file again.
 
               {
                 "displayName": "Living room",
@@ -64,11 +64,11 @@ enum Topic: String, CaseIterable, Encodable {
                 "askProgram": ["/usr/bin/zenity", "--question", "--no-markup", "--text"]
               }
 
-            Keys, with the environment variable of each:
+            The keys, each with its environment variable:
 
             \(settings.joined(separator: "\n"))
 
-            'remotesystems host check' reports what is wrong in the file, with the line.
+            'remotesystems host check' reports all problems in the file, with their lines.
             """
     }
 
@@ -85,27 +85,29 @@ enum Topic: String, CaseIterable, Encodable {
                                "--application-id", "org.example.pinger"]}
           }
 
-          id           string; the file is called ID.json. The id that the program
-                       gives its RemoteSystemHost.
+          id           string. The file must be named ID.json. The program must give
+                       this id to its RemoteSystemHost.
           start        object with one key, below
           displayName  string, optional
           attributes   object of strings, optional
           services     array, optional; below
-          schemes      array of strings, optional: schemes of URIs that it opens
-          requires     array of strings, optional: keys that a daemon must know, or else
-                       leave the application alone; others it does not know it ignores
+          schemes      array of strings, optional: the URI schemes that it opens
+          requires     array of strings, optional: keys that the daemon must know. A
+                       daemon that does not know one of them omits the application.
+                       Other unknown keys are ignored.
 
         A service:
 
           name            string
-          supportsRemote  true or false (the default): whether other machines may
-                          call it, and are told of it
+          supportsRemote  true or false (the default): whether other machines see the
+                          service and may call it
           callers         optional: "account" (the default), "sameApplication", or an
                           array of application ids
-          requestSchema   object, optional: which requests it takes
-          responseSchema  object, optional: which responses it gives
+          requestSchema   object, optional: the schema of its requests
+          responseSchema  object, optional: the schema of its responses
           pushRequestSchema, pushResponseSchema
-                          objects, optional: the same for what it sends by itself
+                          objects, optional: the schemas of the requests that the
+                          service sends, and of their responses
           version         string, optional
           summary         string, optional
 
@@ -124,30 +126,30 @@ enum Topic: String, CaseIterable, Encodable {
         what was found, why it matters, and what to do.
 
           clock                the machine's clock
-          account              the account and this system's place in it
-          certificate          how long this system's certificate lives
-          interfaces           the network interfaces that may be used
+          account              the account and this system's role in it
+          certificate          the validity of this system's certificate
+          interfaces           the usable network interfaces
           multicast            whether they carry multicast
           avahi                which mDNS stack is used
-          discovery            whether looking for systems works
-          responders           whether several programs answer mDNS on this machine
+          discovery            whether the search for systems works
+          responders           whether several mDNS responders run on this machine
           port                 whether the port can be listened on
-          avahi-configuration  what avahi-daemon is configured not to do
-          avahi-limits         how near Avahi is to where it leaves systems out
-          firewall             whether the packet filter lets mDNS and connections in
-          vpn                  whether a VPN takes this machine's traffic
-          systems              the systems of the account that answer, and those that
-                               are announced and do not
-          other-accounts       how many systems nearby belong to other accounts
-          other-versions       systems nearby that speak another protocol version
-          filters              filters that leave out systems that are there
+          avahi-configuration  features that avahi-daemon's configuration disables
+          avahi-limits         how close Avahi is to limits at which it omits systems
+          firewall             whether the packet filter allows mDNS and connections
+          vpn                  whether a VPN captures this machine's traffic
+          systems              the systems of the account that respond, and those that
+                               are announced but do not respond
+          other-accounts       the number of nearby systems of other accounts
+          other-versions       nearby systems with another protocol version
+          filters              filters that exclude reachable systems
 
         With a system ('remotesystems doctor SYSTEM'):
 
-          peer                 whether it can be connected to from here
-          peer-connects-back   whether it can connect to this one
+          peer                 whether this machine can connect to it
+          peer-connects-back   whether it can connect to this machine
           peer-multicast       whether each sees the other's announcement
           peer-clock           whether the two clocks agree
-          peer-version         whether the two speak the same version
+          peer-version         whether both use the same protocol version
         """
 }

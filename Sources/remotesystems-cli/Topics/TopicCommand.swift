@@ -8,28 +8,28 @@ import RemoteSystems
 struct TopicCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "topic",
-        abstract: "Explain what is not about one subcommand: the fields of --json, exit statuses, files.",
+        abstract: "Explain topics of several subcommands: the fields of --json, exit statuses, files.",
         usage: "remotesystems topic [<topic>]",
         discussion: """
-            Topics: \(Topic.allCases.map(\.rawValue).joined(separator: ", ")). Without one, lists them. \
+            Topics: \(Topic.allCases.map(\.rawValue).joined(separator: ", ")). Without a topic, lists the topics. \
             'remotesystems help SUBCOMMAND' explains a subcommand.
             """
     )
 
     @Argument(
-        help: "What to explain.",
+        help: "The topic to explain.",
         completion: .list(Topic.allCases.map(\.rawValue))
     )
     var topic: String?
 
     @OptionGroup var common: CommonOptions
 
-    // Not by the parser, whose own error does not say which topic was probably meant.
+    // The parser's own error would not suggest a similar topic.
     func validate() throws {
         guard let topic, Topic(rawValue: topic) == nil else { return }
         let names = Topic.allCases.map(\.rawValue)
         let question = SimilarNames.question(for: topic, among: names)
-        throw ValidationError("There is no topic '\(topic)', but \(NameList.text(names)).\(question)")
+        throw ValidationError("There is no topic '\(topic)'. Topics: \(NameList.text(names)).\(question)")
     }
 
     func perform(_ output: Output) async throws -> Bool {

@@ -4,14 +4,14 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// How bytes are written on a terminal.
+/// The text form of bytes on the command line.
 enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
     case hex, base64, raw
 
-    /// The input is not written in the format.
+    /// The input is not in the format.
     struct Malformed: Error {
         var message: String
-        /// Where in the input, counted from 0.
+        /// The position in the input, in bytes from 0.
         var offset: Int?
     }
 
@@ -30,13 +30,13 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
         case .base64:
             let text = String(decoding: input.filter { !$0.isSpace }, as: UTF8.self)
             guard let data = Data(base64Encoded: text) else {
-                throw Malformed(message: "The input is not base64. For hex or raw bytes, say so with --format.")
+                throw Malformed(message: "The input is not base64. For hex or raw bytes, use --format.")
             }
             return Array(data)
         }
     }
 
-    /// White space is passed over, wherever it is.
+    /// Decodes hex digits. Ignores white space.
     private static func unhex(_ input: [UInt8]) throws(Malformed) -> [UInt8] {
         var bytes: [UInt8] = []
         var high: UInt8?
@@ -44,8 +44,8 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
             guard let digit = Character(Unicode.Scalar(character)).hexDigitValue, character < 0x80 else {
                 throw Malformed(
                     message:
-                        "The input is not hex: character \(offset + 1) is not one of 0 to 9 and a to f. For base64 or raw "
-                        + "bytes, say so with --format.",
+                        "The input is not hex: character \(offset + 1) is not one of 0 to 9 and a to f. For base64 or "
+                        + "raw bytes, use --format.",
                     offset: offset
                 )
             }

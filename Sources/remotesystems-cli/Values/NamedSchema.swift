@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// A schema that has a name.
+/// The schemas that `--schema` can name.
 enum NamedSchema: String, ExpressibleByArgument, CaseIterable {
     case appService, userActivity, full
 
@@ -20,7 +20,7 @@ enum NamedSchema: String, ExpressibleByArgument, CaseIterable {
         guard let set = value.dictionary else {
             throw ValueSetError(
                 .typeMismatch,
-                "A schema describes a dictionary. Give an object, or leave --schema out.",
+                "A schema describes a dictionary. Give a JSON object, or omit --schema.",
                 allowed: "a dictionary"
             )
         }

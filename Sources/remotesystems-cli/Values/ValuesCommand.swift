@@ -7,11 +7,11 @@ import ArgumentParser
 struct ValuesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "values",
-        abstract: "Turn JSON into the wire's encoding of values, and back.",
+        abstract: "Convert between JSON and the binary encoding of values.",
         discussion: """
-            Values travel as deterministic CBOR (RFC 8949). What JSON has no type for is written with tags: \
-            {"$date": 1.5}, {"$uuid": "…"}, {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}; a key \
-            of your own that begins with $ gets one more $.
+            Values are sent as deterministic CBOR (RFC 8949). Values of types that JSON lacks are written with tags: \
+            {"$date": 1.5}, {"$uuid": "…"}, {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. An \
+            ordinary key that begins with $ is written with one more $.
             """,
         subcommands: [ValuesEncodeCommand.self, ValuesDecodeCommand.self]
     )

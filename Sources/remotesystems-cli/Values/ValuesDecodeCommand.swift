@@ -11,31 +11,33 @@ struct ValuesDecodeCommand: Subcommand {
         abstract: "Decode CBOR to JSON.",
         usage: "remotesystems values decode [<data>] [<options>]",
         discussion: """
-            Only the one encoding that the wire allows is taken; for anything else the error says at which byte, and at \
-            which key, it breaks which rule. Exits with 1 then.
+            Accepts only the deterministic encoding. For other input, the error names the broken rule, the byte and \
+            the key.
+
+            Exit status: 1 if the input is invalid.
             """
     )
 
-    @Argument(help: "The CBOR in hex or base64; '-' or nothing for standard input.")
+    @Argument(help: "The CBOR in hex or base64. '-' or no argument reads standard input.")
     var data: String?
 
-    @Option(help: "How the CBOR is written: hex, base64 or raw (standard input only).")
+    @Option(help: "The form of the CBOR: hex, base64 or raw (standard input only).")
     var format = ByteFormat.hex
 
-    @Option(help: "Check against a schema, too: appService, userActivity or full.")
+    @Option(help: "Also check the value against a schema: appService, userActivity or full.")
     var schema: NamedSchema?
 
-    @Flag(help: "Break lines and indent.")
+    @Flag(help: "Print indented JSON on several lines.")
     var pretty = false
 
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         guard self.format != .raw || self.data == nil || self.data == "-" else {
-            throw ValidationError("Raw bytes come from standard input, not as an argument.")
+            throw ValidationError("--format raw reads standard input; omit the argument.")
         }
         guard !self.pretty || !self.common.json else {
-            throw ValidationError("--json prints one line; leave --pretty out.")
+            throw ValidationError("--json and --pretty cannot be combined.")
         }
     }
 

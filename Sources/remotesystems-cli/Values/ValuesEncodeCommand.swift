@@ -11,23 +11,23 @@ struct ValuesEncodeCommand: Subcommand {
         commandName: "encode",
         abstract: "Encode JSON as CBOR.",
         usage: "remotesystems values encode [<json>] [<options>]",
-        discussion: "Exits with 1 when the input is no value, or the schema does not allow it."
+        discussion: "Exit status: 1 if the input is not a valid value, or the schema does not allow it."
     )
 
-    @Argument(help: "The JSON; '-' or nothing for standard input.")
+    @Argument(help: "The JSON. '-' or no argument reads standard input.")
     var json: String?
 
-    @Option(help: "How to print the CBOR: hex, base64 or raw.")
+    @Option(help: "The form of the CBOR: hex, base64 or raw.")
     var format = ByteFormat.hex
 
-    @Option(help: "Check against a schema first: appService, userActivity or full.")
+    @Option(help: "First check the value against a schema: appService, userActivity or full.")
     var schema: NamedSchema?
 
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         if self.format == .raw, self.common.json {
-            throw ValidationError("--json prints text; choose --format hex or base64 with it.")
+            throw ValidationError("--json requires --format hex or base64.")
         }
     }
 

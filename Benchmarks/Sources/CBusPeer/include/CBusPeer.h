@@ -14,24 +14,24 @@ struct bus_peer;
 /// Connects to the bus at `address` and offers the service there. Returns 0 or a negative errno.
 int bus_service_open(const char *address, struct bus_peer **service);
 
-/// Answers calls until the bus goes away; returns a negative errno then.
+/// Responds to calls until the connection to the bus ends. Returns a negative errno.
 int bus_service_run(struct bus_peer *service);
 
 /// Connects to the bus at `address`. Returns 0 or a negative errno.
 int bus_caller_open(const char *address, struct bus_peer **caller);
 
-/// What ``bus_caller_exchange`` is to do.
+/// The parameters of ``bus_caller_exchange``.
 struct bus_exchange {
     size_t bytes;
     size_t in_flight;
-    /// Whether the bytes come back; if not, the answer is empty.
+    /// Whether the response contains the bytes. Otherwise it is empty.
     bool echo;
     size_t count;
     int64_t nanoseconds;
 };
 
-/// Calls the service and writes the time of each call to `latencies`, which has room for `exchange.count`.
-/// Returns how many calls were answered, or a negative errno; `elapsed` is the time of all of them.
+/// Calls the service and writes the time of each call to `latencies`, which must have space for `exchange.count`.
+/// Returns the number of calls that got a response, or a negative errno. `elapsed` is the time of all calls.
 int64_t bus_caller_exchange(
     struct bus_peer *caller, struct bus_exchange exchange, int64_t *latencies, int64_t *elapsed
 );

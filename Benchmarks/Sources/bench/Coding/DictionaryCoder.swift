@@ -3,16 +3,16 @@
 
 import Measuring
 
-/// One way of turning a dictionary into bytes and back.
+/// An encoding of dictionaries.
 protocol DictionaryCoder {
-    /// What is encoded, and what decoding gives.
+    /// The type that is encoded and decoded.
     associatedtype Content
 
     static func content(_ dictionary: CodingTask.Dictionary) -> Content
     func encode(_ content: Content) throws -> Encoded
     func decode(_ encoded: Encoded) throws -> Content
 
-    /// Bytes in the type that the coder itself makes and takes.
+    /// The coder's own type of bytes.
     associatedtype Encoded: Collection<UInt8>
 }
 
@@ -21,7 +21,7 @@ extension DictionaryCoder {
         try encode(Self.content(dictionary)).count
     }
 
-    /// Codes again and again; each time is a mean over a few codings, so that the clock's own cost stays small.
+    /// Encodes or decodes repeatedly. Each sample is the mean of several operations, to reduce the cost of the clock.
     func measure(_ task: CodingTask, until limit: Limit) throws -> Measurement {
         let content = Self.content(task.dictionary)
         let encoded = try encode(content)
@@ -45,12 +45,12 @@ extension DictionaryCoder {
             times.append((end - start) / Int64(batch))
             start = end
         }
-        // The rate is one of codings, not of batches.
+        // Divided by the batch size, so that the rate counts operations, not batches.
         return Measurement(nanoseconds: times, elapsedNanoseconds: (start - begin) / Int64(batch))
     }
 }
 
-/// Uses a value in a way that the optimiser cannot see through.
+/// Uses a value so that the optimiser cannot remove its computation.
 @inline(never)
 private func keep<Value>(_ value: Value) {
     withExtendedLifetime(value) {}

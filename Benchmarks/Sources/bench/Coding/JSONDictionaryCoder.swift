@@ -4,7 +4,7 @@
 import FoundationEssentials
 import Measuring
 
-/// Foundation's JSON coder with a dictionary of any content, as a typed dictionary is.
+/// Foundation's JSON coder with a dictionary of any content, like a typed dictionary.
 struct JSONDictionaryCoder: DictionaryCoder {
     private let encoder = JSONEncoder()
     private let decoder = JSONDecoder()
@@ -25,7 +25,7 @@ struct JSONDictionaryCoder: DictionaryCoder {
     }
 }
 
-/// Any JSON value, coded by asking the decoder for one type after the other, the likeliest first.
+/// Any JSON value. Decoding tries one type after the other, the most likely first.
 enum JSONValue: Codable, Sendable {
     case string(String)
     case integer(Int)

@@ -4,12 +4,12 @@
 import FoundationEssentials
 import Measuring
 
-/// Foundation's JSON coder where it is at its best: the compiler knows every field.
+/// Foundation's JSON coder with a structure whose fields the compiler knows, its fastest case.
 struct JSONStructureCoder: DictionaryCoder {
     private let encoder = JSONEncoder()
     private let decoder = JSONDecoder()
 
-    /// One track, or many by name.
+    /// One track, or several by name.
     enum Content {
         case track(Track)
         case tracks([String: Track])
@@ -30,7 +30,7 @@ struct JSONStructureCoder: DictionaryCoder {
     }
 
     func decode(_ encoded: Data) throws -> Content {
-        // A message's receiver knows which of the two it expects; here its length tells.
+        // A real receiver knows which of the two it expects. Here the length distinguishes them.
         if encoded.count < 4096 {
             .track(try decoder.decode(Track.self, from: encoded))
         } else {

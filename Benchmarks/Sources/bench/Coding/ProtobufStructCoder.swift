@@ -5,7 +5,7 @@ import FoundationEssentials
 import Measuring
 import SwiftProtobuf
 
-/// Protocol Buffers' own dictionary of any content, in its binary form.
+/// The dictionary of any content of Protocol Buffers (`Struct`), in binary form.
 struct ProtobufStructCoder: DictionaryCoder {
     static func content(_ dictionary: CodingTask.Dictionary) -> Google_Protobuf_Struct {
         switch dictionary {

@@ -4,10 +4,10 @@
 import FoundationEssentials
 import Measuring
 
-/// What the coders are given: the ten fields that an application might send about what it plays.
+/// The content for the coders: ten fields that a player application might send.
 ///
-/// Each coder carries the same content in its own best form; where a format knows no dates or UUIDs, it gets them as the
-/// number or text that is made of them beforehand, so that no formatting is charged to it.
+/// Each coder gets the same content in its most suitable form. Formats without dates or UUIDs get them as prepared
+/// numbers or text, so that no formatting is measured.
 struct Track: Codable, Sendable {
     struct Position: Codable, Sendable {
         var track: Int
@@ -25,11 +25,11 @@ struct Track: Codable, Sendable {
     var tags: [String]
     var position: Position
 
-    /// The track number so-and-so; every one has other content of the same size.
+    /// Creates the track with a number. All tracks have different content of the same size.
     init(_ number: Int) {
         type = "track"
         title = "An album with a name of its own, number \(number)"
-        artist = "Someone well known"
+        artist = "A well-known band."
         targetID = Self.identifier(number)
         creationDate = Date(timeIntervalSince1970: 1_700_000_000.25 + Double(number))
         sequence = 100_000 + number
@@ -45,7 +45,7 @@ struct Track: Codable, Sendable {
         return UUID(uuidString: text) ?? UUID()
     }
 
-    /// The tracks of the large dictionary, by their names in it.
+    /// The tracks of the large dictionary, by name.
     static let large: [String: Track] = Dictionary(
         uniqueKeysWithValues: (0..<200).map { ("Track \($0)", Track($0)) }
     )

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Measuring
 import ValueSets
 
-/// The project's own typed dictionary, as it travels.
+/// The project's typed dictionary in its wire encoding.
 struct ValueSetCoder: DictionaryCoder {
     static func content(_ dictionary: CodingTask.Dictionary) -> ValueSet {
         switch dictionary {

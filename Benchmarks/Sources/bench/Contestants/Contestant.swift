@@ -3,26 +3,26 @@
 
 import Measuring
 
-/// One way of sending messages between two processes, seen from both sides.
+/// A technology that sends messages between two processes.
 ///
-/// To take part, conform in one file and add the conformance to ``contestant(_:)``. Each side lives in a process of its
-/// own; everything that the two must agree on beforehand is in ``Setup``.
+/// To add a contestant, write a conforming type and add it to ``contestant(_:)``. Each side runs in its own process.
+/// ``Setup`` contains everything that both sides must know in advance.
 protocol Contestant: Sendable {
-    /// Starts the answering side. Called once in a process, on its main thread.
+    /// Starts the server. Called once per process, on the main thread.
     ///
-    /// The server answers until the process ends. It uses one event-loop thread at most.
+    /// The server responds until the process ends. It uses at most one event-loop thread.
     func serve(_ setup: Setup) throws -> any Server
 
-    /// Prepares the calling side for the server at ``Setup/address``; called once in a process.
+    /// Prepares the caller for the server at ``Setup/address``. Called once per process.
     func caller(_ setup: Setup) async throws -> any Caller
 }
 
-/// The answering side of a contestant.
+/// The server of a contestant.
 protocol Server: Sendable {
-    /// Where callers find it, in whatever form the contestant's own ``Caller`` understands.
+    /// The server's address, in a form that the contestant's ``Caller`` understands.
     var address: String { get }
 
-    /// Other processes that do part of the work, whose memory counts as the server's; none unless it says otherwise.
+    /// Other processes that do part of the work. Their memory counts as the server's. Defaults to none.
     var companions: [Int32] { get }
 }
 
@@ -30,28 +30,28 @@ extension Server {
     var companions: [Int32] { [] }
 }
 
-/// The calling side of a contestant: it opens connections.
+/// The caller of a contestant. It opens connections.
 protocol Caller: Sendable {
-    /// Opens one more connection and returns once its first answer, to 64 bytes, has arrived and was found right.
+    /// Opens another connection. Returns once the first response, to 64 bytes, has arrived and is correct.
     func open() async throws -> any Line
 }
 
-/// One open connection of the calling side.
+/// An open connection of a caller.
 protocol Line: Sendable {
-    /// Keeps ``Load/inFlight`` messages under way until the limit is reached, and returns each one's time.
+    /// Keeps ``Load/inFlight`` messages in flight until the limit is reached, and returns their times.
     ///
-    /// A message's time begins when it may be sent and ends when its whole answer is there. No message is sent after
-    /// the limit, but every message that was sent is waited for.
+    /// The time of a message begins when it may be sent and ends when its whole response has arrived. After the limit,
+    /// no further messages are sent, but the outstanding responses are awaited.
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement
 
     func close() async
 }
 
-/// What a worker process must know before it starts; sent to it on its standard input.
+/// The parameters of a worker process. It reads them from its standard input before it starts.
 struct Setup: Codable, Sendable {
     /// Certificates for mutual TLS.
     var credentials: Credentials
-    /// A private directory of this run, the same for both sides, removed afterwards.
+    /// A private directory of this run, shared by both sides and removed afterwards.
     var directory: String
     /// The server's address; empty for a server.
     var address = ""

@@ -6,7 +6,7 @@ import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// One certificate for each side, both signed by one root, all with P-256 keys, in PEM.
+/// One certificate for each side, signed by the same root. P-256 keys, in PEM.
 struct Credentials: Codable, Sendable {
     struct Identity: Codable, Sendable {
         var certificate: String
@@ -17,7 +17,7 @@ struct Credentials: Codable, Sendable {
     var server: Identity
     var caller: Identity
 
-    /// Makes a new root and two certificates that are valid for a day.
+    /// Creates a new root and two certificates that are valid for one day.
     init() throws {
         let rootKey = P256.Signing.PrivateKey()
         let rootName = try DistinguishedName { CommonName("Benchmark root") }

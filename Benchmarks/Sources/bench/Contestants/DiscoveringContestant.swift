@@ -3,9 +3,9 @@
 
 import Measuring
 
-/// A contestant whose hosts are found by others without being told an address.
+/// A contestant whose hosts can be discovered without an address.
 protocol DiscoveringContestant: Contestant {
-    /// Starts a host that announces itself on the loopback interface; returns as soon as its start was asked for.
+    /// Starts a host that announces itself on the loopback interface. Returns before the host is ready.
     ///
     /// The host stops when the returned handle is stopped.
     func startHost(_ setup: Setup) async throws -> any Stoppable
@@ -14,7 +14,7 @@ protocol DiscoveringContestant: Contestant {
     func startWatcher(_ setup: Setup, added: @escaping @Sendable () -> Void) async throws -> any Stoppable
 }
 
-/// Something that runs until it is told to stop.
+/// A running host or watcher that can be stopped.
 protocol Stoppable: Sendable {
     func stop() async throws
 }

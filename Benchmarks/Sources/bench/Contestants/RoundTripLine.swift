@@ -3,16 +3,16 @@
 
 import Measuring
 
-/// A line on which a caller sends one message and waits for its answer, as with any `async` call.
+/// A line on which an `async` call sends one message and waits for its response.
 ///
-/// Messages in flight are as many tasks, each sending its next message when its last one was answered.
+/// There is one task per message in flight. Each sends its next message after the response to its last one.
 protocol RoundTripLine: Line {
     associatedtype Message: Sendable
 
-    /// The message for a load, made once and sent again and again.
+    /// Creates the message for a load. It is sent repeatedly.
     func message(for load: Load) throws -> Message
 
-    /// Sends the message and returns when the whole answer is there; throws unless it is the right one.
+    /// Sends the message and returns when the whole response has arrived. Throws if the response is wrong.
     func roundTrip(_ message: Message, load: Load) async throws
 }
 

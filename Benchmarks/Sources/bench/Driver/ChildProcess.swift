@@ -6,9 +6,9 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// A process that this one started, spoken to in lines over its standard input and output.
+/// A child process that communicates in lines over its standard input and output.
 ///
-/// Start one on the main thread only: the system kills it when the thread that started it ends.
+/// Must be started on the main thread: the kernel kills it when the thread that started it ends.
 final class ChildProcess: Sendable {
     let pid: Int32
     private let input: Int32
@@ -16,10 +16,10 @@ final class ChildProcess: Sendable {
     private let unread = Mutex<[UInt8]>([])
 
     /// - Parameters:
-    ///   - command: The program, looked for in `PATH` if it is no path, and its arguments.
-    ///   - environment: What to add to this process's own environment.
-    ///   - shared: Memory to share with the child.
-    ///   - isSilent: Whether what it writes to its standard error is thrown away.
+    ///   - command: The program and its arguments. A program without a slash is searched in `PATH`.
+    ///   - environment: Variables in addition to this process's environment.
+    ///   - shared: The memory to share with the child.
+    ///   - isSilent: Whether the child's standard error is discarded.
     init(
         _ command: [String],
         environment: [String: String] = [:],
@@ -28,7 +28,7 @@ final class ChildProcess: Sendable {
     ) throws {
         var child = bench_child()
         var variables = ProcessInfo.processInfo.environment
-        // A child's children are not looked into.
+        // Allocations in children of the child are not counted.
         variables["LD_PRELOAD"] = nil
         variables.merge(environment) { $1 }
         let program = try Self.path(of: command[0])
@@ -67,12 +67,12 @@ final class ChildProcess: Sendable {
         while written < bytes.count {
             let count = unsafe bytes[written...].withUnsafeBytes { unsafe write(input, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw BenchError("Process \(pid) no longer listens.") }
+            guard count > 0 else { throw BenchError("Process \(pid) closed its standard input.") }
             written += count
         }
     }
 
-    /// The next line without its end.
+    /// Reads the next line, without its line break.
     func readLine(within seconds: Double) throws -> [UInt8] {
         let deadline = monotonicNanoseconds() + Int64(seconds * 1e9)
         return try unread.withLock { unread in
@@ -84,7 +84,7 @@ final class ChildProcess: Sendable {
                 }
                 searched = unread.count
                 let left = deadline - monotonicNanoseconds()
-                guard left > 0 else { throw BenchError("Process \(pid) has not answered within \(seconds) s.") }
+                guard left > 0 else { throw BenchError("Process \(pid) did not respond within \(seconds) s.") }
                 try receive(into: &unread, within: left)
             }
         }
@@ -100,17 +100,17 @@ final class ChildProcess: Sendable {
         unread += chunk[..<count]
     }
 
-    /// Private memory that a process uses now.
+    /// The private resident memory of a process, in bytes.
     static func privateBytes(of pid: Int32) throws -> Int64 {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         for line in status.split(separator: "\n") where line.hasPrefix("RssAnon:") {
             let words = line.split { $0 == " " || $0 == "\t" }
             if words.count > 1, let kibibytes = Int64(words[1]) { return kibibytes * 1024 }
         }
-        throw BenchError("The system does not tell the memory of process \(pid).")
+        throw BenchError("The memory of process \(pid) cannot be determined.")
     }
 
-    /// Ends the process and waits for it: by closing its input first, by force if that does not help at once.
+    /// Ends the process and waits for it. Closes its input first, then kills it if it does not end soon.
     func stop() {
         close(input)
         for _ in 0..<100 {

@@ -4,14 +4,14 @@
 import Measuring
 
 extension Driver {
-    /// What many idle connections cost, in fresh processes for each contestant.
+    /// Measures the memory of many idle connections, in new processes for each contestant.
     mutating func measureMemory() {
         for name in plan.contestants {
             progress("memory of \(name.rawValue)")
             do {
                 let pair = try Pair(name, credentials: credentials, directory: plan.directory)
                 defer { pair.stop() }
-                // The first few connections also pay for what all of them share.
+                // The first connections also allocate memory that all connections share.
                 try pair.caller.order(.hold(20))
                 let before = try (pair.caller.privateBytes(), pair.server.privateBytes())
                 let start = monotonicNanoseconds()
@@ -33,7 +33,7 @@ extension Driver {
         }
     }
 
-    /// Allocations, counted in fresh processes with the counter loaded; nothing is timed in them.
+    /// Counts allocations in new processes with the preloaded counter. Nothing is timed in them.
     mutating func measureAllocations() {
         for name in plan.contestants {
             progress("allocations of \(name.rawValue)")
@@ -62,7 +62,7 @@ extension Driver {
             let after = try (counters.caller.allocations(), counters.server.allocations())
             return (Double(after.0 - before.0), Double(after.1 - before.1))
         }
-        /// What each of `more` further repetitions costs: what an order costs by itself falls out of the difference.
+        /// Returns the allocations per repetition: the difference removes the fixed costs of an order.
         func each(more: Int, _ order: (Int) -> Order) throws -> (caller: Double, server: Double) {
             _ = try counted(order(more))
             let once = try counted(order(more))
@@ -80,7 +80,7 @@ extension Driver {
         )
     }
 
-    /// All coders take turns in one process.
+    /// Measures the coders, which take turns in one process.
     mutating func measureCoding() {
         progress("coding")
         do {

@@ -5,9 +5,9 @@ import Glibc
 import Measuring
 
 extension Driver {
-    /// How long a host takes to be added, with the watcher there before it and with the watcher coming after it.
+    /// Measures the time until a watcher adds a host: with the watcher started first, and with the host started first.
     mutating func measureDiscovery() {
-        // The forms of one contestant differ in how they send, not in how they are found.
+        // The forms of a contestant differ in sending, not in discovery, so one is enough.
         for name in plan.contestants.filter({ contestant($0) is any DiscoveringContestant }).prefix(1) {
             progress("discovery by \(name.rawValue)")
             do {
@@ -19,8 +19,8 @@ extension Driver {
                     try pair.caller.order(.startWatcher)
                     startToAdded.append(try interval(from: pair.server.order(.startHost), to: pair))
                     try pair.caller.order(.stopWatcher)
-                    // For a second after an announcement mDNS does not say the same again (RFC 6762 section 6), and the
-                    // announcement itself is repeated: a host that was there before is quiet by now.
+                    // mDNS does not repeat a record within 1 s (RFC 6762 section 6), and announcements are sent twice.
+                    // After this wait, the host sends no announcement on its own.
                     usleep(3_000_000)
                     alreadyPresent.append(try interval(from: pair.caller.order(.startWatcher), to: pair))
                     try pair.caller.order(.stopWatcher)
@@ -39,7 +39,7 @@ extension Driver {
     private func interval(from start: Response, to pair: Pair) throws -> Measurement {
         let added = try pair.caller.order(.awaitAdded(seconds: 20))
         guard let start = start.number, let added = added.number else {
-            throw BenchError("A worker did not say when it started or added something.")
+            throw BenchError("A worker did not report the time of a start or an added system.")
         }
         return Measurement(nanoseconds: [added - start], elapsedNanoseconds: max(added - start, 1))
     }

@@ -4,7 +4,7 @@
 import Measuring
 
 extension Driver {
-    /// Exchanges and openings: all pairs run throughout, and take turns in every round.
+    /// Measures exchanges and openings. All pairs run during the whole measurement and take turns in every round.
     mutating func measurePairs() {
         var pairs = startPairs()
         defer { pairs.forEach { $0.stop() } }
@@ -14,7 +14,7 @@ extension Driver {
         var openings: [ContestantName: Series] = [:]
         for round in 0..<plan.rounds where !pairs.isEmpty {
             progress("round \(round + 1) of \(plan.rounds)")
-            // Another one begins each round, so that none is always the one after the greediest.
+            // Each round starts with another pair, so that no pair always runs after the most demanding one.
             let turn = round % pairs.count
             let order = pairs[turn...] + pairs[..<turn]
             for load in loads {
@@ -45,7 +45,7 @@ extension Driver {
         }
     }
 
-    /// The measurement, or nil from a pair that failed now or before.
+    /// Returns the measurement; nil if the pair fails now or failed before.
     private mutating func ask(
         _ pair: Pair,
         _ order: Order,

@@ -4,9 +4,9 @@
 import Glibc
 import Measuring
 
-/// Runs a plan from beginning to end.
+/// Runs a plan.
 ///
-/// A contestant that fails is reported and takes no further part; the others go on.
+/// A contestant that fails is reported and excluded from the rest of the run; the others continue.
 struct Driver {
     let plan: Plan
     let credentials: Credentials
@@ -33,13 +33,13 @@ struct Driver {
         report.failures.append("\(subject), \(action): \(error)")
     }
 
-    /// Tells a person how far the run is; not part of the report.
+    /// Prints the progress of the run to standard error.
     func progress(_ text: String) {
         let line = Array("bench: \(text)\n".utf8)
         _ = unsafe line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 
-    /// Starts a pair for every contestant, or notes why it could not.
+    /// Starts a pair for every contestant, and records failures.
     mutating func startPairs() -> [Pair] {
         var pairs: [Pair] = []
         for name in plan.contestants {

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Measuring
 
 extension Report.Machine {
-    /// This machine, as it is now.
+    /// The current state of this machine.
     static func current() -> Self {
         let load = loadAverage()
         return Self(
@@ -17,7 +17,7 @@ extension Report.Machine {
         )
     }
 
-    /// The average of the last minute; the run's own work is in it once it has begun.
+    /// The one-minute load average. It includes the work of the run itself.
     static func loadAverage() -> Double {
         text("/proc/loadavg")?.split(separator: " ").first.flatMap { Double($0) } ?? .nan
     }

@@ -3,7 +3,7 @@
 
 import Measuring
 
-/// How much a run does, and with whom.
+/// The extent of a run and its contestants.
 struct Plan {
     var rounds: Int
     var quick: Bool
@@ -13,7 +13,7 @@ struct Plan {
     var directory: String
     var keepsCoresAwake: Bool
 
-    /// Long enough for code, caches and connections to be as they are in use.
+    /// The warm-up, which brings code, caches and connections into their normal state.
     var warmUp: Limit { Limit(count: 2000, seconds: quick ? 0.1 : 0.3) }
     var exchange: Limit { Limit(count: quick ? 5000 : 50_000, seconds: quick ? 0.2 : 0.6) }
     var opening: Limit { Limit(count: quick ? 20 : 100, seconds: quick ? 1 : 3) }

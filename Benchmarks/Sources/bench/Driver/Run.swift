@@ -9,12 +9,12 @@ import Measuring
 
 extension ContestantName: ExpressibleByArgument {}
 
-/// What a run can measure.
+/// The parts of a run.
 enum Part: String, CaseIterable {
     case exchange, opening, memory, allocations, coding, discovery
 }
 
-/// The driver: starts the workers, gives them their orders in turns, and reports.
+/// The driver: starts the workers, sends them orders in turns, and prints the report.
 struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the benchmarks (the default).",
@@ -24,19 +24,19 @@ struct Run: ParsableCommand {
             """
     )
 
-    @Flag(help: "Fewer and shorter rounds: enough to see that everything works.")
+    @Flag(help: "Run fewer and shorter rounds, as a functional check.")
     var quick = false
 
-    @Option(help: "Only these parts and contestants, separated by commas.")
+    @Option(help: "Run only these parts and contestants, separated by commas.")
     var only = ""
 
-    @Option(help: "How many interleaved rounds.")
+    @Option(help: "The number of interleaved rounds. Defaults to 7, or 2 with --quick. Range: 1 to 1000.")
     var rounds: Int?
 
-    @Option(help: "How many idle connections the memory is measured of.")
+    @Option(help: "The number of idle connections. Defaults to 1000, or 100 with --quick. Range: 1 to 15000.")
     var connections: Int?
 
-    @Flag(help: "Let cores sleep whenever they have nothing to do, as they do in use.")
+    @Flag(help: "Let idle cores sleep, as in normal use.")
     var letCoresSleep = false
 
     @Option(help: ArgumentHelp("Also write every figure to this file.", valueName: "file"))
@@ -44,15 +44,15 @@ struct Run: ParsableCommand {
 
     func validate() throws {
         if let rounds, !(1...1000).contains(rounds) {
-            throw ValidationError("Between 1 and 1000 rounds can be run, not \(rounds).")
+            throw ValidationError("--rounds takes 1 to 1000, not \(rounds).")
         }
         if let connections, !(1...15_000).contains(connections) {
-            throw ValidationError("Between 1 and 15000 connections can be held, not \(connections).")
+            throw ValidationError("--connections takes 1 to 15000, not \(connections).")
         }
         _ = try selection()
-        // Better told now than after minutes of work.
+        // Checked before the run, which takes minutes.
         if let json, unsafe access(URL(filePath: json).deletingLastPathComponent().path(), W_OK) != 0 {
-            throw ValidationError("\(json) cannot be written: its directory is missing or not yours to write to.")
+            throw ValidationError("\(json) cannot be written: its directory is missing or not writable.")
         }
     }
 
@@ -66,7 +66,7 @@ struct Run: ParsableCommand {
             } else if let name = ContestantName(rawValue: String(word)) {
                 contestants.insert(name)
             } else {
-                throw ValidationError("'\(word)' is neither a part nor a contestant; see --help.")
+                throw ValidationError("'\(word)' is neither a part nor a contestant. See --help.")
             }
         }
         return (
@@ -110,7 +110,7 @@ struct Run: ParsableCommand {
     }
 }
 
-/// A directory that only this user can read and that goes with the run.
+/// A directory that only this user can read. It is removed after the run.
 private struct PrivateDirectory {
     let path: String
 
@@ -128,7 +128,7 @@ private struct PrivateDirectory {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// The children need no word: they end with this process.
+    /// Removes the directory and exits on SIGINT. The children end with this process.
     func removeOnInterruption() -> any DispatchSourceSignal {
         signal(SIGINT, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())

@@ -4,20 +4,20 @@
 import CBenchSupport
 import Glibc
 
-/// Memory in which a child's allocations are counted by the library that is loaded in front of it.
+/// The shared memory in which the preloaded library counts a child's allocations.
 final class SharedCounter: Sendable {
     let descriptor: Int32
 
     init() throws {
         descriptor = bench_shared_memory(4096)
-        guard descriptor >= 0 else { throw BenchError("No memory can be shared with a child.") }
+        guard descriptor >= 0 else { throw BenchError("The shared memory cannot be created.") }
     }
 
     deinit {
         close(descriptor)
     }
 
-    /// How often the child asked for memory until now.
+    /// The number of allocations of the child so far.
     func allocations() throws -> Int64 {
         var counter = bench_allocation_counter()
         let size = MemoryLayout<bench_allocation_counter>.size

@@ -5,17 +5,17 @@ import CBenchSupport
 import FoundationEssentials
 import Measuring
 
-/// A child process of this same program that takes orders.
+/// A child process of this program that carries out orders.
 struct Worker {
     private let process: ChildProcess
-    /// What the worker said when it was ready.
+    /// The address that the worker reported when it was ready.
     private(set) var address = ""
     private var companions: [Int32] = []
 
     /// - Parameters:
-    ///   - arguments: The command and what it is to be.
-    ///   - setup: What the worker is told first; it answers when it is ready.
-    ///   - counter: Where its allocations are to be counted, if they are.
+    ///   - arguments: The subcommand and its arguments.
+    ///   - setup: The parameters that are sent to the worker first. It responds when it is ready.
+    ///   - counter: The counter of its allocations; nil if they are not counted.
     init(_ arguments: [String], setup: Setup?, counter: SharedCounter? = nil) throws {
         let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         var environment: [String: String] = [:]
@@ -23,7 +23,7 @@ struct Worker {
             let folder = program.split(separator: "/").dropLast().joined(separator: "/")
             let library = "/\(folder)/libAllocationCounter.so"
             guard FileManager.default.fileExists(atPath: library) else {
-                throw BenchError("\(library) is missing; build the whole package.")
+                throw BenchError("\(library) is missing. Build the whole package.")
             }
             environment["LD_PRELOAD"] = library
         }
@@ -40,7 +40,7 @@ struct Worker {
         }
     }
 
-    /// Has the order carried out and waits for the reply.
+    /// Sends an order and waits for the response.
     @discardableResult
     func order(_ order: Order, within seconds: Double = 60) throws -> Response {
         try process.writeLine(JSONEncoder().encode(order))
@@ -53,7 +53,7 @@ struct Worker {
         return response
     }
 
-    /// Private memory in use now, by the worker and its companions.
+    /// The private resident memory of the worker and its companions, in bytes.
     func privateBytes() throws -> Int64 {
         try ([process.pid] + companions).map(ChildProcess.privateBytes).reduce(0, +)
     }
@@ -63,7 +63,7 @@ struct Worker {
     }
 }
 
-/// Both sides of one contestant, each in its own process.
+/// The server and the caller of one contestant, each in its own process.
 struct Pair {
     let name: ContestantName
     let server: Worker

@@ -7,7 +7,7 @@ import GRPCNIOTransportHTTP2Posix
 import Measuring
 import NIOPosix
 
-/// Calls on one event-loop thread; each line is a client, and so a connection, of its own.
+/// Calls on one event-loop thread. Each line has its own client and therefore its own connection.
 struct GRPCCaller: Caller {
     private let form: GRPCPeer.Form
     private let port: Int
@@ -15,7 +15,7 @@ struct GRPCCaller: Caller {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     init(_ setup: Setup, form: GRPCPeer.Form) throws {
-        guard let port = Int(setup.address) else { throw BenchError("The gRPC server's port is no number.") }
+        guard let port = Int(setup.address) else { throw BenchError("The gRPC server's port is not a number.") }
         self.port = port
         self.form = form
         credentials = setup.credentials
@@ -71,7 +71,7 @@ private struct GRPCUnaryLine: RoundTripLine {
             options: .defaults
         ) { try $0.message }
         guard answer.count == (load.answer == .echo ? load.bytes : 0) else {
-            throw BenchError("gRPC answered with \(answer.count) bytes.")
+            throw BenchError("The gRPC response has \(answer.count) bytes.")
         }
     }
 

@@ -6,7 +6,7 @@ import GRPCNIOTransportCore
 import GRPCNIOTransportHTTP2Posix
 import NIOPosix
 
-/// Answers on one event-loop thread.
+/// Responds on one event-loop thread.
 struct GRPCEchoServer: Server {
     let address: String
 

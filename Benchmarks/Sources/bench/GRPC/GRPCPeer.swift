@@ -7,10 +7,10 @@ import GRPCNIOTransportHTTP2Posix
 import Measuring
 import NIOPosix
 
-/// gRPC Swift 2 over HTTP/2 and mutual TLS, with plain bytes for messages so that no coding is timed.
+/// gRPC Swift 2 over HTTP/2 and mutual TLS. Messages are plain bytes, so that no encoding is measured.
 struct GRPCPeer: Contestant {
     enum Form: Sendable {
-        /// One call a message.
+        /// One call per message.
         case unary
         /// One bidirectional stream for all messages of an exchange.
         case stream
@@ -27,7 +27,7 @@ struct GRPCPeer: Contestant {
     }
 }
 
-/// The methods that both sides know.
+/// The methods of the service.
 enum GRPCMethods {
     private static let service = "remotesystems.Benchmark"
     static let echo = MethodDescriptor(fullyQualifiedService: service, method: "Echo")

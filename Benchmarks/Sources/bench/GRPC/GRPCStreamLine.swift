@@ -5,13 +5,14 @@ import GRPCCore
 import GRPCNIOTransportHTTP2Posix
 import Measuring
 
-/// All messages of an exchange on one bidirectional stream.
+/// A line that sends all messages of an exchange on one bidirectional stream.
 struct GRPCStreamLine: Line {
     let connection: GRPCConnection
 
-    /// Up to so many bytes under way, the task that reads answers also writes the next messages, which saves a change of
-    /// tasks for each. Beyond it, where writing waits for buffers to drain, a task that only reads is faster, and a reader
-    /// that waits to write could wait for a writer that waits for it to read.
+    /// The maximum number of bytes in flight at which the task that reads responses also writes messages.
+    ///
+    /// This avoids a task switch per message. With more bytes, writes wait for buffers to drain, so separate tasks are
+    /// faster. A single task could also deadlock: it would wait to write while the server waits for it to read.
     private static let maxBytesWithoutBackpressure = 1 << 16
 
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
@@ -27,7 +28,7 @@ struct GRPCStreamLine: Line {
             request: StreamingClientRequest<[UInt8]> { writer in
                 for _ in 0..<first { try await writer.write(message) }
                 handOver.yield(writer)
-                // The stream is half closed when this returns: once there is nothing more to send.
+                // gRPC half-closes the stream when this closure returns, after the last message.
                 for await _ in permits { try await writer.write(message) }
             },
             descriptor: load.answer == .echo ? GRPCMethods.echoStream : GRPCMethods.acknowledgeStream,
@@ -45,7 +46,7 @@ struct GRPCStreamLine: Line {
             }
             for try await answer in response.messages {
                 guard answer.count == (load.answer == .echo ? load.bytes : 0) else {
-                    throw BenchError("gRPC answered with \(answer.count) bytes.")
+                    throw BenchError("The gRPC response has \(answer.count) bytes.")
                 }
                 if course.answered(at: monotonicNanoseconds()) {
                     if let writer { try await writer.write(message) } else { permit.yield() }
@@ -62,7 +63,7 @@ struct GRPCStreamLine: Line {
     }
 }
 
-/// Which messages of a stream are under way; answers come in order.
+/// The messages of a stream that are in flight. Responses come in order.
 private struct StreamCourse {
     private let begin: Int64
     private let limit: Limit
@@ -82,7 +83,7 @@ private struct StreamCourse {
 
     var isComplete: Bool { times.count == starts.count }
 
-    /// Notes an answer, and says whether another message may be sent, which it counts as sent.
+    /// Records a response. Returns whether another message may be sent, and counts it as sent.
     mutating func answered(at now: Int64) -> Bool {
         guard times.count < starts.count else { return false }
         times.append(now - starts[times.count])
@@ -93,7 +94,7 @@ private struct StreamCourse {
     }
 
     func measurement() throws -> Measurement {
-        guard isComplete else { throw BenchError("The gRPC stream ended before all messages were answered.") }
+        guard isComplete else { throw BenchError("The gRPC stream ended before all responses came.") }
         return Measurement(nanoseconds: times, elapsedNanoseconds: end - begin)
     }
 }

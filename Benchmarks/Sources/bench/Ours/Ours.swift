@@ -5,12 +5,12 @@ import NIOCore
 import RemoteSystems
 import ValueSets
 
-/// RemoteSystems through its public API: one app service, and typed dictionaries both ways.
+/// RemoteSystems through its public API: one app service, with typed dictionaries in both directions.
 struct Ours: DiscoveringContestant {
     enum Form: Sendable {
-        /// Messages are sent inside the scope of the connection: by the body of `AppServiceConnection.with`.
+        /// The body of `AppServiceConnection.with` sends the messages.
         case scoped
-        /// Messages are sent by tasks that have nothing to do with the connection.
+        /// Tasks outside the scope of the connection send the messages.
         case fromPool
     }
 
@@ -23,7 +23,7 @@ struct Ours: DiscoveringContestant {
     }
 
     func caller(_ setup: Setup) async throws -> any Caller {
-        guard let port = Int(setup.address) else { throw BenchError("The host's port is no number.") }
+        guard let port = Int(setup.address) else { throw BenchError("The host's port is not a number.") }
         let request = RemoteSystemConnectionRequest(
             host: "127.0.0.1",
             port: port,
@@ -32,10 +32,10 @@ struct Ours: DiscoveringContestant {
         return OursCaller(request: request, form: form)
     }
 
-    /// As many event-loop threads as the peers have; may be set only once in a process.
+    /// Sets the number of event-loop threads to that of the other contestants. May be set only once per process.
     private static let oneEventLoop: Void = { NIOSingletons.groupLoopCountSuggestion = 1 }()
 
-    /// Both sides are of one account, which is made in the run's own directory.
+    /// The configuration of both sides. Their account is created in the directory of the run.
     static func configuration(_ setup: Setup) -> RemoteSystemsConfiguration {
         _ = oneEventLoop
         var configuration = RemoteSystemsConfiguration(
@@ -50,7 +50,7 @@ struct Ours: DiscoveringContestant {
 
     func startHost(_ setup: Setup) async throws -> any Stoppable {
         var options = RemoteSystemHost.Options()
-        // The same worker may serve already.
+        // Several processes of the same worker may run.
         options.allowsSeveralProcesses = true
         let host = RemoteSystemHost(
             Self.configuration(setup),

@@ -21,7 +21,7 @@ struct OursCaller: Caller {
         case .fromPool:
             let connection = AppServiceConnection(to: Self.service)
             guard try await connection.open(request) == .success else {
-                throw connection.openError ?? BenchError("The connection was not opened, for no reason.")
+                throw connection.openError ?? BenchError("The connection was not opened, and no reason was given.")
             }
             line = OursLine(connection: connection)
         }
@@ -30,7 +30,7 @@ struct OursCaller: Caller {
     }
 }
 
-/// Sends from wherever it is asked to.
+/// A line that sends from the calling task.
 private struct OursLine: RoundTripLine {
     let connection: AppServiceConnection
 
@@ -44,7 +44,7 @@ private struct OursLine: RoundTripLine {
     func roundTrip(_ message: ValueSet, load: Load) async throws {
         let answer = try await connection.send(message).get()
         guard answer["Payload"]?.data?.count == (load.answer == .echo ? load.bytes : nil) else {
-            throw BenchError("The answer is not the one that was asked for.")
+            throw BenchError("The response is not the expected one.")
         }
     }
 
@@ -53,7 +53,7 @@ private struct OursLine: RoundTripLine {
     }
 }
 
-/// A connection whose scope lasts until the line is closed, and that does inside it what the line is asked to do.
+/// A line that performs its exchanges inside the scope of its connection. The scope ends when the line is closed.
 private struct OursScopedLine: Line {
     private struct Job {
         var load: Load
@@ -88,7 +88,7 @@ private struct OursScopedLine: Line {
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
         try await withCheckedThrowingContinuation { done in
             guard case .enqueued = jobs.yield(Job(load: load, limit: limit, done: done)) else {
-                done.resume(throwing: BenchError("The line is closed, or busy."))
+                done.resume(throwing: BenchError("The line is closed or busy."))
                 return
             }
         }

@@ -6,8 +6,10 @@ import NIOCore
 import RemoteSystems
 import ValueSets
 
-/// A stream of RemoteSystems through its public API. The bytes on it are those of ``RawTLS`` in the form `streamed`: each message
-/// has a header, and is returned or acknowledged as its bytes arrive.
+/// A stream of RemoteSystems through its public API.
+///
+/// The bytes are those of ``RawTLS`` in the form `streamed`: each message has a header, and is returned or acknowledged
+/// as its bytes arrive.
 struct OursStream: Contestant {
     static let service = "org.remotesystems.benchmark.stream"
 
@@ -16,7 +18,7 @@ struct OursStream: Contestant {
     }
 
     func caller(_ setup: Setup) async throws -> any Caller {
-        guard let port = Int(setup.address) else { throw BenchError("The host's port is no number.") }
+        guard let port = Int(setup.address) else { throw BenchError("The host's port is not a number.") }
         return OursStreamCaller(
             request: RemoteSystemConnectionRequest(
                 host: "127.0.0.1",
@@ -50,10 +52,10 @@ private struct OursStreamServer: Server {
     }
 }
 
-/// Answers each message as its bytes arrive.
+/// Responds to each message as its bytes arrive.
 private struct OursStreamAnswerer {
     private let stream: RemoteSystemStream
-    /// The part of a header whose end has not come yet.
+    /// The first bytes of an incomplete header.
     private var header = ByteBuffer()
     private var frame: RawFrame?
     private var missing = 0

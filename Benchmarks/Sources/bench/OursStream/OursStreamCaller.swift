@@ -7,14 +7,14 @@ import RemoteSystems
 import Synchronization
 import ValueSets
 
-/// Opens streams that one host offers.
+/// Opens streams to one host.
 struct OursStreamCaller: Caller {
     let request: RemoteSystemConnectionRequest
 
     func open() async throws -> any Line {
         let connection = AppServiceConnection(to: AppServiceDescription(name: OursStream.service))
         guard try await connection.open(request) == .success else {
-            throw connection.openError ?? BenchError("The connection was not opened, for no reason.")
+            throw connection.openError ?? BenchError("The connection was not opened, and no reason was given.")
         }
         let ticket = try await connection.send([:]).get()["Stream"]
         let line = OursStreamLine(stream: try await connection.openStream(ticket))
@@ -24,13 +24,13 @@ struct OursStreamCaller: Caller {
     }
 }
 
-/// Writes messages from one task and reads their answers from another, both on the stream's executor.
+/// Writes messages in one task and reads their responses in another, both on the stream's executor.
 private struct OursStreamLine: Line {
     let stream: RemoteSystemStream
 
-    /// What the two tasks share.
+    /// The shared state of the two tasks.
     private final class Course: Sendable {
-        /// When each message under way was sent; answers come in order.
+        /// The send times of the messages in flight. Responses come in order.
         let starts = Mutex(CircularBuffer<Int64>())
     }
 

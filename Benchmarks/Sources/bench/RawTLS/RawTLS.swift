@@ -5,12 +5,12 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// What SwiftNIO and TLS 1.3 can do with mutual certificates, channel handlers and nothing above them.
+/// SwiftNIO and TLS 1.3 with mutual certificates and channel handlers only.
 struct RawTLS: Contestant {
     enum Form: Sendable {
-        /// Each message is collected, and answered once it is there as a whole.
+        /// Each message is collected and gets its response once it is complete.
         case wholeMessages
-        /// Bytes are returned or forgotten as they arrive, as no protocol can that hands messages to somebody.
+        /// Bytes are returned or discarded as they arrive. A protocol that delivers complete messages cannot do this.
         case streamed
     }
 
@@ -38,7 +38,7 @@ extension Credentials.Identity {
 }
 
 extension Credentials {
-    /// TLS 1.3 only, and the caller must show a certificate of the same root.
+    /// The server's TLS context: TLS 1.3 only, and the caller must present a certificate of the same root.
     func serverContext() throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: [],

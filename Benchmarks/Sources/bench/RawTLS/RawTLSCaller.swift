@@ -6,14 +6,14 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Calls on one event-loop thread; nothing asynchronous stands between an answer and the next message.
+/// Calls on one event-loop thread. It sends the next message directly when a response arrives, without tasks.
 struct RawTLSCaller: Caller {
     private let port: Int
     private let context: NIOSSLContext
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     init(_ setup: Setup) throws {
-        guard let port = Int(setup.address) else { throw BenchError("The raw server's port is no number.") }
+        guard let port = Int(setup.address) else { throw BenchError("The raw server's port is not a number.") }
         self.port = port
         context = try setup.credentials.callerContext()
     }
@@ -57,7 +57,7 @@ private struct RawTLSLine: Line {
     }
 }
 
-/// What the handler at the end of the pipeline is told to do.
+/// An exchange for the handler at the end of the pipeline.
 private struct RawExchange: Sendable {
     var message: ByteBuffer
     var responseBytes: Int
@@ -72,11 +72,11 @@ private final class RawExchanger: ChannelDuplexHandler {
     typealias OutboundIn = RawExchange
     typealias OutboundOut = ByteBuffer
 
-    /// A class, because a copied structure would copy all its times with it.
+    /// A class, because copying a structure would copy all its times.
     private final class Course {
         let exchange: RawExchange
         let begin = monotonicNanoseconds()
-        /// When each message under way was sent; answers come in order.
+        /// The send times of the messages in flight. Responses come in order.
         var starts: CircularBuffer<Int64>
         var times: [Int64] = []
         var sent = 0
@@ -99,7 +99,7 @@ private final class RawExchanger: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let exchange = unwrapOutboundIn(data)
         guard course == nil else {
-            promise?.fail(BenchError("One exchange at a time on a line."))
+            promise?.fail(BenchError("A line allows only one exchange at a time."))
             return
         }
         let course = Course(exchange)
@@ -146,7 +146,7 @@ private final class RawExchanger: ChannelDuplexHandler {
     private func finish(_ course: Course) {
         self.course = nil
         guard course.received == 0 else {
-            course.exchange.promise.fail(BenchError("\(course.received) bytes more came back than were sent."))
+            course.exchange.promise.fail(BenchError("\(course.received) more bytes came back than were sent."))
             return
         }
         let elapsed = monotonicNanoseconds() - course.begin

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Answers on one event-loop thread.
+/// Responds on one event-loop thread.
 struct RawTLSServer: Server {
     let address: String
     private let channel: any Channel
@@ -30,15 +30,15 @@ struct RawTLSServer: Server {
     }
 }
 
-/// Answers each message, in the form's way.
+/// Responds to each message, either complete or streamed.
 private final class RawAnswerer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private let form: RawTLS.Form
-    /// What has to be kept of a message whose end has not come yet.
+    /// The received bytes of an incomplete message.
     private var kept = ByteBuffer()
-    /// The header of that message, once it is there, and how much of its body is missing.
+    /// The header of the incomplete message, and the number of missing bytes of its body; nil without a header.
     private var awaited: (frame: RawFrame, missing: Int)?
 
     init(_ form: RawTLS.Form) {
@@ -55,7 +55,7 @@ private final class RawAnswerer: ChannelInboundHandler {
     }
 
     private func answer(_ input: inout ByteBuffer, _ context: ChannelHandlerContext) throws {
-        // Most small messages arrive whole and go back without being copied here.
+        // Most small messages arrive complete and are returned without a copy.
         if awaited == nil, kept.readableBytes == 0, let frame = try RawFrame(peekingAt: input), frame.answer == .echo,
             let whole = input.readSlice(length: frame.bytes)
         {
@@ -84,7 +84,7 @@ private final class RawAnswerer: ChannelInboundHandler {
         kept = ByteBuffer()
     }
 
-    /// The next message's header and how long its body is; nil as long as the header is not all there.
+    /// Reads the header of the next message and the length of its body. Returns nil if the header is incomplete.
     private func readHeader(
         from input: inout ByteBuffer,
         _ context: ChannelHandlerContext

@@ -6,7 +6,7 @@ import Dispatch
 import Glibc
 import Measuring
 
-/// A method call from one process to another through a D-Bus daemon of their own, with sd-bus on both sides.
+/// A method call from one process to another through a private D-Bus daemon, with sd-bus on both sides.
 struct SDBus: Contestant {
     func serve(_ setup: Setup) throws -> any Server {
         try SDBusServer()
@@ -17,7 +17,7 @@ struct SDBus: Contestant {
     }
 }
 
-/// A bus daemon and a service on it, which answers on a thread of its own.
+/// A bus daemon and a service on it, which responds on its own thread.
 private struct SDBusServer: Server {
     let address: String
     private let daemon: ChildProcess
@@ -25,12 +25,12 @@ private struct SDBusServer: Server {
     var companions: [Int32] { [daemon.pid] }
 
     init() throws {
-        // An abstract socket leaves nothing behind in the file system.
+        // An abstract socket leaves nothing in the file system.
         let name = UInt64.random(in: .min ... .max)
         daemon = try ChildProcess(
             ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"]
                 + ["--address=unix:abstract=remote-systems-bench-\(name)"],
-            // It would complain that it may not raise its limit of descriptors, which it has no need of here.
+            // Hides the daemon's warning that it cannot raise its file-descriptor limit, which is not needed here.
             isSilent: true
         )
         address = String(decoding: try daemon.readLine(within: 10), as: UTF8.self)
@@ -49,7 +49,7 @@ private struct SDBusCaller: Caller {
     }
 }
 
-/// Runs on a queue of its own, because sd-bus blocks.
+/// A line that runs on its own queue, because sd-bus blocks.
 private struct SDBusLine: Line {
     private let queue = DispatchQueue(label: "sd-bus caller")
     private let peer: BusPeer
@@ -84,9 +84,10 @@ private struct SDBusLine: Line {
     }
 }
 
-/// Owner of one sd-bus connection.
+/// The owner of one sd-bus connection.
 ///
-/// Unchecked, because sd-bus is not safe to use from two threads at once: each owner uses its peer on one queue only.
+/// The `Sendable` conformance is unchecked: sd-bus may not be used from two threads at once, and each owner uses its
+/// peer on one queue only.
 @safe
 private final class BusPeer: @unchecked Sendable {
     private(set) var pointer: OpaquePointer?
@@ -108,7 +109,7 @@ private final class BusPeer: @unchecked Sendable {
 }
 
 extension DispatchQueue {
-    /// Runs blocking work on the queue, off the threads that asynchronous functions share.
+    /// Runs blocking work on the queue instead of Swift's thread pool.
     fileprivate func run<Success: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Success
     ) async throws(Failure) -> Success {

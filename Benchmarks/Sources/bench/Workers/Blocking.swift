@@ -4,7 +4,7 @@
 import Dispatch
 import Synchronization
 
-/// Runs asynchronous work and waits for it on a thread that may be blocked: the main thread of a worker.
+/// Runs asynchronous work and blocks the current thread until its end. For the main thread of a worker.
 func blocking<Success: Sendable>(_ body: @escaping @Sendable () async throws -> Success) throws -> Success {
     let outcome = Outcome<Success>()
     let done = DispatchSemaphore(value: 0)

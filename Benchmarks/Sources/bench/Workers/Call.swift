@@ -4,10 +4,10 @@
 import ArgumentParser
 import Measuring
 
-/// The calling side's process.
+/// The process of a caller.
 struct Call: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "The calling side; started by a run.",
+        abstract: "Run a caller. Started by the driver.",
         shouldDisplay: false
     )
 
@@ -58,7 +58,7 @@ struct Call: ParsableCommand {
             default:
                 break
             }
-            throw BenchError("A caller of \(name) cannot do this: \(order)")
+            throw BenchError("A caller of \(name) does not support the order \(order).")
         }
     }
 

@@ -3,7 +3,7 @@
 
 import CBenchSupport
 
-/// Nanoseconds of a clock that never goes back and that all processes of the machine share.
+/// The time of the monotonic clock, which all processes of the machine share, in nanoseconds.
 @inline(__always)
 func monotonicNanoseconds() -> Int64 {
     bench_monotonic_nanoseconds()

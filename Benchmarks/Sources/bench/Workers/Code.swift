@@ -4,9 +4,12 @@
 import ArgumentParser
 import Measuring
 
-/// The process in which all coders take their turns.
+/// The process in which all coders take turns.
 struct Code: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "The coders; started by a run.", shouldDisplay: false)
+    static let configuration = CommandConfiguration(
+        abstract: "Run the coders. Started by the driver.",
+        shouldDisplay: false
+    )
 
     func run() throws {
         try WorkerConversation.run { order in
@@ -16,7 +19,7 @@ struct Code: ParsableCommand {
             case .size(let name, let dictionary):
                 return Response(number: Int64(try dictionaryCoder(name).size(dictionary)))
             default:
-                throw BenchError("A coder cannot do this: \(order)")
+                throw BenchError("The coders do not support the order \(order).")
             }
         }
     }

@@ -5,16 +5,16 @@ import ArgumentParser
 import CBenchSupport
 import FoundationEssentials
 
-/// Keeps the cores from sleeping, at the lowest priority there is, until the driver goes.
+/// Keeps the cores awake at the lowest priority until the driver ends.
 struct KeepAwake: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Keeps the cores awake; started by a run.",
+        abstract: "Keep the cores awake. Started by the driver.",
         shouldDisplay: false
     )
 
     func run() throws {
         for core in 0..<ProcessInfo.processInfo.activeProcessorCount {
-            // A core that this process may not use is left as it is.
+            // Errors are ignored: a core that this process may not use stays as it is.
             _ = bench_keep_awake(Int32(core))
         }
         while readLine() != nil {}

@@ -3,37 +3,37 @@
 
 import Measuring
 
-/// What the driver asks of a worker, one JSON object a line on the worker's standard input.
+/// An order of the driver to a worker: one JSON object per line on the worker's standard input.
 enum Order: Codable, Sendable {
-    /// Exchange messages on the worker's first connection and report every time.
+    /// Exchange messages on the worker's first connection and report all times.
     case exchange(Load, Limit)
-    /// The same, but the times are thrown away: to warm up, or to be looked at from outside.
+    /// The same without reporting times: for warm-up and external measurements.
     case rehearse(Load, Limit)
-    /// Open connections one after the other, closing each, and report every time to the first answer.
+    /// Open and close connections one after the other, and report the times to the first response.
     case open(Limit)
-    /// Open so many more connections and keep them.
+    /// Open so many more connections and keep them open.
     case hold(Int)
 
-    /// Encode or decode again and again.
+    /// Encode or decode repeatedly.
     case code(CoderName, CodingTask, Limit)
-    /// Report how many bytes the coder makes of the dictionary.
+    /// Report the encoded size of the dictionary, in bytes.
     case size(CoderName, CodingTask.Dictionary)
 
     case startHost
     case stopHost
     case startWatcher
-    /// Report when a system was added, waiting for at most so many seconds.
+    /// Wait at most so many seconds until a system is added, and report the time.
     case awaitAdded(seconds: Double)
     case stopWatcher
 }
 
-/// A worker's answer, one JSON object a line on its standard output.
+/// The response of a worker: one JSON object per line on its standard output.
 struct Response: Codable, Sendable {
     var measurement: Measurement?
-    /// A count of bytes or an instant in monotonic nanoseconds, as the order has it.
+    /// A size in bytes or a time in monotonic nanoseconds, depending on the order.
     var number: Int64?
     var address: String?
-    /// Further processes that the worker started and that do part of its work.
+    /// Other processes that the worker started and that do part of its work.
     var companions: [Int32]?
     var failure: String?
 }

@@ -4,10 +4,10 @@
 import ArgumentParser
 import Measuring
 
-/// The answering side's process.
+/// The process of a server.
 struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "The answering side; started by a run.",
+        abstract: "Run a server. Started by the driver.",
         shouldDisplay: false
     )
 
@@ -34,7 +34,7 @@ struct Serve: ParsableCommand {
             default:
                 break
             }
-            throw BenchError("A server of \(name) cannot do this: \(order)")
+            throw BenchError("A server of \(name) does not support the order \(order).")
         }
     }
 }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A running watcher, and the instants at which it added systems.
+/// A running watcher, and the times at which it added systems.
 struct Watch: Sendable {
     private let instants: AsyncStream<Int64>
     private let watcher: any Stoppable
@@ -12,7 +12,7 @@ struct Watch: Sendable {
         watcher = try await contestant.startWatcher(setup) { continuation.yield(monotonicNanoseconds()) }
     }
 
-    /// When the next system was added, in monotonic nanoseconds.
+    /// Waits until the next system is added. Returns the time in monotonic nanoseconds.
     func added(within seconds: Double) async throws -> Int64 {
         try await withThrowingTaskGroup(of: Int64?.self) { group in
             group.addTask {

@@ -4,12 +4,12 @@
 import FoundationEssentials
 import Glibc
 
-/// A worker's side of its conversation with the driver.
+/// The worker's side of the communication with the driver.
 ///
-/// Ends with the standard input, so that a worker whose driver has gone ends too.
+/// It ends with the standard input, so that a worker ends with its driver.
 enum WorkerConversation {
     static func setup() throws -> Setup {
-        guard let line = readLine() else { throw BenchError("A worker is started by the driver, which tells it more.") }
+        guard let line = readLine() else { throw BenchError("A worker needs its parameters on standard input.") }
         return try JSONDecoder().decode(Setup.self, from: Data(line.utf8))
     }
 
@@ -18,7 +18,7 @@ enum WorkerConversation {
         _ = fflush(nil)
     }
 
-    /// Carries out orders until there are no more; one that fails is reported and does not end the worker.
+    /// Carries out orders until the input ends. A failed order is reported and does not end the worker.
     static func run(_ perform: (Order) throws -> Response) throws {
         while let line = readLine() {
             let order = try JSONDecoder().decode(Order.self, from: Data(line.utf8))
@@ -30,7 +30,7 @@ enum WorkerConversation {
         }
     }
 
-    /// Lets the process have as many descriptors as it may: a thousand connections are more than the usual 1 024.
+    /// Raises the file-descriptor limit to its maximum: 1 000 connections need more than the usual limit of 1 024.
     static func raiseDescriptorLimit() {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
