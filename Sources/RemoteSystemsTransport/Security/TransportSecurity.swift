@@ -167,13 +167,23 @@ package final class TransportSecurity: Sendable {
         return verdict.peer
     }
 
-    /// Checks a host's certificates before this system shows its own: ``authorise(_:accepting:)`` without learning root
-    /// keys, because the host has not proved yet that it holds its private key.
+    /// Checks whether a host's certificate was signed by a key of its account, before this system shows its own.
     ///
-    /// - Throws: `TrustError` if the host is not trusted.
+    /// A host that is of the account but no longer trusted passes: it knows the account already, and gets the reason
+    /// after the handshake. Root keys are not learned, because the host has not proved yet that it holds its private
+    /// key.
+    ///
+    /// - Throws: `TrustError` if the host is a stranger.
     func verify(_ presented: TrustStore.Presented, accepting accepted: Set<Standing.Kind>) throws {
-        _ = try self.trust.judge(presented, now: self.now(), accepting: accepted)
+        do {
+            _ = try self.trust.judge(presented, now: self.now(), accepting: accepted)
+        } catch where Self.formerTrust.contains(error.code) {
+            // Authorising the host after the handshake throws it again.
+        }
     }
+
+    /// Objections to certificates that a key of the account has signed.
+    private static let formerTrust: Set<TrustError.Code> = [.expired, .notYetValid, .retiredRoot, .revoked]
 
     /// - Parameter verify: called with the host's certificates before this system's own are sent.
     func clientHandler(
