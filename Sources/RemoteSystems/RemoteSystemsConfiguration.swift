@@ -92,6 +92,7 @@ extension RemoteSystemsConfiguration {
         /// ``RemoteSystemsConfiguration/network``.
         public var sources: [any DiscoverySource]?
 
+        /// Creates the settings with these sources.
         public init(sources: [any DiscoverySource]? = nil) {
             self.sources = sources
         }
@@ -121,6 +122,7 @@ extension RemoteSystemsConfiguration {
         /// The time that closing waits for requests in progress. Defaults to 5 s. Valid range: 0–1 h.
         public var drainTimeout = Duration.seconds(5)
 
+        /// Creates the settings with the default values.
         public init() {}
     }
 
@@ -149,6 +151,7 @@ extension RemoteSystemsConfiguration {
         /// only ``connections`` applies.
         public var connectionsPerSystem: Int?
 
+        /// Creates the settings with the default values.
         public init() {}
     }
 }

@@ -177,7 +177,7 @@ package final class TransportSecurity: Sendable {
     func verify(_ presented: TrustStore.Presented, accepting accepted: Set<Standing.Kind>) throws {
         do {
             _ = try self.trust.judge(presented, now: self.now(), accepting: accepted)
-        } catch where Self.formerTrust.contains(error.code) {
+        } catch  where Self.formerTrust.contains(error.code) {
             // Authorising the host after the handshake throws it again.
         }
     }
