@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
-"""The text checks of Scripts/soundness: licence headers, imports, banned patterns, machine paths, links."""
+"""The text checks of Scripts/soundness: licence headers, imports, banned patterns, words, line lengths, machine paths,
+links."""
 
 import pathlib
 import re
@@ -138,6 +139,27 @@ def check_swift(path, source, table):
             report(path, line, f"'{match[0]}' needs its reason in a comment on the line above")
 
 
+MAX_COLUMNS = 120
+# Words that hide the subject of a sentence, or that the glossary replaces (Docs/glossary.md). A word may be part of a
+# longer identifier or, in a code span, a user's name. The pattern does not match its own source text.
+WORD = re.compile(
+    r"(?<![\w`-])(?:who(?:ever|m|mever)|some(?:body)|no(?:body)|t(?:ell|ells|elling|old)|obe(?:y|ys|yed)|a(?:new)"
+    r"|doub(?:t|ts|ted)|expe(?:l|ls|lled))(?![\w-])",
+    re.IGNORECASE,
+)
+
+
+def check_words(path, source):
+    for match in WORD.finditer(source):
+        report(path, line_of(source, match.start()), f"'{match[0]}': name the subject, or use the glossary's word")
+
+
+def check_columns(path, lines, exempt):
+    for number, line in enumerate(lines, start=1):
+        if len(line.rstrip()) > MAX_COLUMNS and not exempt(line):
+            report(path, number, f"{len(line)} columns; at most {MAX_COLUMNS} are allowed")
+
+
 # The pattern does not match its own source text.
 MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:work|root|opt/swift|home/(?!USER\b)[a-z]+)(?=[/\s\"'`)]|$)", re.MULTILINE)
 
@@ -220,6 +242,14 @@ def main():
             check_header(path, source.splitlines())
         if path.suffix == ".swift":
             check_swift(path, source, table)
+            # The name of a test cannot be wrapped.
+            check_columns(path, source.splitlines(), lambda line: "func `" in line)
+            check_words(path, source)
+        if path.suffix == ".md":
+            body = prose(source)
+            # Tables, links and code cannot be wrapped.
+            check_columns(path, FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source).splitlines(), lambda line: line.lstrip().startswith("|") or "](" in line)
+            check_words(path, body)
         if path.suffix == ".md" and ".docc" not in str(path):
             check_links(path, source)
             check_proofs(path, source)

@@ -90,10 +90,15 @@ extension SimulatedNetwork {
     func addMachineOfNobody(_ name: String) async throws -> Machine {
         let host = try await addHost(name)
         let state = try await host.stateOfNobody()
-        let nobody = [
+        let unprivileged = [
             "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs",
         ]
-        return Machine(host: host, name: name, state: state, launch: nobody + (try await host.programForEverybody()))
+        return Machine(
+            host: host,
+            name: name,
+            state: state,
+            launch: unprivileged + (try await host.programForEverybody())
+        )
     }
 }
 

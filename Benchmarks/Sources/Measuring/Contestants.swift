@@ -7,6 +7,8 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case rawTLS = "raw-tls"
     /// The same, but bytes are returned or discarded as they arrive.
     case rawTLSStreamed = "raw-tls-streamed"
+    /// The same as `raw-tls`, but sent by tasks of Swift's thread pool, each of which awaits its response.
+    case rawTLSFromPool = "raw-tls-from-pool"
     /// gRPC Swift 2 over mutual TLS, one call per message.
     case grpcUnary = "grpc-unary"
     /// gRPC Swift 2 over mutual TLS, all messages on one bidirectional stream.

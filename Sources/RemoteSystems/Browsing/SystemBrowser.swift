@@ -99,9 +99,9 @@ actor SystemBrowser {
         self.needsChanged()
         guard self.task != nil else { return self.begin() }
         // Report what earlier watchers already know.
-        for system in self.machine.systems.values { self.tell(position, self.users[position].list.changed(system)) }
-        for error in self.errors.values { self.tell(position, .error(error)) }
-        if self.machine.isSettled { self.tell(position, self.users[position].list.settled()) }
+        for system in self.machine.systems.values { self.notify(position, self.users[position].list.changed(system)) }
+        for error in self.errors.values { self.notify(position, .error(error)) }
+        if self.machine.isSettled { self.notify(position, self.users[position].list.settled()) }
         self.armWakeUp()
     }
 
@@ -190,15 +190,15 @@ actor SystemBrowser {
         }
     }
 
-    func tell(_ event: (inout WatcherList) -> RemoteSystemEvent?) {
-        for position in self.users.indices { self.tell(position, event(&self.users[position].list)) }
+    func notify(_ event: (inout WatcherList) -> RemoteSystemEvent?) {
+        for position in self.users.indices { self.notify(position, event(&self.users[position].list)) }
     }
 
-    private func tell(_ position: Int, _ event: RemoteSystemEvent?) {
+    private func notify(_ position: Int, _ event: RemoteSystemEvent?) {
         if let event { self.users[position].run.emit(event) }
     }
 
-    func report(_ error: RemoteSystemWatcherError) { self.tell { _ in .error(error) } }
+    func report(_ error: RemoteSystemWatcherError) { self.notify { _ in .error(error) } }
 
     // MARK: Presence
 
@@ -216,9 +216,9 @@ actor SystemBrowser {
             case .probe(let instance):
                 self.attempts[instance]?.connection?.probe(within: Self.responseTimeout)
             case .changed(let system):
-                self.tell { $0.changed(system) }
+                self.notify { $0.changed(system) }
             case .settled:
-                self.tell { $0.settled() }
+                self.notify { $0.settled() }
             case .report(let error):
                 self.report(error)
             }
@@ -241,7 +241,7 @@ actor SystemBrowser {
         guard self.wakeUp?.time == time else { return }
         self.wakeUp = nil
         let now = self.time.now
-        self.tell { $0.tick(now: now) }
+        self.notify { $0.tick(now: now) }
         self.perform(self.machine.tick(now: now))
     }
 

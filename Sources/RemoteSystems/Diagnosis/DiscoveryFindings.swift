@@ -89,7 +89,7 @@ struct DiscoveryFindings: Sendable {
                     + "'remotesystems doctor ADDRESS' checks the connection in both directions."
             )
         }
-        guard self.hasOthers else { return self.nobody }
+        guard self.hasOthers else { return self.nothingFound }
         return DiagnosisFinding(
             .systems,
             .ok,
@@ -98,7 +98,7 @@ struct DiscoveryFindings: Sendable {
         )
     }
 
-    var nobody: DiagnosisFinding {
+    var nothingFound: DiagnosisFinding {
         if self.network == .loopback {
             return DiagnosisFinding(
                 .systems,

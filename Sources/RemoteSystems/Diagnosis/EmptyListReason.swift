@@ -14,7 +14,7 @@ struct EmptyListReason: Sendable {
         self.filters ?? self.interfacesDown ?? self.serviceInstances.authentication ?? self.hampered
             ?? self.serviceInstances.refused ?? self.unreachable ?? self.serviceInstances.otherVersions ?? self
             .otherAccounts
-            ?? self.nobody
+            ?? self.nothingFound
     }
 
     private var serviceInstances: DiscoveryFindings {
@@ -62,8 +62,8 @@ struct EmptyListReason: Sendable {
         self.unlisted.otherAccounts == 0 ? nil : self.serviceInstances.otherAccounts
     }
 
-    private var nobody: DiagnosisFinding {
+    private var nothingFound: DiagnosisFinding {
         let interfaces = NetworkFindings.interfaces(self.interfaces, self.network)
-        return interfaces.status == .ok ? self.serviceInstances.nobody : interfaces
+        return interfaces.status == .ok ? self.serviceInstances.nothingFound : interfaces
     }
 }

@@ -61,7 +61,8 @@ public final class RemoteSystemHost: Service {
         /// The maximum time from the start of an installed application until it can be reached. Defaults to 10 s. Valid
         /// range: 0.1 s–5 min.
         ///
-        /// Callers wait for as long as their own ``RemoteSystemsConfiguration/Transport/startTimeout``, which defaults to 15 s.
+        /// Callers wait for as long as their own ``RemoteSystemsConfiguration/Transport/startTimeout``, which defaults
+        /// to 15 s.
         public var startTimeout = Duration.seconds(10)
         /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
         /// ends. A socket that accepts connections from more than the configuration's network is refused.

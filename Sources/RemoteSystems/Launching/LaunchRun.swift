@@ -37,7 +37,7 @@ struct LaunchRun {
         }
         guard var result = failures[.uri] else {
             if message.isLimited { return .noneOfThePreferred(message, on: system, failures[.fallback]) }
-            return .nobody(opens: message.uri.scheme, on: system, failures[.fallback])
+            return .noApplication(opens: message.uri.scheme, on: system, failures[.fallback])
         }
         if let fallback = failures[.fallback]?.error {
             result.error?.message += " The fallback was not opened either: \(fallback.message)"
@@ -246,7 +246,7 @@ extension RemoteLaunchURIResult {
         )
     }
 
-    fileprivate static func nobody(
+    fileprivate static func noApplication(
         opens scheme: String,
         on system: RemoteSystem,
         _ fallback: RemoteLaunchURIResult?

@@ -18,9 +18,9 @@ extension RemoteSystem {
     /// ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private, else
     /// ``RemoteSystemDiscoveryType/cloud``.
     ///
-    /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/Transport/connectTimeout`` to reach the host, its
-    /// ``RemoteSystemsConfiguration/Transport/startTimeout`` for the host to accept the connection after it was authenticated,
-    /// and 5 s for the description.
+    /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/Transport/connectTimeout`` to reach the
+    /// host, its ``RemoteSystemsConfiguration/Transport/startTimeout`` for the host to accept the connection after it
+    /// was authenticated, and 5 s for the description.
     ///
     /// - Parameters:
     ///   - host: a host name or an IP address.

@@ -70,7 +70,7 @@ package struct HostUnits: Sendable {
         WatchdogSec=30
         Restart=on-failure
         RestartSec=2
-        # A restart cannot fix an invalid configuration (78), invalid arguments (64), or an unusable port or account (2).
+        # A restart cannot fix invalid settings (78), invalid arguments (64), or an unusable port or account (2).
         RestartPreventExitStatus=2 64 78
         TimeoutStopSec=15
         # Applications that the daemon started as programs keep running when it stops.

@@ -15,8 +15,8 @@ package protocol AuthenticatedConnection: AnyObject, Sendable {
     func close(_ status: CloseStatus) async
     /// Closes at once, and sends the reason to the peer.
     func abort(_ status: CloseStatus, reason: TransportError?)
-    /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, a call from the
-    /// event loop notifies the listener at once, and a call from elsewhere as soon as possible.
+    /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, a call from
+    /// the event loop notifies the listener at once, and a call from elsewhere as soon as possible.
     func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void)
 }
 

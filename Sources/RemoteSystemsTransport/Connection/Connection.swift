@@ -215,8 +215,8 @@ package final class Connection: AuthenticatedConnection {
         self.onEventLoop { $0.update(deadPeerTime: deadPeerTime) }
     }
 
-    /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, a call from the
-    /// event loop notifies the listener at once, and a call from elsewhere as soon as possible.
+    /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, a call from
+    /// the event loop notifies the listener at once, and a call from elsewhere as soon as possible.
     package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {
         self.onEventLoop { $0.onClose(listener) }
     }

@@ -16,7 +16,7 @@ final class AcceptBackoff: ChannelInboundHandler {
 
     private static let time = TimeAmount.milliseconds(100)
     /// The minimum interval between two log messages.
-    private static let telling = TimeAmount.minutes(1)
+    private static let reportInterval = TimeAmount.minutes(1)
 
     private let logger: Logger
     private var lastReported: NIODeadline?
@@ -40,7 +40,7 @@ final class AcceptBackoff: ChannelInboundHandler {
 
     private func notify(_ error: IOError) {
         let now = NIODeadline.now()
-        guard self.lastReported.map({ now - $0 >= Self.telling }) ?? true else { return }
+        guard self.lastReported.map({ now - $0 >= Self.reportInterval }) ?? true else { return }
         self.lastReported = now
         self.logger.error(
             """

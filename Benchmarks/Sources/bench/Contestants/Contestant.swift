@@ -59,8 +59,9 @@ struct Setup: Codable, Sendable {
 
 func contestant(_ name: ContestantName) -> any Contestant {
     switch name {
-    case .rawTLS: RawTLS(form: .wholeMessages)
+    case .rawTLS: RawTLS()
     case .rawTLSStreamed: RawTLS(form: .streamed)
+    case .rawTLSFromPool: RawTLS(isFromPool: true)
     case .grpcUnary: GRPCPeer(form: .unary)
     case .grpcStream: GRPCPeer(form: .stream)
     case .sdBus: SDBus()

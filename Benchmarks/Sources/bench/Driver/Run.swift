@@ -39,6 +39,9 @@ struct Run: ParsableCommand {
     @Flag(help: "Let idle cores sleep, as in normal use.")
     var letCoresSleep = false
 
+    @Flag(help: "Fail if a goal that was measured is not met.")
+    var check = false
+
     @Option(help: ArgumentHelp("Also write every figure to this file.", valueName: "file"))
     var json: String?
 
@@ -106,7 +109,8 @@ struct Run: ParsableCommand {
                 throw BenchError("The figures cannot be written to \(json): \(error)")
             }
         }
-        if !report.failures.isEmpty { throw ExitCode.failure }
+        let isMissed = check && report.goals.contains { $0.verdict == .notMet }
+        if isMissed || !report.failures.isEmpty { throw ExitCode.failure }
     }
 }
 

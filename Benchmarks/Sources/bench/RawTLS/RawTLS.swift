@@ -7,6 +7,7 @@ import NIOSSL
 
 /// SwiftNIO and TLS 1.3 with mutual certificates and channel handlers only.
 struct RawTLS: Contestant {
+    /// What the server does with a message.
     enum Form: Sendable {
         /// Each message is collected and gets its response once it is complete.
         case wholeMessages
@@ -14,14 +15,16 @@ struct RawTLS: Contestant {
         case streamed
     }
 
-    var form: Form
+    var form = Form.wholeMessages
+    /// Whether the caller's messages come from tasks outside the event loop, through a continuation each.
+    var isFromPool = false
 
     func serve(_ setup: Setup) throws -> any Server {
         try RawTLSServer(setup.credentials, form: form)
     }
 
     func caller(_ setup: Setup) async throws -> any Caller {
-        try RawTLSCaller(setup)
+        isFromPool ? try RawTLSPoolCaller(setup) : try RawTLSCaller(setup)
     }
 }
 
