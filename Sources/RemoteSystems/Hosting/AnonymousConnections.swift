@@ -15,19 +15,16 @@ final class AnonymousConnections: Sendable {
     static let maxPerSystem = 4
     static let maxPerPeer = 8
 
-    private struct Entry {
-        var system: SystemID
-        var peer: PeerKey
+    private struct State {
+        var open: [ObjectIdentifier: (system: SystemID, peer: PeerKey)] = [:]
+        var systems = KeyedLimiter<SystemID>(total: maxConnections, perKey: maxPerSystem)
+        var peers = KeyedLimiter<PeerKey>(total: maxConnections, perKey: maxPerPeer)
     }
 
-    private let open = Mutex<[ObjectIdentifier: Entry]>([:])
+    private let state = Mutex(State())
 
     func hasCapacity(for system: SystemID) -> Bool {
-        self.open.withLock { Self.hasCapacity(for: system, in: $0) }
-    }
-
-    private static func hasCapacity(for system: SystemID, in open: [ObjectIdentifier: Entry]) -> Bool {
-        open.count < Self.maxConnections && open.values.count { $0.system == system } < Self.maxPerSystem
+        self.state.withLock { $0.systems.capacity(for: system) == .free }
     }
 
     /// Records a connection.
@@ -46,16 +43,20 @@ final class AnonymousConnections: Sendable {
 
     /// Records a connection unless a limit is reached. Returns whether it was recorded.
     func enter(_ id: ObjectIdentifier, system: SystemID, peer: PeerKey) -> Bool {
-        self.open.withLock { open in
-            let here = open.values.count { $0.peer == peer }
-            guard here < Self.maxPerPeer, Self.hasCapacity(for: system, in: open) else { return false }
-            open[id] = Entry(system: system, peer: peer)
+        self.state.withLock { state in
+            guard state.systems.capacity(for: system) == .free, state.peers.enter(peer) else { return false }
+            state.systems.add(1, for: system)
+            state.open[id] = (system, peer)
             return true
         }
     }
 
     func leave(_ id: ObjectIdentifier) {
-        self.open.withLock { open in _ = open.removeValue(forKey: id) }
+        self.state.withLock { state in
+            guard let left = state.open.removeValue(forKey: id) else { return }
+            state.systems.leave(left.system)
+            state.peers.leave(left.peer)
+        }
     }
 
     /// The response to a system of another account that requests anything not offered to other accounts. It does not

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 
 /// Counts the open connections of a host, in total and per system, against two limits.
 ///
@@ -19,59 +20,53 @@ struct ConnectionQuota: Sendable {
         case fullForSystem(shouldReport: Bool)
     }
 
-    private struct Entry {
-        var count = 0
-        var isReported = false
-    }
-
-    let limit: Int
-    let share: Int
-    private(set) var count = 0
-    private var connectionsBySystem: [SystemID: Entry] = [:]
+    private var connections: KeyedLimiter<SystemID>
     private var isReported = false
+    /// The systems at their limit for which that was reported.
+    private var reported: Set<SystemID> = []
 
     /// - Parameter share: the maximum of one system. `nil` means a quarter of `limit`, but at least 16 where `limit`
     ///   allows it.
     init(limit: Int, share: Int? = nil) {
-        self.limit = max(limit, 1)
-        self.share = min(max(share ?? max(self.limit / 4, 16), 1), self.limit)
+        let limit = max(limit, 1)
+        let share = min(max(share ?? max(limit / 4, 16), 1), limit)
+        self.connections = KeyedLimiter(total: limit, perKey: share)
     }
+
+    var limit: Int { self.connections.total }
+    var share: Int { self.connections.perKey }
+    var count: Int { self.connections.count }
+    /// The number of systems with open connections.
+    var systems: Int { self.connections.keys }
 
     /// Decides whether another connection of the system may be accepted.
     mutating func admission(for system: SystemID, isOwn: Bool) -> Decision {
         if self.count < self.limit * 3 / 4 { self.isReported = false }
-        guard self.count < self.limit else {
+        if self.connections.count(of: system) < self.share * 3 / 4 { self.reported.remove(system) }
+        switch self.connections.capacity(for: system) {
+        case .full:
             defer { self.isReported = true }
             return .full(shouldReport: !self.isReported)
+        case .fullForKey where !isOwn:
+            return .fullForSystem(shouldReport: self.reported.insert(system).inserted)
+        case .free, .fullForKey:
+            return .free
         }
-        guard !isOwn, var entry = self.connectionsBySystem[system] else { return .free }
-        if entry.count < self.share * 3 / 4 { entry.isReported = false }
-        defer { self.connectionsBySystem[system] = entry }
-        guard entry.count >= self.share else { return .free }
-        defer { entry.isReported = true }
-        return .fullForSystem(shouldReport: !entry.isReported)
     }
 
     /// Counts a connection unless a limit is reached by now: several may have been admitted at the same time. Returns
     /// whether it was counted.
     mutating func enter(_ system: SystemID, isOwn: Bool) -> Bool {
-        let here = self.connectionsBySystem[system]?.count ?? 0
-        guard self.count < self.limit, isOwn || here < self.share else { return false }
-        self.count += 1
-        self.connectionsBySystem[system, default: Entry()].count += 1
+        switch self.connections.capacity(for: system) {
+        case .full: return false
+        case .fullForKey where !isOwn: return false
+        case .free, .fullForKey: self.connections.add(1, for: system)
+        }
         return true
     }
 
     mutating func leave(_ system: SystemID) {
-        guard let here = self.connectionsBySystem[system]?.count else { return }
-        self.count -= 1
-        if here > 1 {
-            self.connectionsBySystem[system]?.count = here - 1
-        } else {
-            self.connectionsBySystem[system] = nil
-        }
+        self.connections.leave(system)
+        if self.connections.count(of: system) == 0 { self.reported.remove(system) }
     }
-
-    /// The number of systems with open connections.
-    var systems: Int { self.connectionsBySystem.count }
 }

@@ -45,7 +45,12 @@ extension ConnectionDriver {
         case .response(let id, let status, let message, let failure):
             // A failure explains a status other than success. With success it is ignored.
             let failure = status == .success ? nil : failure
-            try self.answered(id)?.succeed(Response(status: status, message: message, failure: failure))
+            guard let call = try self.answered(id) else { return }
+            // The peer's handler was cancelled at the deadline, and its response was read before the timer ran.
+            if failure?.code == FailureCode.cancelled.rawValue, call.deadline <= now {
+                return call.fail(TransportError.deadlineExceeded(wasSent: true))
+            }
+            call.succeed(Response(status: status, message: message, failure: failure))
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key, let metadata):

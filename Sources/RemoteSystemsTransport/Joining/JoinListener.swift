@@ -68,7 +68,7 @@ package final class JoinListener: Sendable {
     ) async throws(TransportError) -> JoinListener {
         do {
             let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
-            let gate = SharedGate(AdmissionGate(total: Self.maxConnections, perPeer: Self.maxConnectionsPerPeer))
+            let gate = AdmissionGate(total: Self.maxConnections, perPeer: Self.maxConnectionsPerPeer)
             let (conversations, feed) = AsyncStream<JoinConversation>.makeStream(
                 bufferingPolicy: .bufferingOldest(Self.maxConnections)
             )
@@ -269,16 +269,6 @@ private final class InvitationServer: Sendable {
         try await conversation.send(.refused(refusal))
         return .nothing
     }
-}
-
-/// Shares one admission gate between the channels of a listener, which run on different event loops.
-private final class SharedGate: Sendable {
-    private let gate: Mutex<AdmissionGate>
-
-    init(_ gate: AdmissionGate) { self.gate = Mutex(gate) }
-
-    func enter(_ peer: PeerKey) -> Bool { self.gate.withLock { $0.enter(peer) } }
-    func leave(_ peer: PeerKey) { self.gate.withLock { $0.leave(peer) } }
 }
 
 extension IdentityError {

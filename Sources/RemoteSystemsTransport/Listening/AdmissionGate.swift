@@ -11,30 +11,16 @@ internal import Synchronization
 /// (``ConnectionLimits/handshakeTimeout``). By default, 128 connections are admitted in all and 32 for one peer key. A
 /// single peer therefore cannot exclude others, and the waiting connections use a few hundred KiB at most.
 /// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limit.
-struct AdmissionGate {
-    private let total: Int
-    private let perPeer: Int
-    private var count = 0
-    private var byPeer: [PeerKey: Int] = [:]
+final class AdmissionGate: Sendable {
+    private let connections: Mutex<KeyedLimiter<PeerKey>>
 
     /// - Parameters:
     ///   - total: the maximum number of connections of all peers together. Defaults to 128. Each listener has one gate.
     ///   - perPeer: the maximum number of connections of peers with the same key. Defaults to 32.
     init(total: Int = 128, perPeer: Int = 32) {
-        self.total = total
-        self.perPeer = perPeer
+        self.connections = Mutex(KeyedLimiter(total: total, perKey: perPeer))
     }
 
-    mutating func enter(_ peer: PeerKey) -> Bool {
-        guard self.count < self.total, self.byPeer[peer, default: 0] < self.perPeer else { return false }
-        self.count += 1
-        self.byPeer[peer, default: 0] += 1
-        return true
-    }
-
-    mutating func leave(_ peer: PeerKey) {
-        guard let here = self.byPeer[peer] else { return }
-        self.count -= 1
-        self.byPeer[peer] = here > 1 ? here - 1 : nil
-    }
+    func enter(_ peer: PeerKey) -> Bool { self.connections.withLock { $0.enter(peer) } }
+    func leave(_ peer: PeerKey) { self.connections.withLock { $0.leave(peer) } }
 }

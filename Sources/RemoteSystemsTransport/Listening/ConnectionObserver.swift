@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Synchronization
+
 /// An event on an accepted connection, as a ``ConnectionObserver`` reports it.
 package enum ConnectionEvent: Sendable {
     /// The TLS handshake is complete. `error` is the reason why the peer is not trusted; `nil` if it is trusted.
@@ -29,10 +31,15 @@ package enum ConnectionEvent: Sendable {
 ///
 /// The closure is called on the connections' event loops and must return at once.
 package struct ConnectionObserver: Sendable {
-    /// Numbers the connections of a process from 1, in the order in which they were accepted.
+    /// Numbers the connections of an observer from 1, in the order in which they were accepted.
     package typealias ConnectionNumber = UInt64
 
+    private final class Numbers: Sendable {
+        let last = Atomic<ConnectionNumber>(0)
+    }
+
     private let report: @Sendable (ConnectionNumber, ConnectionEvent) -> Void
+    private let numbers = Numbers()
 
     package init(_ report: @escaping @Sendable (ConnectionNumber, ConnectionEvent) -> Void) {
         self.report = report
@@ -46,5 +53,6 @@ package struct ConnectionObserver: Sendable {
         func report(_ event: ConnectionEvent) { self.observer.report(self.number, event) }
     }
 
-    func connection(_ number: ConnectionNumber) -> One { One(number: number, observer: self) }
+    /// The observer of the next connection.
+    func connection() -> One { One(number: self.numbers.last.add(1, ordering: .relaxed).newValue, observer: self) }
 }

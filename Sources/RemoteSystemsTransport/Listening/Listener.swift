@@ -7,7 +7,6 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 package import RemoteSystemsIdentity
-internal import Synchronization
 
 /// Accepts connections on a port.
 package final class Listener: Sendable {
@@ -42,13 +41,13 @@ package final class Listener: Sendable {
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
         try Self.check(port)
-        let shared = GateBox()
+        let gate = AdmissionGate()
         do {
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let peer = channel.transportPeer
                     let key = peer.key
-                    guard shared.enter(key) else {
+                    guard gate.enter(key) else {
                         logger.debug("Too many connections are not authenticated yet; closing the newest")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
@@ -58,18 +57,18 @@ package final class Listener: Sendable {
                         role: .host(
                             HostHandshake(),
                             { await admit($0, $1).watched(by: security) },
-                            leave: { shared.leave(key) }
+                            leave: { gate.leave(key) }
                         ),
                         security: security,
                         accepting: accepted,
                         deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
                         logger: logger,
-                        observer: observer?.connection(shared.nextNumber())
+                        observer: observer?.connection()
                     )
                     do {
                         try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
                     } catch {
-                        shared.leave(key)
+                        gate.leave(key)
                         throw error
                     }
                 }
@@ -166,15 +165,4 @@ extension Admission {
             return self
         }
     }
-}
-
-/// Shares one admission gate between the channels of a listener, which run on different event loops.
-private final class GateBox: Sendable {
-    private let gate = Mutex(AdmissionGate())
-    private let number = Atomic<UInt64>(0)
-
-    func nextNumber() -> UInt64 { self.number.add(1, ordering: .relaxed).newValue }
-
-    func enter(_ peer: PeerKey) -> Bool { self.gate.withLock { $0.enter(peer) } }
-    func leave(_ peer: PeerKey) { self.gate.withLock { $0.leave(peer) } }
 }

@@ -8,30 +8,25 @@ package final class StateBudget: Sendable {
     /// The budget of all subscribers of a process that have no other.
     package static let shared = StateBudget()
 
-    private let total: Int
-    private let perPeer: Int
-    private let used = Mutex((total: 0, peers: [String: Int]()))
+    private let used: Mutex<KeyedLimiter<String>>
 
     /// - Parameters:
     ///   - total: the maximum in all. In bytes. Defaults to 64 MiB.
     ///   - perPeer: the maximum from one system. In bytes. Defaults to 4 MiB.
     package init(total: Int = 64 << 20, perPeer: Int = 4 << 20) {
-        self.total = total
-        self.perPeer = perPeer
+        self.used = Mutex(KeyedLimiter(total: total, perKey: perPeer))
     }
 
     /// The number of bytes in use.
-    package var bytes: Int { self.used.withLock { $0.total } }
+    package var bytes: Int { self.used.withLock { $0.count } }
 
     /// Counts a change of the state that a subscriber holds.
     ///
     /// - Returns: whether the total is within the budget. The change is counted in any case.
     func add(_ bytes: Int, of peer: String) -> Bool {
         self.used.withLock { used in
-            used.total += bytes
-            let ofPeer = used.peers[peer, default: 0] + bytes
-            used.peers[peer] = ofPeer > 0 ? ofPeer : nil
-            return bytes <= 0 || (used.total <= self.total && ofPeer <= self.perPeer)
+            used.add(bytes, for: peer)
+            return bytes <= 0 || used.capacity(for: peer, adding: 0) == .free
         }
     }
 }

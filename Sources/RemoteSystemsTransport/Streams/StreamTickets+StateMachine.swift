@@ -26,11 +26,9 @@ struct StreamTicketsStateMachine {
         var deadline: NIODeadline
     }
 
-    private let limit: Int
-    private let limitPerPeer: Int
     private let lifetime: TimeAmount
     private var offers: [Digest: Offer] = [:]
-    private var counts: [SystemID: Int] = [:]
+    private var limiter: KeyedLimiter<SystemID>
     private var lastID: UInt64 = 0
 
     /// - Parameters:
@@ -38,8 +36,7 @@ struct StreamTicketsStateMachine {
     ///   - limitPerPeer: the maximum number of pending offers for one system. Defaults to 64.
     ///   - lifetime: how long an offer is valid. Defaults to 30 s.
     init(limit: Int = 1024, limitPerPeer: Int = 64, lifetime: TimeAmount = .seconds(30)) {
-        self.limit = limit
-        self.limitPerPeer = limitPerPeer
+        self.limiter = KeyedLimiter(total: limit, perKey: limitPerPeer)
         self.lifetime = lifetime
     }
 
@@ -53,12 +50,14 @@ struct StreamTicketsStateMachine {
 
     mutating func offer(_ ticket: Digest, to peer: SystemID, purpose: String, now: NIODeadline) -> OnOffer {
         _ = self.expire(now: now)
-        guard self.offers.count < self.limit else { return .full }
-        guard self.counts[peer, default: 0] < self.limitPerPeer else { return .fullForPeer }
+        switch self.limiter.capacity(for: peer) {
+        case .free: self.limiter.add(1, for: peer)
+        case .full: return .full
+        case .fullForKey: return .fullForPeer
+        }
         self.lastID += 1
         let deadline = now + self.lifetime
         self.offers[ticket] = Offer(id: self.lastID, peer: peer, purpose: purpose, deadline: deadline)
-        self.counts[peer, default: 0] += 1
         return .offered(id: self.lastID, until: deadline)
     }
 
@@ -88,7 +87,6 @@ struct StreamTicketsStateMachine {
 
     private mutating func remove(_ ticket: Digest, _ offer: Offer) {
         self.offers[ticket] = nil
-        let left = self.counts[offer.peer, default: 0] - 1
-        self.counts[offer.peer] = left > 0 ? left : nil
+        self.limiter.leave(offer.peer)
     }
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import NIOCore
+import NIOPosix
 import RemoteSystemsIdentity
 import Synchronization
 import Testing
@@ -247,6 +249,51 @@ import ValueSets
             await connection.close()
             #expect(await connection.waitUntilClosed() == .completed)
         }
+    }
+
+    @Test func `a response of a handler that the deadline cancelled counts as a passed deadline`() async throws {
+        let account = try TestAccount()
+        let (port, listener, accepted) = try await RawPeer.listen(with: TransportSecurity(identity: account.system()))
+        let connector = Connector(
+            security: try TransportSecurity(identity: account.system()),
+            limits: .patient,
+            timeout: .seconds(20),
+            logger: TestLog().logger
+        )
+        // Not the peer's event loop.
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let connecting = Task {
+            try await connector.connect(
+                to: [Endpoint(host: "127.0.0.1", port: port)],
+                expecting: nil,
+                hello: .test,
+                on: group.next()
+            ) { _, _ in Response() }
+        }
+        let peer = try await accepted.get()
+        _ = try await peer.nextFrame()
+        try peer.send(.accept(Acceptance(application: "test", limits: ConnectionLimits.patient.peerLimits)))
+        let connection = try await connecting.value
+        let call = Task { try await connection.send([:], timeout: .milliseconds(50)) }
+        guard case .request(let id, _, _, _, _)? = try await peer.nextFrame() else {
+            Issue.record("No request came.")
+            return
+        }
+        // The response waits in the socket while the event loop is busy until after the deadline.
+        let isBusy = Mutex(false)
+        connection.channel.eventLoop.execute {
+            isBusy.withLock { $0 = true }
+            usleep(200_000)
+        }
+        try await eventually("the busy event loop") { isBusy.withLock { $0 } }
+        let failure = WireFailure("The request was cancelled.", code: .cancelled)
+        try peer.send(.response(id: id, status: .failure, message: [:], failure: failure))
+        let error = await #expect(throws: TransportError.self) { try await call.value }
+        #expect(error?.code == .deadlineExceeded)
+        await connection.abortAndWait()
+        peer.close()
+        try await listener.close().get()
+        try await group.shutdownGracefully()
     }
 
     @Test func `a deadline that passes in the queue reports that nothing was sent`() async throws {
