@@ -274,7 +274,7 @@ public final class AppServiceConnection: Sendable {
         own: SystemID,
         _ interceptors: [any AppServiceServerInterceptor],
         _ logger: Logger
-    ) -> RemoteSystemsTransport.RequestHandler {
+    ) -> RemoteSystemsTransport.RequestHandler.Handle {
         let context = AppServiceServerContext(service: self.service.name, isPush: true)
         let handling = RequestHandling(interceptors, context, logger: logger)
         return { [weak self, reception = self.reception] request, wire in

@@ -237,8 +237,7 @@ actor HostCore {
                 schemas: service.schemas.published
             ),
             limits: limits,
-            immediateHandler: serving.respondAtOnce,
-            handler: serving.respond,
+            handler: RequestHandler(immediately: serving.respondAtOnce, serving.respond),
             opened: serving.opened
         )
     }

@@ -7,38 +7,6 @@ package import NIOCore
 package import RemoteSystemsIdentity
 package import ValueSets
 
-/// A request from the peer, as its handler receives it.
-package struct IncomingRequest: Sendable {
-    package var message: ValueSet
-    /// When the caller stops waiting for the response.
-    package var deadline: NIODeadline
-    /// The idempotency key: requests with the same key are performed once.
-    package var key: [UInt8]?
-    /// The request's metadata, which satisfies ``MetadataRules``.
-    package var metadata: ValueSet
-}
-
-/// A handler's response.
-package struct Response: Sendable {
-    package var status: ResponseStatus
-    package var message: ValueSet
-    package var failure: WireFailure?
-
-    package init(status: ResponseStatus = .success, message: ValueSet = [:], failure: WireFailure? = nil) {
-        self.status = status
-        self.message = message
-        self.failure = failure
-    }
-}
-
-/// Handles one request. It runs on the connection's event loop until it first suspends, so that an immediate response
-/// is sent without delay. After that it runs on the default executor.
-package typealias RequestHandler = @Sendable (IncomingRequest, Connection) async -> Response
-
-/// Handles one request synchronously on the connection's event loop. Returns `nil` if the request needs a
-/// ``RequestHandler``. A task for each request would cost a fifth of the host's work for a small one.
-package typealias ImmediateHandler = @Sendable (IncomingRequest, Connection) -> Response?
-
 /// An open, authenticated connection that carries requests and responses in both directions. Usable from any task.
 ///
 /// The ``ConnectionDriver`` does the work on the channel's event loop. For a caller on the event loop it does so at
@@ -54,8 +22,6 @@ package final class Connection: AuthenticatedConnection {
     let eventLoopEnvironment: EventLoopEnvironment
     let driver: NIOLoopBound<ConnectionDriver>
     private let eventLoop: any EventLoop
-    private let immediateHandler: ImmediateHandler?
-    private let handler: RequestHandler
 
     /// Called on the channel's event loop.
     init(
@@ -66,8 +32,7 @@ package final class Connection: AuthenticatedConnection {
         decoder: FrameDecoder,
         logger: Logger,
         observer: ConnectionObserver.One? = nil,
-        immediateHandler: ImmediateHandler?,
-        handler: @escaping RequestHandler
+        handler: RequestHandler
     ) {
         self.channel = channel
         self.eventLoop = channel.eventLoop
@@ -76,8 +41,6 @@ package final class Connection: AuthenticatedConnection {
         self.peer = peer
         self.remote = remote
         self.limits = limits
-        self.immediateHandler = immediateHandler
-        self.handler = handler
         let driver = ConnectionDriver(
             channel: channel,
             eventLoopEnvironment: self.eventLoopEnvironment,
@@ -87,7 +50,8 @@ package final class Connection: AuthenticatedConnection {
             trusted: peer.trustedTime,
             decoder: decoder,
             logger: logger,
-            observer: observer
+            observer: observer,
+            handler: handler
         )
         self.driver = NIOLoopBound(driver, eventLoop: channel.eventLoop)
         driver.connection = self
@@ -161,26 +125,6 @@ package final class Connection: AuthenticatedConnection {
     /// subscriptions are answered as if there were no topics.
     package func publish(_ publisher: StatePublisher) {
         self.onEventLoop { $0.publish(publisher) }
-    }
-
-    // MARK: Incoming requests
-
-    /// Returns the response to a request that needs no task.
-    func respondImmediately(_ request: IncomingRequest) -> Response? {
-        self.immediateHandler?(request, self)
-    }
-
-    /// Starts the request's handler at once, on the event loop. A handler that never suspends has responded when this
-    /// returns.
-    func handle(_ request: IncomingRequest, id: UInt64) -> Task<Void, Never> {
-        Task.immediate(executorPreference: self.eventLoopEnvironment.taskExecutor) {
-            let response = await self.handler(request, self)
-            if self.eventLoop.inEventLoop {
-                self.driver.value.handled(id: id, response)
-            } else {
-                self.eventLoop.execute { self.driver.value.handled(id: id, response) }
-            }
-        }
     }
 
     // MARK: Ending

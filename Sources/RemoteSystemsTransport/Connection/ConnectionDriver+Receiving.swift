@@ -55,16 +55,23 @@ extension ConnectionDriver {
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key, let metadata):
             let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.maxTimeout)))
-            let request = IncomingRequest(message: message, deadline: deadline, key: key, metadata: metadata)
-            try self.take(IncomingCall(id: id, work: .handle(request)), bytes: bytes, deadline: deadline)
+            try self.take(
+                IncomingRequest(id: id, message: message, deadline: deadline, key: key, metadata: metadata),
+                bytes: bytes
+            )
         case .malformed(_, let id, let error):
             // The sender receives the reason. The response takes its turn like any other; otherwise a peer that sends
             // malformed messages and does not read could make this side hold any number of responses.
-            let response = Response(
-                status: .failure,
-                failure: WireFailure("The message cannot be read: \(error)", code: .messageMalformed)
+            try self.take(
+                IncomingRequest(
+                    id: id,
+                    message: [:],
+                    deadline: .distantFuture,
+                    metadata: [:],
+                    malformation: "The message cannot be read: \(error)"
+                ),
+                bytes: bytes
             )
-            try self.take(IncomingCall(id: id, work: .response(response)), bytes: bytes, deadline: .distantFuture)
         case .cancel(let id):
             switch self.machine.receivedCancel(id: id) {
             case .cancelHandler: self.handlerTasks[id]?.cancel()
@@ -98,9 +105,14 @@ extension ConnectionDriver {
         }
     }
 
-    private func take(_ call: IncomingCall, bytes: Int, deadline: NIODeadline) throws(TransportError) {
-        switch self.machine.receivedRequest(id: call.id, bytes: bytes, deadline: deadline, request: call) {
-        case .dispatch(let call): self.dispatch(call)
+    private func take(_ request: IncomingRequest, bytes: Int) throws(TransportError) {
+        switch self.machine.receivedRequest(
+            id: request.id,
+            bytes: bytes,
+            deadline: request.deadline,
+            request: request
+        ) {
+        case .dispatch(let request): self.dispatch(request)
         case .queued: break
         case .violation(let what, let code): throw .violation(what, code)
         case .excess(let what, let code): throw .violation(what, code, closing: .resourceLimitsExceeded)
@@ -172,20 +184,30 @@ extension ConnectionDriver {
     // MARK: Handling requests
 
     /// Starts the request's handler at once. A handler that never suspends has responded when this returns.
-    func dispatch(_ call: IncomingCall) {
-        switch call.work {
-        case .handle(let request):
-            guard let connection = self.connection else { return }
-            if let response = connection.respondImmediately(request) { return self.finish(id: call.id, response) }
-            let task = connection.handle(request, id: call.id)
-            if self.hasEnded {
-                // The handler itself ended the connection.
-                task.cancel()
-            } else if self.lastFinished != call.id {
-                self.handlerTasks[call.id] = task
-            }
-        case .response(let response):
-            self.finish(id: call.id, response)
+    func dispatch(_ request: IncomingRequest) {
+        guard let connection = self.connection else { return }
+        let id = request.id
+        if let malformation = request.malformation {
+            let failure = WireFailure(malformation, code: .messageMalformed)
+            return self.finish(id: id, Response(status: .failure, failure: failure))
+        }
+        if let response = self.handler.handleImmediately?(request, connection) {
+            return self.finish(id: id, response)
+        }
+        let task = self.startHandler(of: request, on: connection)
+        if self.hasEnded {
+            // The handler itself ended the connection.
+            task.cancel()
+        } else if self.lastFinished != id {
+            self.handlerTasks[id] = task
+        }
+    }
+
+    private func startHandler(of request: IncomingRequest, on connection: Connection) -> Task<Void, Never> {
+        let handle = self.handler.handle
+        return Task.immediate(executorPreference: self.eventLoopEnvironment.taskExecutor) {
+            let response = await handle(request, connection)
+            connection.onEventLoop { $0.handled(id: request.id, response) }
         }
     }
 
@@ -224,17 +246,6 @@ extension ConnectionDriver {
             self.observer?.report(.responded(id: id, status: status))
         }
     }
-}
-
-struct IncomingCall {
-    enum Work {
-        case handle(IncomingRequest)
-        /// The response is known without a handler.
-        case response(Response)
-    }
-
-    var id: UInt64
-    var work: Work
 }
 
 extension Response {

@@ -22,7 +22,9 @@ final class ConnectionDriver {
     let logger: Logger
     let observer: ConnectionObserver.One?
 
-    var machine: ConnectionStateMachine<OutgoingCall, IncomingCall>
+    let handler: RequestHandler
+
+    var machine: ConnectionStateMachine<OutgoingCall, IncomingRequest>
     var decoder: FrameDecoder
     /// `true` while received bytes are handled. Everything that is written meanwhile is flushed together at the end.
     var isReading = false
@@ -68,8 +70,10 @@ final class ConnectionDriver {
         trusted: TimeAmount,
         decoder: FrameDecoder,
         logger: Logger,
-        observer: ConnectionObserver.One? = nil
+        observer: ConnectionObserver.One? = nil,
+        handler: RequestHandler
     ) {
+        self.handler = handler
         self.observer = observer
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()

@@ -54,7 +54,7 @@ package struct Connector: Sendable {
         expecting system: SystemID?,
         hello: Hello,
         on eventLoop: (any EventLoop)? = nil,
-        handler: @escaping RequestHandler
+        handler: @escaping RequestHandler.Handle
     ) async throws -> Connection {
         try await self.connect(to: endpoints, expecting: system, hello: hello, on: eventLoop) { opened in
             .messages(

@@ -85,7 +85,6 @@ extension HandshakeHandler {
             decoder: self.decoder,
             logger: self.logger,
             observer: self.observer,
-            immediateHandler: accepted.immediateHandler,
             handler: accepted.handler
         )
         let driver = connection.driver.value

@@ -18,8 +18,6 @@ package enum Admission: Sendable {
 package struct EstablishedConnection: Sendable {
     package var acceptance: Acceptance
     package var limits: ConnectionLimits
-    /// Handles requests that need no task. Called before ``handler``.
-    package var immediateHandler: ImmediateHandler?
     package var handler: RequestHandler
     /// Called once, when the connection opens.
     package var opened: @Sendable (Connection) -> Void
@@ -27,15 +25,22 @@ package struct EstablishedConnection: Sendable {
     package init(
         acceptance: Acceptance,
         limits: ConnectionLimits,
-        immediateHandler: ImmediateHandler? = nil,
-        handler: @escaping RequestHandler,
+        handler: RequestHandler,
         opened: @escaping @Sendable (Connection) -> Void
     ) {
         self.acceptance = acceptance
         self.limits = limits
-        self.immediateHandler = immediateHandler
         self.handler = handler
         self.opened = opened
+    }
+
+    package init(
+        acceptance: Acceptance,
+        limits: ConnectionLimits,
+        handler: @escaping RequestHandler.Handle,
+        opened: @escaping @Sendable (Connection) -> Void
+    ) {
+        self.init(acceptance: acceptance, limits: limits, handler: RequestHandler(handler), opened: opened)
     }
 }
 

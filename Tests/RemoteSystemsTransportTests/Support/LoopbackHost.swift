@@ -36,7 +36,7 @@ struct LoopbackHost: Sendable {
         accepting accepted: Set<Standing.Kind> = [.sameAccount],
         admitting gate: Gate? = nil,
         streams streamLimits: StreamLimits = StreamLimits(),
-        handler: @escaping RequestHandler = { request, _ in Response(message: request.message) },
+        handler: @escaping RequestHandler.Handle = { request, _ in Response(message: request.message) },
         opened: @escaping @Sendable (Connection) -> Void = { _ in },
         _ body: (LoopbackHost) async throws -> Void
     ) async throws {
@@ -99,7 +99,7 @@ struct LoopbackHost: Sendable {
         through port: Int? = nil,
         expecting system: SystemID? = nil,
         version: ProtocolVersion = .current,
-        handler: @escaping RequestHandler = { _, _ in Response(status: .failure) }
+        handler: @escaping RequestHandler.Handle = { _, _ in Response(status: .failure) }
     ) async throws -> Connection {
         let connector = Connector(
             security: try security ?? TransportSecurity(identity: identity ?? self.account.system()),
