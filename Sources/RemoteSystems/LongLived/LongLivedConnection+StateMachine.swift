@@ -3,7 +3,7 @@
 
 /// The rules by which a long-lived connection reconnects, and by which requests wait for it.
 ///
-/// A value without I/O, a clock or randomness: times, in the driver's clock, and random numbers are arguments.
+/// A value type without I/O, a clock or randomness: times, in the driver's clock, and random numbers are arguments.
 struct LongLivedConnectionStateMachine {
     typealias Instant = ContinuousClock.Instant
 
