@@ -57,7 +57,7 @@ public protocol DiscoverySource: Sendable {
     /// The source handles temporary problems itself (a daemon restarts, an interface goes down): it advertises again as
     /// soon as it can.
     ///
-    /// - Throws: ``DiscoveryError`` if the advertisement can never be made as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     func advertise(_ advertisement: DiscoveryAdvertisement) async throws
 
     /// Advertises a service as ``advertise(_:)`` does, and reports whether the advertisement is in effect.
@@ -71,7 +71,7 @@ public protocol DiscoverySource: Sendable {
     ///     no longer can: the stack refused it, or the daemon or the last interface is gone. Until the first call, the
     ///     advertisement is not in effect. Called on any thread, in order; must not block. Its last value stops
     ///     counting when this method returns.
-    /// - Throws: ``DiscoveryError`` if the advertisement can never be made as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void

@@ -167,6 +167,11 @@ public struct AppService: Sendable {
     }
 
     /// Creates a service whose handler is a type of your own.
+    ///
+    /// One provider serves all connections. It handles requests concurrently, unless `concurrentRequests` limits them.
+    ///
+    /// - Parameter provider: responds to requests and observes connections. The other parameters are those of the
+    ///   initializer with a closure.
     public init(
         _ name: String,
         requestSchema: AllowedValueSchema = .appService,

@@ -14,7 +14,8 @@ public import ValueSets
 /// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without an executor
 /// hop.
 public final class AppServiceConnection: Sendable {
-    /// A closure that responds to requests of the peer.
+    /// A closure that responds to requests of the peer. If it throws an ``AppServiceFailure``, the peer receives the
+    /// failure's reason. If it throws another error, the peer learns only that the handler failed.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
     enum State {

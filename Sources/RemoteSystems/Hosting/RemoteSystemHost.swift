@@ -98,7 +98,7 @@ public final class RemoteSystemHost: Service {
     ///
     /// - Parameters:
     ///   - application: the application's id, in reverse-DNS form.
-    ///   - services: the app services that the host offers. Their names must differ.
+    ///   - services: the app services that the host offers. If two have the same name, ``run()`` throws.
     public convenience init(application: String, services: [AppService]) {
         self.init(RemoteSystemsConfiguration(applicationID: application), services: services)
     }
@@ -107,7 +107,7 @@ public final class RemoteSystemHost: Service {
     ///
     /// - Parameters:
     ///   - configuration: the process's configuration.
-    ///   - services: the app services that the host offers. Their names must differ.
+    ///   - services: the app services that the host offers. If two have the same name, ``run()`` throws.
     ///   - options: how the host is published, and where it listens.
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
@@ -217,8 +217,9 @@ public final class RemoteSystemHost: Service {
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/discovery`` when the host can never be advertised,
     ///   - ``RemoteSystemError/Code/invalidArgument`` when a number in the configuration, the options or a service is
-    ///     outside its range, or a name is not valid,
-    ///   - ``RemoteSystemError/Code/misuse`` when called twice, or when the attributes exceed their limits.
+    ///     outside its range, or a name is not valid or used by two services,
+    ///   - ``RemoteSystemError/Code/misuse`` when called twice, or when the attributes, the number of services or the
+    ///     URI schemes exceed their limits.
     public func run() async throws {
         try await self.run(isStaged: false)
     }

@@ -12,7 +12,8 @@ public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
     /// Creates a status with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// It is unknown whether the URI was opened, or it was not opened for another reason; the error states which.
+    /// Either it is unknown whether the URI was opened, or the URI was not opened for another reason than those below.
+    /// ``RemoteSystemError/outcome`` of ``RemoteLaunchURIResult/error`` states which.
     public static let unknown = RemoteLaunchURIStatus(rawValue: 0)
     /// The URI was opened.
     public static let success = RemoteLaunchURIStatus(rawValue: 1)

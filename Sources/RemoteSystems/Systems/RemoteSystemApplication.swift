@@ -68,7 +68,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         self.origin = origin
     }
 
-    /// Returns whether everything known of the two applications is equal.
+    /// Returns whether the two values are equal in every property, and name the same endpoints.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning

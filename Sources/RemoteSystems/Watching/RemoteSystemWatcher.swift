@@ -62,7 +62,7 @@ public final class RemoteSystemWatcher: Sendable {
         var startTime: ContinuousClock.Instant?
         var systems: [RemoteSystem.ID: RemoteSystem] = [:]
         var hasEnumerated = false
-        /// Whether a sequence that was read has ended in this run.
+        /// Whether a sequence of events from which events were read has ended during this run.
         var hasLostReader = false
     }
 
@@ -74,7 +74,8 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Creates a watcher with the default configuration.
     ///
-    /// - Parameter filters: the systems to report. Defaults to every system.
+    /// - Parameter filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine.
+    ///   Defaults to every system.
     public convenience init(filters: [RemoteSystemFilter] = []) {
         self.init(RemoteSystemsConfiguration(applicationID: "watcher"), filters: filters)
     }
@@ -83,7 +84,8 @@ public final class RemoteSystemWatcher: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: this process's configuration.
-    ///   - filters: the systems to report. Defaults to every system.
+    ///   - filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine. Defaults to
+    ///     every system.
     ///   - options: the watcher's options.
     public convenience init(
         _ configuration: RemoteSystemsConfiguration,
