@@ -65,7 +65,7 @@ struct LongLivedConnectionStateMachine {
     enum OnOpened: Equatable {
         /// The requests to send now, in this order.
         case stay(release: [UInt64])
-        /// It was closed meanwhile: abandon the new connection.
+        /// The long-lived connection was closed meanwhile: abandon the new connection.
         case discard
     }
 
