@@ -21,7 +21,7 @@ public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
     public static let appUnavailable = RemoteLaunchURIStatus(rawValue: 2)
     /// No application on the system opens URIs of this scheme.
     public static let protocolUnavailable = RemoteLaunchURIStatus(rawValue: 3)
-    /// The system cannot be reached.
+    /// The system cannot be reached, or has the maximum number of connections. Try again later.
     public static let remoteSystemUnavailable = RemoteLaunchURIStatus(rawValue: 4)
     /// The input data exceeds ``RemoteLauncher/maxInputBytes``, or the other system's limit.
     public static let valueSetTooLarge = RemoteLaunchURIStatus(rawValue: 5)
