@@ -105,12 +105,11 @@ extension RemoteSystemsConfiguration {
         public var requestTimeout = Duration.seconds(30)
         /// The maximum time to open a connection, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
         public var connectTimeout = Duration.seconds(5)
-        /// The additional time to open a connection when the other system has responded and must first start the
-        /// application. Defaults to 15 s. Valid range: 0–1 h.
+        /// The maximum additional time to open a connection when the other system has responded and must first start
+        /// the application. Defaults to 15 s. Valid range: 0–1 h.
         ///
-        /// The default exceeds the 10 s after which a host gives up starting by default. If a host has a longer
-        /// ``RemoteSystemHost/Options/startTimeout``, set this to more than that. Operations with one timeout for
-        /// everything, such as
+        /// Use a greater value than ``RemoteSystemHost/Options/startTimeout`` of the host, which defaults to 10 s.
+        /// Operations with one timeout for everything, such as
         /// ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``, ignore this value.
         public var startTimeout = Duration.seconds(15)
         /// The maximum time from when a host accepts a TCP connection until it has received the caller's hello, which

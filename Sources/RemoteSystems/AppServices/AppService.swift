@@ -50,7 +50,7 @@ public struct AppService: Sendable {
         /// The schema of requests that the service sends to its callers (``AppServiceRequest/connection``). Published.
         /// Defaults to ``AllowedValueSchema/appService``.
         public var pushRequestSchema: AllowedValueSchema?
-        /// The schema of the callers' responses to those requests. Published. Defaults to
+        /// The schema of the callers' responses to requests that the service sends. Published. Defaults to
         /// ``AllowedValueSchema/appService``.
         public var pushResponseSchema: AllowedValueSchema?
 

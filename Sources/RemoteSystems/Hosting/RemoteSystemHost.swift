@@ -24,9 +24,9 @@ package import ValueSets
 /// ```
 ///
 /// The host works only inside ``run()``: it listens, advertises itself, publishes its services to watchers, and
-/// responds to requests. On graceful shutdown it withdraws the advertisement, refuses new connections (status 2), and
-/// lets running requests finish. When its task is cancelled it closes its connections at once; running requests then
-/// fail on both sides.
+/// responds to requests. On graceful shutdown it withdraws the advertisement, refuses new connections
+/// (``AppServiceConnectionStatus/appUnavailable``), and lets running requests finish. When its task is cancelled it
+/// closes its connections at once; running requests then fail on both sides.
 public final class RemoteSystemHost: Service {
     /// How the host is published, and where it listens.
     public struct Options: Sendable {

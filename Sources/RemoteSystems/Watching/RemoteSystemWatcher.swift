@@ -255,7 +255,7 @@ public final class RemoteSystemWatcher: Sendable {
     /// ```
     ///
     /// A sequence ends when its loop ends (by `break`, `return` or a thrown error), when its task is cancelled, or when
-    /// it is released unread. The watcher then stops unless another sequence has not ended (read or not yet), or a
+    /// it is released unread. The watcher then stops, unless another sequence has not ended (even an unread one) or a
     /// listener is registered. It stops in the background; ``stop()`` waits until it has stopped, and ``start()`` may
     /// be called at once. A watcher runs until ``stop()`` if none of its sequences was ever read, or if
     /// ``Options/stopsWithLastSequence`` is `false`. Cancelling a listener never stops the watcher.
