@@ -7,8 +7,8 @@ public protocol LaunchURIProvider: Sendable {
     /// The schemes of the URIs that the provider opens, such as `player`. Case is ignored. The host publishes them, so
     /// that launchers choose this application.
     var supportedURISchemes: [String] { get }
-    /// Whether the provider is also called for URIs of other schemes, to return a more precise reason. Defaults to
-    /// `false`: the host responds with ``RemoteLaunchURIStatus/protocolUnavailable``.
+    /// Whether the provider is also called for URIs of schemes that are not in ``supportedURISchemes``, to return a
+    /// more precise reason. Defaults to `false`: the host responds with ``RemoteLaunchURIStatus/protocolUnavailable``.
     var judgesOtherSchemes: Bool { get }
 
     /// Opens a URI, or returns the reason why not.
