@@ -99,6 +99,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
 }
 
 extension TransportError {
+    /// Returns the error for a peer that violated the protocol.
+    ///
     /// - Parameter what: a sentence without a full stop, unless it ends with the description of another error.
     static func violation(
         _ what: String,

@@ -180,6 +180,8 @@ public final class AppServiceConnection: Sendable {
         try await self.open(request, startTimeout: request.origin.configuration.transport.startTimeout)
     }
 
+    /// Opens the connection, with another start timeout than the configured one.
+    ///
     /// - Parameter startTimeout: replaces ``RemoteSystemsConfiguration/Transport/startTimeout``.
     func open(
         _ request: RemoteSystemConnectionRequest,

@@ -224,6 +224,8 @@ public final class RemoteSystemHost: Service {
         try await self.run(isStaged: false)
     }
 
+    /// Runs the host as ``run()`` does.
+    ///
     /// - Parameter isStaged: true for a host in a simulated test. Cancellation then acts as a graceful shutdown:
     ///   ServiceLifecycle handles the shutdown in a task of its own, which the simulation does not control.
     package func run(isStaged: Bool) async throws {

@@ -90,6 +90,8 @@ public final class StagedSystem: Sendable {
     /// Whether the system has appeared and not vanished. A silent system counts as present.
     var isThere: Bool { self.state.withLock { !$0.tasks.isEmpty } }
 
+    /// Changes the attributes of one of the applications.
+    ///
     /// - Parameter attributes: Checked by ``RemoteSystemHost/check(attributes:)``.
     func change(_ attributes: [String: String], application: String) async {
         let host = self.state.withLock { state in

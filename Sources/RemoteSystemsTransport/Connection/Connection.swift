@@ -165,7 +165,7 @@ package final class Connection: AuthenticatedConnection {
 
     // MARK: Incoming requests
 
-    /// Returns the response to a request that needs no task.
+    /// Returns the response to a request that needs no task; `nil` if the request needs one.
     func respondImmediately(_ request: IncomingRequest) -> Response? {
         self.immediateHandler?(request, self)
     }
