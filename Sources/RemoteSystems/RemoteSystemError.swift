@@ -92,7 +92,7 @@ public struct RemoteSystemError: Error, Sendable {
     public var code: Code
     /// A sentence for people: what happened and what to do. Contains no message contents and no secrets.
     public var message: String
-    /// The place of the failure.
+    /// The place of the failure: this machine, the network or the other machine.
     public var side: Side
     /// Whether the same operation may succeed when it is repeated.
     ///

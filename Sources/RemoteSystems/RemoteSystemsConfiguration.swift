@@ -103,23 +103,22 @@ extension RemoteSystemsConfiguration {
         /// The time a request waits for its response, unless the caller gives a timeout. Defaults to 30 s.
         /// Valid range: 1 ms–24 h.
         public var requestTimeout = Duration.seconds(30)
-        /// The time to open a connection, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
+        /// The maximum time to open a connection, for each address tried. Defaults to 5 s. Valid range: 1 ms–1 h.
         public var connectTimeout = Duration.seconds(5)
-        /// The additional time to open a connection when the other system has responded and must first start the
-        /// application. Defaults to 15 s. Valid range: 0–1 h.
+        /// The maximum additional time to open a connection when the other system has responded and must first start
+        /// the application. Defaults to 15 s. Valid range: 0–1 h.
         ///
-        /// The default exceeds the 10 s after which a host gives up starting by default. If a host has a longer
-        /// ``RemoteSystemHost/Options/startTimeout``, set this to more than that. Operations with one timeout for
-        /// everything, such as
+        /// Use a greater value than ``RemoteSystemHost/Options/startTimeout`` of the host, which defaults to 10 s.
+        /// Operations with one timeout for everything, such as
         /// ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``, ignore this value.
         public var startTimeout = Duration.seconds(15)
-        /// The time from a caller's TCP connect to its hello, in which it states its identity and the service it wants.
-        /// Defaults to 1 s. Valid range: 1 ms–60 s.
+        /// The maximum time from when a host accepts a TCP connection until it has received the caller's hello, which
+        /// names the service. After that time the host closes the connection. Defaults to 1 s. Valid range: 1 ms–60 s.
         public var helloTimeout = Duration.seconds(1)
         /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s.
         /// Valid range: 1 s–1 h.
         public var deadPeerTime = Duration.seconds(15)
-        /// The time that closing waits for requests in progress. Defaults to 5 s. Valid range: 0–1 h.
+        /// The maximum time that closing waits for requests in progress. Defaults to 5 s. Valid range: 0–1 h.
         public var drainTimeout = Duration.seconds(5)
 
         /// Creates the settings with the default values.

@@ -12,8 +12,8 @@ public protocol DiscoverySource: Sendable {
     /// The discovery type of systems that are reached by the hints. Defaults to ``DiscoveryType/proximal``.
     var discoveryType: DiscoveryType { get }
 
-    /// Where the hints come from. It decides whether a hint is tried without a proof in the hint itself. The system
-    /// that responds is authenticated in any case. Defaults to ``DiscoveryOrigin/announced``.
+    /// Where the hints come from, which decides to which hints a system connects. The system that responds is
+    /// authenticated in any case. Defaults to ``DiscoveryOrigin/announced``.
     var origin: DiscoveryOrigin { get }
 
     /// The identity of the source. All watchers of an account that use sources of the same identity share one browse.
@@ -57,7 +57,7 @@ public protocol DiscoverySource: Sendable {
     /// The source handles temporary problems itself (a daemon restarts, an interface goes down): it advertises again as
     /// soon as it can.
     ///
-    /// - Throws: ``DiscoveryError`` if the advertisement can never be made as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     func advertise(_ advertisement: DiscoveryAdvertisement) async throws
 
     /// Advertises a service as ``advertise(_:)`` does, and reports whether the advertisement is in effect.
@@ -69,9 +69,9 @@ public protocol DiscoverySource: Sendable {
     ///   - advertisement: The advertisement.
     ///   - report: Called with `true` when other systems can find the service from now on, and with `false` when they
     ///     no longer can: the stack refused it, or the daemon or the last interface is gone. Until the first call, the
-    ///     advertisement is not in effect. Called on any thread, in order; must not block. Its last value stops
-    ///     counting when this method returns.
-    /// - Throws: ``DiscoveryError`` if the advertisement can never be made as it is.
+    ///     advertisement is not in effect. Called on any thread, in order; must not block. When this method returns,
+    ///     the advertisement is no longer in effect, whatever the last value was.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void

@@ -8,7 +8,7 @@ import Glibc
 /// The file-descriptor limit of this process. Some libraries end the process if they get no descriptor, so capacity is
 /// checked before calling them.
 package enum FileDescriptorLimit {
-    /// The maximum number of open descriptors (RLIMIT_NOFILE).
+    /// The maximum number of open descriptors: the soft limit of RLIMIT_NOFILE, or 1024 if it cannot be read.
     package static var limit: Int {
         var limits = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits) == 0 else { return 1024 }

@@ -75,11 +75,11 @@ extension IdentityError {
         public static let accountInUse = Code(kind: .accountInUse)
         /// A certificate or a request for one failed its checks.
         public static let rejectedCertificate = Code(kind: .rejectedCertificate)
-        /// The account has the maximum number of systems.
+        /// The account has the maximum number of joined systems (10 000) or of revoked systems (4096).
         public static let tooManySystems = Code(kind: .tooManySystems)
         /// The operation would delete the account's root key. Nothing was changed.
         public static let rootKeyWouldBeLost = Code(kind: .rootKeyWouldBeLost)
-        /// The account has had the maximum number of root keys.
+        /// The account has had the maximum number of root keys: 16.
         public static let rootKeysUsedUp = Code(kind: .rootKeysUsedUp)
         /// The account's root key was replaced twice, by different keys. Nothing was changed.
         public static let conflictingRoots = Code(kind: .conflictingRoots)

@@ -3,7 +3,7 @@
 
 internal import RemoteSystems
 
-/// An event or a condition did not occur in time, or a step of a test is not possible.
+/// An event or a condition did not occur in time, or the test requested a step that is not possible.
 public struct StageError: Error, Sendable, CustomStringConvertible {
     /// What was expected, what happened instead, and what to check.
     public let message: String

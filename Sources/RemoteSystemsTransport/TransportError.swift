@@ -87,7 +87,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { self.message }
 
-    /// The sentence for the peer. In a sentence about the peer's own certificate, "your" refers to the peer.
+    /// The message, worded for the peer that receives it: about the peer's own certificate it says "your certificate".
     var messageToPeer: String { self.peerMessage ?? (self.cause as? TrustError)?.messageToPeer ?? self.message }
 
     /// The failure to send to the peer.
@@ -99,6 +99,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
 }
 
 extension TransportError {
+    /// Returns the error for a peer that violated the protocol.
+    ///
     /// - Parameter what: a sentence without a full stop, unless it ends with the description of another error.
     static func violation(
         _ what: String,

@@ -5,7 +5,7 @@
 // order uses normalised scalars. It differs from the wire order and treats "é" and "e" + combining accent as equal.
 
 extension String {
-    /// Whether both have the same UTF-8 bytes.
+    /// Whether the two strings have the same UTF-8 bytes.
     @inline(__always)
     package func hasSameUTF8(as other: String) -> Bool {
         utf8.count == other.utf8.count && compareEqualLengthUTF8(with: other) == 0

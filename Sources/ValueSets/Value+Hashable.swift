@@ -4,7 +4,7 @@
 import FoundationEssentials
 
 extension Value: Hashable {
-    /// Whether both have the same encoding.
+    /// Whether the two values have the same encoding.
     public static func == (left: Value, right: Value) -> Bool {
         switch (left, right) {
         case (.null, .null): true

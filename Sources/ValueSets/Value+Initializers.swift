@@ -74,7 +74,7 @@ extension Value {
     /// Creates a UUID.
     public init(_ uuid: UUID) { self = .uuid(uuid) }
 
-    /// Creates a URL.
+    /// Creates a URL. A URL without a scheme cannot be encoded.
     public init(_ url: URL) { self = .url(url) }
 
     /// Creates an array.

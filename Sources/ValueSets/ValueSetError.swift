@@ -29,7 +29,8 @@ public struct ValueSetError: Error, Sendable, Hashable {
         public static let duplicateKey = Code(.duplicateKey)
         /// Text is not UTF-8, or is not a URL where one is required.
         public static let invalidText = Code(.invalidText)
-        /// A part of CBOR that this format does not use: an indefinite length, another tag, another simple value.
+        /// The bytes use a part of CBOR that this format excludes: an indefinite length, or a tag or simple value that
+        /// the format does not define.
         public static let unsupported = Code(.unsupported)
         /// The value exceeds the ``ValueSetLimits``.
         public static let limitExceeded = Code(.limitExceeded)

@@ -177,6 +177,8 @@ final class AccountContext: Sendable {
         try? await self.accountQueue.run { self.reloadIdentity() }
     }
 
+    /// Reads the account again, after this or another process changed it.
+    ///
     /// - Returns: whether the set of revoked systems changed, or this system has left the account.
     private func reload() throws -> Bool {
         _ = try self.security()
@@ -226,6 +228,8 @@ final class AccountContext: Sendable {
     /// Whether this system has left the account.
     var hasLeft: Bool { self.loaded.withLock { $0?.hasLeft ?? false } }
 
+    /// Checks that this system still belongs to its account.
+    ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when this system has left the account.
     func checkMembership() throws(RemoteSystemError) {
         if self.hasLeft { _ = try self.security() }

@@ -43,6 +43,8 @@ final class ApplicationContext: Sendable {
         return try self.account.browser()
     }
 
+    /// Returns the connector for connections of this application.
+    ///
     /// - Parameter limits: replaces the configuration's limits.
     func connector(limits: ConnectionLimits? = nil) async throws(RemoteSystemError) -> Connector {
         try self.configuration.validate()

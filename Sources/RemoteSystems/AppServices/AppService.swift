@@ -50,7 +50,7 @@ public struct AppService: Sendable {
         /// The schema of requests that the service sends to its callers (``AppServiceRequest/connection``). Published.
         /// Defaults to ``AllowedValueSchema/appService``.
         public var pushRequestSchema: AllowedValueSchema?
-        /// The schema of the callers' responses to those requests. Published. Defaults to
+        /// The schema of the callers' responses to requests that the service sends. Published. Defaults to
         /// ``AllowedValueSchema/appService``.
         public var pushResponseSchema: AllowedValueSchema?
 
@@ -167,6 +167,11 @@ public struct AppService: Sendable {
     }
 
     /// Creates a service whose handler is a type of your own.
+    ///
+    /// One provider serves all connections. It handles requests concurrently, unless `concurrentRequests` limits them.
+    ///
+    /// - Parameter provider: responds to requests and observes connections. The other parameters are those of the
+    ///   initializer with a closure.
     public init(
         _ name: String,
         requestSchema: AllowedValueSchema = .appService,

@@ -17,7 +17,7 @@ public struct AppServiceClosedStatus: RawRepresentable, Sendable, Hashable {
     public static let cancelled = AppServiceClosedStatus(rawValue: 1)
     /// One side exceeded the agreed limits.
     public static let resourceLimitsExceeded = AppServiceClosedStatus(rawValue: 2)
-    /// The connection was lost, or a peer violated the protocol.
+    /// The connection was lost, or one side violated the protocol.
     public static let unknown = AppServiceClosedStatus(rawValue: 3)
 }
 

@@ -14,7 +14,8 @@ public import ValueSets
 /// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without an executor
 /// hop.
 public final class AppServiceConnection: Sendable {
-    /// A closure that responds to requests of the peer.
+    /// A closure that responds to requests of the peer. If it throws an ``AppServiceFailure``, the peer receives the
+    /// failure's reason. If it throws another error, the peer learns only that the handler failed.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
     enum State {
@@ -171,14 +172,22 @@ public final class AppServiceConnection: Sendable {
     ///
     /// - Returns: the result. For any status but success, ``openError`` explains it, and the connection can be opened
     ///   again.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when the connection is already open or
-    ///   was closed, or when the address is outside ``RemoteSystemsConfiguration/network``; with
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the service's name, the port or the configuration is invalid;
-    ///   when this system's own identity cannot be used. `CancellationError`.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/misuse`` when the connection is being opened, is open or was closed, or when the
+    ///     address is outside ``RemoteSystemsConfiguration/network``,
+    ///   - ``RemoteSystemError/Code/invalidArgument`` when the service's name, the host, the port or the configuration
+    ///     is not valid,
+    ///   - ``RemoteSystemError/Code/identity`` when this system's own identity cannot be used,
+    ///   - ``RemoteSystemError/Code/connectionClosed`` when the connection is closed while it is being opened,
+    ///   - ``RemoteSystemError/Code/localResources`` when the process cannot open enough files.
+    ///
+    ///   Also `CancellationError`.
     public func open(_ request: RemoteSystemConnectionRequest) async throws -> AppServiceConnectionStatus {
         try await self.open(request, startTimeout: request.origin.configuration.transport.startTimeout)
     }
 
+    /// Opens the connection, with another start timeout than the configured one.
+    ///
     /// - Parameter startTimeout: replaces ``RemoteSystemsConfiguration/Transport/startTimeout``.
     func open(
         _ request: RemoteSystemConnectionRequest,

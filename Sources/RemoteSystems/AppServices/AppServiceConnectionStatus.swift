@@ -21,7 +21,7 @@ public struct AppServiceConnectionStatus: RawRepresentable, Sendable, Hashable {
     public static let appServiceUnavailable = AppServiceConnectionStatus(rawValue: 3)
     /// Opening failed for another reason, which ``AppServiceConnection/openError`` explains.
     public static let unknown = AppServiceConnectionStatus(rawValue: 4)
-    /// The system cannot be reached.
+    /// The system cannot be reached, or has the maximum number of connections. Try again later.
     public static let remoteSystemUnavailable = AppServiceConnectionStatus(rawValue: 5)
     /// The application does not offer this service to the calling system or application.
     public static let remoteSystemNotSupportedByApp = AppServiceConnectionStatus(rawValue: 6)

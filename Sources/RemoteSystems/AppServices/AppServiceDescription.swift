@@ -22,10 +22,11 @@ public struct AppServiceDescription: Sendable, Hashable {
     public var requestSchema: AllowedValueSchema?
     /// A schema of responses, in addition to the one that the service publishes. Defaults to none.
     public var responseSchema: AllowedValueSchema?
-    /// A schema of the service's own requests, in addition to the one that the service publishes. Defaults to none.
+    /// A schema of the requests that the service sends to this program, in addition to the one that the service
+    /// publishes. Defaults to none.
     public var pushRequestSchema: AllowedValueSchema?
-    /// A schema of this program's responses to those requests, in addition to the one that the service publishes.
-    /// Defaults to none.
+    /// A schema of this program's responses to requests that the service sends, in addition to the one that the service
+    /// publishes. Defaults to none.
     public var pushResponseSchema: AllowedValueSchema?
 
     /// Creates a description of the service with this name.

@@ -14,7 +14,8 @@ public struct AppServiceRequest: Sendable {
     public var metadata: RequestMetadata
     /// The sender of the request. Verified before the message is decoded.
     public let caller: AppServiceCaller
-    /// The time at which the caller stops waiting. The handler's task, if it has one, is cancelled then.
+    /// The time at which the caller stops waiting. At this time the handler's task is cancelled. A handler that runs
+    /// without a task of its own (``AppService``) is not interrupted.
     public let deadline: ContinuousClock.Instant
     /// The key by which the caller identifies the operation when it may repeat the request; `nil` if it sent none.
     ///

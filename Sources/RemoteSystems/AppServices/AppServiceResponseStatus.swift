@@ -19,7 +19,7 @@ public struct AppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
     public static let resourceLimitsExceeded = AppServiceResponseStatus(rawValue: 2)
     /// No response arrived: it is unknown whether the request was executed.
     public static let unknown = AppServiceResponseStatus(rawValue: 3)
-    /// The system cannot be reached.
+    /// The system cannot be reached, or the service reported that another system that it needs is unavailable.
     public static let remoteSystemUnavailable = AppServiceResponseStatus(rawValue: 4)
     /// The message or its response is larger than the receiver accepts.
     public static let messageTooLarge = AppServiceResponseStatus(rawValue: 5)

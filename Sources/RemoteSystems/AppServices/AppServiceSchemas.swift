@@ -12,7 +12,7 @@ struct AppServiceSchemas: Sendable, Hashable {
     var response: AllowedValueSchema?
     /// The schema of requests that the service sends to its caller.
     var pushRequest: AllowedValueSchema?
-    /// The schema of the caller's responses to those requests.
+    /// The schema of the caller's responses to the service's requests.
     var pushResponse: AllowedValueSchema?
 }
 

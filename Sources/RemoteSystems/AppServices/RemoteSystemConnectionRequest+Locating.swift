@@ -5,7 +5,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemConnectionRequest {
-    /// How long to search for a system whose address is unknown.
+    /// The maximum time to search for an application whose address is unknown.
     static let locatingTime = Duration.seconds(5)
 
     /// Returns this request if it has an address, else a request for the application at the place where a watcher finds

@@ -19,7 +19,7 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
     public static let appUnavailable = StatelessAppServiceResponseStatus(rawValue: 2)
     /// The application does not offer the service.
     public static let appServiceUnavailable = StatelessAppServiceResponseStatus(rawValue: 3)
-    /// The system cannot be reached.
+    /// The system cannot be reached, or has the maximum number of connections. Try again later.
     public static let remoteSystemUnavailable = StatelessAppServiceResponseStatus(rawValue: 4)
     /// The application does not offer this service to the calling system or application.
     public static let remoteSystemNotSupportedByApp = StatelessAppServiceResponseStatus(rawValue: 5)

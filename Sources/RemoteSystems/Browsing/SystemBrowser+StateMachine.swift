@@ -15,7 +15,7 @@ internal import RemoteSystemsTransport
 /// A process that a host describes is a hint, too: see ``Referral``. Each watcher's ``WatcherList`` applies its filters
 /// to the systems.
 ///
-/// A value without I/O and without a clock. Times are arguments, in the driver's clock.
+/// A value type without I/O and without a clock. Times are arguments, in the driver's clock.
 struct SystemBrowserStateMachine {
     typealias Instant = ContinuousClock.Instant
 

@@ -71,11 +71,11 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
     public enum Status: String, Sendable, Hashable, Codable {
         /// No problem was found.
         case ok
-        /// It works now, but not completely, or not permanently.
+        /// The subject works now, but not completely, or not permanently.
         case warning
-        /// It does not work.
+        /// The subject does not work.
         case problem
-        /// It could not be checked.
+        /// The subject could not be checked.
         case unknown
     }
 

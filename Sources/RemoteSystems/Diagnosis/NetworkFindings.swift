@@ -147,6 +147,8 @@ enum NetworkFindings {
         }
     }
 
+    /// Returns the finding about the port on which a host listens or would listen.
+    ///
     /// - Parameter holder: the application of this system that listens on the port.
     static func port(_ port: Int, _ trouble: String?, holder: String? = nil) -> DiagnosisFinding {
         let why = "A host listens on this port for other systems of the account."

@@ -9,7 +9,7 @@ internal import RemoteSystemsTransport
 /// The limit per system keeps one system that leaks connections from excluding all others. It does not apply to the
 /// host's own system: its programs control the machine anyway, and there may be many.
 ///
-/// A value without I/O. It keeps state of open connections only.
+/// A value type without I/O. It keeps state of open connections only.
 struct ConnectionQuota: Sendable {
     enum Decision: Hashable, Sendable {
         case free

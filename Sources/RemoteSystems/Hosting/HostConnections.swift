@@ -97,8 +97,9 @@ final class HostConnections: Sendable {
 }
 
 extension EstablishedConnection {
-    /// The same connection, which is aborted when it opens unless `enter` accepts it. Several may have been admitted at
-    /// the same time. `leave` is called after the close callbacks that were registered in `opened`.
+    /// Returns this connection with a further check: it is aborted when it opens, unless `enter` accepts it. Several
+    /// connections may have been admitted at the same time, so the limit is checked again. `leave` is called after the
+    /// close callbacks that were registered in `opened`.
     func entering(
         _ enter: @escaping @Sendable (Connection) -> CloseStatus?,
         leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void
@@ -117,7 +118,7 @@ extension EstablishedConnection {
 }
 
 extension EstablishedStream {
-    /// The same for a stream.
+    /// Returns this stream with the further check that ``EstablishedConnection/entering(_:leaving:)`` describes.
     func entering(
         _ enter: @escaping @Sendable (any AuthenticatedConnection) -> CloseStatus?,
         leaving leave: @escaping @Sendable (ObjectIdentifier) -> Void

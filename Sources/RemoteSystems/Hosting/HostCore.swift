@@ -181,8 +181,8 @@ actor HostCore {
         return Refusal(noService: hello.service, in: host, callable: callable.map(\.name))
     }
 
-    /// Admits a system of a linked account to the services that were granted to it. Everything else gets one and the
-    /// same refusal.
+    /// Admits a system of a linked account to the services that were granted to that account. Any other service or
+    /// application gets the same refusal, so that the caller does not learn which of them exist.
     private func admitLinked(_ hello: Hello, peer: PeerIdentity, granted: Grants, own: SystemID) -> Admission {
         guard hello.targetApplication == nil || hello.targetApplication == self.application.id,
             granted.services.contains(hello.service), let service = self.services[hello.service],
@@ -192,8 +192,8 @@ actor HostCore {
         return .accept(self.accept(service, own: own))
     }
 
-    /// Admits a system of another account to the services that are offered to anyone. Everything else gets one and the
-    /// same refusal.
+    /// Admits a system of another account to the services that are offered to anyone. Any other service or application
+    /// gets the same refusal, so that the caller does not learn which of them exist.
     private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
         guard let anonymousConnections, hello.targetApplication == nil || hello.targetApplication == self.application.id
         else {

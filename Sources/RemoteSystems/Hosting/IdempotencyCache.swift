@@ -62,6 +62,8 @@ final class IdempotencyCache: Sendable {
         }
     }
 
+    /// Forgets the outcome of a failed execution, so that the next request with the key is executed.
+    ///
     /// - Parameter execution: the execution that failed. The outcome of a later one is kept.
     func forgetFailure(of request: AppServiceRequest, key: IdempotencyKey, of service: String, execution: UInt64) {
         let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)

@@ -22,7 +22,8 @@ public struct InstalledApplication: Sendable, Hashable, Identifiable {
         /// The schema of the requests that the service sends to its callers, if it is known without running the
         /// application.
         public var pushRequestSchema: AllowedValueSchema?
-        /// The schema of the responses to those requests, if it is known without running the application.
+        /// The schema of the callers' responses to the service's requests, if it is known without running the
+        /// application.
         public var pushResponseSchema: AllowedValueSchema?
         /// The service's version, in a format of the service's choice.
         public var version: String?

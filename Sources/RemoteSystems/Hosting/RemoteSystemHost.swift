@@ -24,9 +24,9 @@ package import ValueSets
 /// ```
 ///
 /// The host works only inside ``run()``: it listens, advertises itself, publishes its services to watchers, and
-/// responds to requests. On graceful shutdown it withdraws the advertisement, refuses new connections (status 2), and
-/// lets running requests finish. When its task is cancelled it closes its connections at once; running requests then
-/// fail on both sides.
+/// responds to requests. On graceful shutdown it withdraws the advertisement, refuses new connections
+/// (``AppServiceConnectionStatus/appUnavailable``), and lets running requests finish. When its task is cancelled it
+/// closes its connections at once; running requests then fail on both sides.
 public final class RemoteSystemHost: Service {
     /// How the host is published, and where it listens.
     public struct Options: Sendable {
@@ -98,7 +98,7 @@ public final class RemoteSystemHost: Service {
     ///
     /// - Parameters:
     ///   - application: the application's id, in reverse-DNS form.
-    ///   - services: the app services that the host offers. Their names must differ.
+    ///   - services: the app services that the host offers. If two have the same name, ``run()`` throws.
     public convenience init(application: String, services: [AppService]) {
         self.init(RemoteSystemsConfiguration(applicationID: application), services: services)
     }
@@ -107,7 +107,7 @@ public final class RemoteSystemHost: Service {
     ///
     /// - Parameters:
     ///   - configuration: the process's configuration.
-    ///   - services: the app services that the host offers. Their names must differ.
+    ///   - services: the app services that the host offers. If two have the same name, ``run()`` throws.
     ///   - options: how the host is published, and where it listens.
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
@@ -217,12 +217,15 @@ public final class RemoteSystemHost: Service {
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/discovery`` when the host can never be advertised,
     ///   - ``RemoteSystemError/Code/invalidArgument`` when a number in the configuration, the options or a service is
-    ///     outside its range, or a name is not valid,
-    ///   - ``RemoteSystemError/Code/misuse`` when called twice, or when the attributes exceed their limits.
+    ///     outside its range, or a name is not valid or used by two services,
+    ///   - ``RemoteSystemError/Code/misuse`` when called twice, or when the attributes, the number of services or the
+    ///     URI schemes exceed their limits.
     public func run() async throws {
         try await self.run(isStaged: false)
     }
 
+    /// Runs the host as ``run()`` does.
+    ///
     /// - Parameter isStaged: true for a host in a simulated test. Cancellation then acts as a graceful shutdown:
     ///   ServiceLifecycle handles the shutdown in a task of its own, which the simulation does not control.
     package func run(isStaged: Bool) async throws {

@@ -47,17 +47,18 @@ public protocol AppServiceClientInterceptor: Sendable {
 
 /// A request before it is sent.
 public struct AppServiceClientRequest: Sendable {
-    /// The message. Checked against the service's schema after the last interceptor.
+    /// The message. It is checked against the service's schema after the last interceptor.
     public var message: ValueSet
-    /// The data sent beside the message. Checked after the last interceptor.
+    /// The data sent beside the message. The rules of ``RequestMetadata`` are checked after the last interceptor; a
+    /// request that breaks them is not sent.
     public var metadata: RequestMetadata
-    /// The time to wait for the response, from the last interceptor on, where it is also checked. Defaults to `nil`:
-    /// ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
+    /// The time to wait for the response. It starts, and its range is checked, after the last interceptor. Defaults to
+    /// `nil`: ``RemoteSystemsConfiguration/Transport/requestTimeout`` applies. Valid range: 0–24 h.
     public var timeout: Duration?
     /// The key that identifies the operation; see ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
     public var idempotencyKey: IdempotencyKey?
 
-    /// Creates a request, to test an interceptor in isolation.
+    /// Creates a request, to test an interceptor in isolation. The properties describe the parameters.
     public init(
         message: ValueSet,
         metadata: RequestMetadata = RequestMetadata(),

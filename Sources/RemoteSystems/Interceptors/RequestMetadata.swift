@@ -23,11 +23,11 @@ internal import ValueSets
 /// Sending checks these rules and throws ``RemoteSystemError/Code/invalidMessage``. A host responds to a request that
 /// breaks them with ``AppServiceResponseStatus/failure``, without calling interceptors or the handler.
 public struct RequestMetadata: Sendable, Hashable {
-    /// The maximum number of keys.
+    /// The maximum number of keys: 64.
     public static let maxKeys = MetadataRules.maxKeys
-    /// The maximum length of a key, in bytes.
+    /// The maximum length of a key, in bytes: 64.
     public static let maxKeyBytes = MetadataRules.maxKeyBytes
-    /// The maximum length of all keys and values together, in bytes of UTF-8.
+    /// The maximum length of all keys and values together, in bytes of UTF-8: 8192.
     public static let maxBytes = MetadataRules.maxBytes
 
     /// The metadata in the form in which it is sent.

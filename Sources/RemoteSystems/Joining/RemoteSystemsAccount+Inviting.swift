@@ -18,16 +18,23 @@ extension RemoteSystemsAccount {
     /// cancel the task. Only the system that holds the account's key can invite.
     ///
     /// - Parameters:
-    ///   - hosts: host names or IP addresses at which the joining system reaches this one, the best first. Defaults to
-    ///     the addresses of the permitted interfaces. Valid count: 1–8.
+    ///   - hosts: host names or IP addresses at which the joining system reaches this one, in order of preference.
+    ///     Defaults to the addresses of the permitted interfaces. Valid count: 1–8.
     ///   - port: the port to listen on. With 0 the operating system chooses it. Defaults to 0. Valid range: 0–65535.
     ///   - show: receives the invitation as soon as it can be used. Its ``Invitation/uri`` is secret: the first system
     ///     that uses it joins the account.
     /// - Returns: the id of the system that joined.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` and an ``IdentityError`` as its cause:
-    ///   ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, after three attempts with a
-    ///   wrong secret, ``IdentityError/Code/invitationUsed``. With ``RemoteSystemError/Code/cannotListen`` when it
-    ///   cannot listen on the port. Any error of `show`; `CancellationError`.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
+    ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, after three attempts with
+    ///     a wrong secret, ``IdentityError/Code/invitationUsed``,
+    ///   - ``RemoteSystemError/Code/cannotListen`` when the method cannot listen on the port,
+    ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the
+    ///     process cannot open enough files,
+    ///   - ``RemoteSystemError/Code/invalidArgument`` when the port or the number of hosts is outside its range,
+    ///   - ``RemoteSystemError/Code/misuse`` when a host is neither a host name nor an IP address.
+    ///
+    ///   Also any error of `show`, and `CancellationError`.
     public func invite(
         hosts: [String]? = nil,
         port: Int = 0,

@@ -24,7 +24,8 @@ public struct RemoteSystemsAccount: Sendable {
         get throws(RemoteSystemError) { try self.withStore { store throws(IdentityError) in store.directory } }
     }
 
-    /// Returns the identity of this system. Creates a personal account if there is none.
+    /// Returns the identity of this system. Creates a personal account if there is none. Blocks for a few milliseconds
+    /// of file access.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
     public func identity() throws(RemoteSystemError) -> SystemIdentity {

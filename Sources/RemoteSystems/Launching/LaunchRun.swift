@@ -11,7 +11,8 @@ struct LaunchRun {
     let origin: ApplicationContext
     let timeout: Duration?
 
-    /// Asks one application after the other until one has opened a URI, denies it, or may have opened it.
+    /// Asks one application after the other until one has opened a URI, may have opened one, or has denied the
+    /// requested URI. If every application fails, the result combines their failures.
     func follow(_ plan: LaunchPlan, _ message: LaunchMessage, on system: RemoteSystem) async throws
         -> RemoteLaunchURIResult
     {

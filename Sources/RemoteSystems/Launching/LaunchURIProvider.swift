@@ -7,15 +7,16 @@ public protocol LaunchURIProvider: Sendable {
     /// The schemes of the URIs that the provider opens, such as `player`. Case is ignored. The host publishes them, so
     /// that launchers choose this application.
     var supportedURISchemes: [String] { get }
-    /// Whether the provider is also called for URIs of other schemes, to return a more precise reason. Defaults to
-    /// `false`: the host responds with ``RemoteLaunchURIStatus/protocolUnavailable``.
+    /// Whether the provider is also called for URIs of schemes that are not in ``supportedURISchemes``, to return a
+    /// more precise reason. Defaults to `false`: the host responds with ``RemoteLaunchURIStatus/protocolUnavailable``.
     var judgesOtherSchemes: Bool { get }
 
     /// Opens a URI, or returns the reason why not.
     ///
-    /// Return ``LaunchURIDecision/opened(by:)`` only when the URI has been opened, and any other decision except
-    /// ``LaunchURIDecision/unknown(_:)`` only when it has not been opened and will not be. The task is cancelled when
-    /// the launcher stops waiting or disconnects: a provider should then not open the URI any more.
+    /// Return ``LaunchURIDecision/opened`` or ``LaunchURIDecision/opened(by:)`` only when the URI has been opened.
+    /// Return ``LaunchURIDecision/unknown(_:)`` when this cannot be known. Return any other decision only when the URI
+    /// has not been opened and will not be. The task is cancelled when the launcher stops waiting or disconnects: a
+    /// provider should then not open the URI any more.
     ///
     /// - Throws: any error. The launcher learns only that it is unknown whether the URI was opened.
     func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision

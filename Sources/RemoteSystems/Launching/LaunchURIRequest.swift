@@ -11,9 +11,10 @@ public struct LaunchURIRequest: Sendable {
     public let isFallback: Bool
     /// The launcher's options. The provider need not handle the fallback: its caller does.
     public let options: RemoteLauncherOptions
-    /// Data for the application; `nil` if the launcher sent none, and always with the fallback.
+    /// Data for the application. `nil` if the launcher sent none, or if the URI is the fallback.
     public let inputData: ValueSet?
-    /// The system and application that sent the request, authenticated before the URI was read.
+    /// The peer that sent the request. Its system was authenticated before the URI was read. Its application id is only
+    /// a claim.
     public let caller: AppServiceCaller
     /// The time at which the launcher stops waiting. The provider's task is then cancelled.
     public let deadline: ContinuousClock.Instant
@@ -76,7 +77,7 @@ public struct LaunchURIDecision: Sendable, Hashable {
         LaunchURIDecision(kind: .notOpened(.deniedByRemoteSystem, reason, canRetry: false))
     }
 
-    /// The URI cannot be opened, now or ever (``RemoteLaunchURIStatus/appUnavailable``).
+    /// The URI cannot be opened now, or cannot be opened at all (``RemoteLaunchURIStatus/appUnavailable``).
     ///
     /// - Parameters:
     ///   - reason: a sentence for the person who launched the URI. Truncated to 512 bytes.

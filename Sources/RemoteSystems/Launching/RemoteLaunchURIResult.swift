@@ -21,8 +21,8 @@ public struct RemoteLaunchURIResult: Sendable {
     /// The error, on which side it occurred, and whether a retry can help; `nil` on success.
     ///
     /// With ``RemoteLaunchURIStatus/unknown``, or a status that this version does not know,
-    /// ``RemoteSystemError/outcome`` states whether the URI may have been opened all the same. With every other status
-    /// nothing was opened.
+    /// ``RemoteSystemError/outcome`` states whether the URI may nevertheless have been opened. With every other status
+    /// except ``RemoteLaunchURIStatus/success`` nothing was opened.
     public var error: RemoteSystemError?
 
     /// Creates a result.

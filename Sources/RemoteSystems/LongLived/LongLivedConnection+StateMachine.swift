@@ -3,7 +3,7 @@
 
 /// The rules by which a long-lived connection reconnects, and by which requests wait for it.
 ///
-/// A value without I/O, a clock or randomness: times, in the driver's clock, and random numbers are arguments.
+/// A value type without I/O, a clock or randomness: times, in the driver's clock, and random numbers are arguments.
 struct LongLivedConnectionStateMachine {
     typealias Instant = ContinuousClock.Instant
 
@@ -65,7 +65,7 @@ struct LongLivedConnectionStateMachine {
     enum OnOpened: Equatable {
         /// The requests to send now, in this order.
         case stay(release: [UInt64])
-        /// It was closed meanwhile: abandon the new connection.
+        /// The long-lived connection was closed meanwhile: abandon the new connection.
         case discard
     }
 

@@ -87,7 +87,8 @@ extension LongLivedConnectionStateMachine.Refusal {
 }
 
 extension AppServiceResponse {
-    /// The same response, unless it reports a request as not executed that was sent before: that cannot be known.
+    /// Returns this response. If the request was sent before and the response reports it as not executed, which cannot
+    /// be known, returns a response with an unknown outcome instead.
     func reported(mayHaveRun: Bool) -> AppServiceResponse {
         guard mayHaveRun, self.error?.outcome == .notExecuted else { return self }
         return AppServiceResponse(

@@ -6,7 +6,7 @@
 /// The defaults suit most uses. ``LongLivedConnection/start()`` throws ``RemoteSystemError/Code/invalidArgument`` when
 /// a value is outside its valid range.
 public struct ReconnectionPolicy: Sendable, Hashable {
-    /// The wait before the first new attempt. Defaults to 250 ms. Valid range: 10 ms–1 h.
+    /// The wait before the first new attempt, before jitter. Defaults to 250 ms. Valid range: 10 ms–1 h.
     public var firstDelay = Duration.milliseconds(250)
     /// The factor by which the wait grows after each failed attempt. Defaults to 2. Valid range: 1–10.
     public var factor = 2.0

@@ -84,7 +84,7 @@ struct DescriptionInquiry: Sendable {
         reported.fail(Self.silent)
     }
 
-    /// Returns the descriptions of the applications that respond in time.
+    /// Returns the descriptions of the applications that respond within ``runningTime``. Unordered.
     func ask(_ applications: [String], of system: SystemID) async -> [SystemDescription.Application] {
         guard !applications.isEmpty else { return [] }
         return await withTaskGroup(of: Found.self) { group in

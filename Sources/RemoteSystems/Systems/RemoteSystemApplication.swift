@@ -17,7 +17,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         public var responseSchema: AllowedValueSchema?
         /// The schema of the requests that the service sends to its callers; `nil` when the service publishes none.
         public var pushRequestSchema: AllowedValueSchema?
-        /// The schema of the responses to those requests; `nil` when the service publishes none.
+        /// The schema of the callers' responses to the service's requests; `nil` when the service publishes none.
         public var pushResponseSchema: AllowedValueSchema?
         /// The service's version, in a format of the service's choice, if published.
         public var version: String?
@@ -37,7 +37,8 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public var services: [Service]
     /// The schemes of the URIs that the application opens, in lower case and ascending order.
     public var uriSchemes: [String]
-    /// Whether the application runs. One that does not is installed, and is started by a connection or a launch.
+    /// Whether the application is running. An application that is not running is installed; a connection or a launch
+    /// starts it.
     public var isRunning: Bool
     /// The id of the application's system.
     public let systemID: SystemID
@@ -68,7 +69,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         self.origin = origin
     }
 
-    /// Returns whether everything known of the two applications is equal.
+    /// Returns whether the two values are equal in every property, and name the same endpoints.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning

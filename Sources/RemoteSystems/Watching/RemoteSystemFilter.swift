@@ -84,8 +84,8 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     /// Matches all systems except this one.
     public static let remoteOnly = RemoteSystemFilter(rule: .remoteOnly)
 
-    /// Matches systems of this account. A configuration has one account, so the filter excludes the systems of other
-    /// accounts, whose account cannot be known.
+    /// Matches systems of the account with this id. A watcher knows only the id of its own configuration's account, so
+    /// with the id of another account the filter matches no system.
     public static func account(_ id: AccountID) -> RemoteSystemFilter { .init(rule: .account(id)) }
     /// Decides whether this machine is reported when it has no other application than the watching one.
     public static func localVisibility(_ kind: RemoteSystemLocalVisibilityKind) -> RemoteSystemFilter {

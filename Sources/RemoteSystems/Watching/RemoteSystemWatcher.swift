@@ -62,7 +62,7 @@ public final class RemoteSystemWatcher: Sendable {
         var startTime: ContinuousClock.Instant?
         var systems: [RemoteSystem.ID: RemoteSystem] = [:]
         var hasEnumerated = false
-        /// Whether a sequence that was read has ended in this run.
+        /// Whether a sequence of events from which events were read has ended during this run.
         var hasLostReader = false
     }
 
@@ -74,7 +74,8 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Creates a watcher with the default configuration.
     ///
-    /// - Parameter filters: the systems to report. Defaults to every system.
+    /// - Parameter filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine.
+    ///   Defaults to every system.
     public convenience init(filters: [RemoteSystemFilter] = []) {
         self.init(RemoteSystemsConfiguration(applicationID: "watcher"), filters: filters)
     }
@@ -83,7 +84,8 @@ public final class RemoteSystemWatcher: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: this process's configuration.
-    ///   - filters: the systems to report. Defaults to every system.
+    ///   - filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine. Defaults to
+    ///     every system.
     ///   - options: the watcher's options.
     public convenience init(
         _ configuration: RemoteSystemsConfiguration,
@@ -253,7 +255,7 @@ public final class RemoteSystemWatcher: Sendable {
     /// ```
     ///
     /// A sequence ends when its loop ends (by `break`, `return` or a thrown error), when its task is cancelled, or when
-    /// it is released unread. The watcher then stops unless another sequence has not ended (read or not yet), or a
+    /// it is released unread. The watcher then stops, unless another sequence has not ended (even an unread one) or a
     /// listener is registered. It stops in the background; ``stop()`` waits until it has stopped, and ``start()`` may
     /// be called at once. A watcher runs until ``stop()`` if none of its sequences was ever read, or if
     /// ``Options/stopsWithLastSequence`` is `false`. Cancelling a listener never stops the watcher.

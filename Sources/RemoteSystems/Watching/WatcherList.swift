@@ -5,7 +5,7 @@ internal import RemoteSystemsIdentity
 
 /// The systems that one watcher lists: those that match its filters.
 ///
-/// A value without I/O or a clock; times are arguments.
+/// A value type without I/O or a clock; times are arguments.
 struct WatcherList {
     private let filters: [RemoteSystemFilter]
     private let ownSystem: SystemID

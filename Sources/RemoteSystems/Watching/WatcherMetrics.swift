@@ -60,6 +60,8 @@ final class WatcherMetrics: Sendable {
     /// The counts, without the number of listed systems.
     var counts: WatcherStatistics { self.statistics.withLock { $0 } }
 
+    /// Records an event that the watcher reported.
+    ///
     /// - Parameter sinceStart: the time since the watcher was started.
     func reported(_ event: RemoteSystemEvent, sinceStart: Duration) {
         switch event {

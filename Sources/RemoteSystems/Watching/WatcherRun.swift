@@ -3,7 +3,7 @@
 
 internal import RemoteSystemsTransport
 
-/// One run of a watcher, from start to stop: its requirements on the shared ``SystemBrowser``.
+/// One run of a watcher, from start to stop. Holds what the shared ``SystemBrowser`` must know about the watcher.
 final class WatcherRun: Sendable {
     let context: ApplicationContext
     let filters: [RemoteSystemFilter]

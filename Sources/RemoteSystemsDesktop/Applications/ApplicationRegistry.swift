@@ -35,7 +35,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var wasHeldUp: Bool
     }
 
-    /// The directories of manifests, in the order of precedence.
+    /// The directories of manifests, highest precedence first.
     public let directories: [String]
 
     private let environment: [String: String]

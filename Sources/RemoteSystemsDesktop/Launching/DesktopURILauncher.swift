@@ -23,7 +23,8 @@ public struct DesktopURILauncher: LaunchURIProvider {
     /// The environment of started handlers.
     private let environment: [String: String]
 
-    /// Always `true`: the launcher returns the reason for every URI that it does not open.
+    /// Always `true`: the host also passes on URIs of schemes that the launcher does not open, and the launcher returns
+    /// the reason.
     public var judgesOtherSchemes: Bool { true }
 
     /// The maximum time for the response of an application that is started over the bus.

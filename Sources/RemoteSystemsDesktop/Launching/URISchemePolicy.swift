@@ -24,9 +24,10 @@ public struct URISchemePolicy: Sendable {
     /// The task is cancelled when the launcher stops waiting.
     public typealias Ask = @Sendable (LaunchURIRequest) async -> Bool
 
-    /// The rules by scheme, in lower case.
+    /// The rules, by scheme in lower case. A key with an upper-case letter matches no scheme.
     public var rules: [String: Rule]
-    /// The rule for all schemes that are not in ``rules``.
+    /// The rule for schemes that are not in ``rules``, except `file`, `javascript`, `data`, `vbscript` and `about`,
+    /// which are then denied.
     public var otherSchemes: Rule
     /// Decides about URIs with the rule ``Rule/ask``. If `nil`, they are denied.
     public var ask: Ask?
@@ -36,7 +37,7 @@ public struct URISchemePolicy: Sendable {
     /// - Parameters:
     ///   - rules: The rules by scheme. Case is ignored. If a scheme appears in several cases, the strictest rule
     ///     applies.
-    ///   - otherSchemes: The rule for all other schemes. Defaults to ``Rule/deny``.
+    ///   - otherSchemes: The rule for other schemes; see ``otherSchemes``. Defaults to ``Rule/deny``.
     ///   - ask: Decides about URIs with the rule ``Rule/ask``. Defaults to `nil`: they are denied.
     public init(rules: [String: Rule], otherSchemes: Rule = .deny, ask: Ask? = nil) {
         self.rules = Dictionary(rules.map { ($0.key.lowercased(), $0.value) }) { Self.stricter($0, $1) }

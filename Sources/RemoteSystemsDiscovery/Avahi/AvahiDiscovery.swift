@@ -135,7 +135,7 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Advertises until the surrounding task is cancelled, then withdraws the advertisement.
     ///
-    /// - Throws: ``DiscoveryError`` if the advertisement cannot be encoded as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         try await advertise(advertisement) { _ in }
     }
@@ -146,7 +146,7 @@ public struct AvahiDiscovery: DiscoverySource {
     /// It is in effect once Avahi has made sure that the name is free, on at least one interface. That takes about a
     /// second.
     ///
-    /// - Throws: ``DiscoveryError`` if the advertisement cannot be encoded as it is.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void

@@ -54,7 +54,7 @@ final class AvahiLink {
 
     /// Resolves a service instance, and again after every change, until the result is released.
     ///
-    /// - Parameter report: Called once with `started` or `refused`, and with every result.
+    /// - Parameter report: Called once with `started` or `refused`, and once with every result.
     func resolve(_ serviceInstance: ServiceInstance, report: @escaping (ResolverReport) -> Void) -> AnyObject {
         let id = add(.resolver(report))
         worker.perform { $0.resolve(id, serviceInstance) }

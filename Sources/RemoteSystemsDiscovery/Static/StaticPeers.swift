@@ -78,6 +78,8 @@ public struct StaticPeers: DiscoverySource {
     }
 
     /// Advertises nothing and reports `false`. Returns when the surrounding task is cancelled.
+    ///
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void
@@ -87,6 +89,8 @@ public struct StaticPeers: DiscoverySource {
     }
 
     /// Advertises nothing. Returns when the surrounding task is cancelled.
+    ///
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         try advertisement.validate()
         while !Task.isCancelled {

@@ -5,8 +5,8 @@ package import FoundationEssentials
 
 /// The accounts that this system trusts, and the decisions about peers that follow from them.
 ///
-/// A value without files or a clock. Its methods are synchronous and short, so that they can run on the event loop of
-/// the handshake.
+/// A value type that reads no file and no clock. Its methods are synchronous and short, so that they can run on the
+/// event loop of the handshake.
 package struct TrustStore: Sendable {
     /// This system's own account.
     package private(set) var own: TrustedAccount

@@ -24,7 +24,7 @@ struct LinkConditions: Sendable, Equatable {
 
 /// One direction of a connection in memory: what was sent and has not arrived.
 ///
-/// A value without I/O or a clock. Like TCP, it loses nothing and keeps the order: what is sent while the link is
+/// A value type without I/O or a clock. Like TCP, it loses nothing and keeps the order: what is sent while the link is
 /// silent arrives when the link works again.
 struct Lane {
     enum Piece: Equatable {

@@ -46,7 +46,7 @@ final class MemoryChannel: TransportChannel {
     var allocator: ByteBufferAllocator { ByteBufferAllocator() }
     var closeFuture: EventLoopFuture<Void> { self.closePromise.futureResult }
     var parent: (any Channel)? { nil }
-    /// It is not a socket and has no socket address.
+    /// `nil`: the channel is not a socket and has no socket address.
     var localAddress: SocketAddress? { nil }
     var remoteAddress: SocketAddress? { nil }
     var isWritable: Bool { self.state.withLock { $0.isWritable } }

@@ -22,7 +22,8 @@ extension DiscoveryStage {
     ///   - service: The service.
     ///   - patience: The stage's patience. In real time. Defaults to 10 s.
     ///   - body: The test.
-    /// - Throws: `RemoteSystemError` if the connection cannot be opened; the error of the body.
+    /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if the test stands still; the
+    ///   error of the body.
     public static func withConnectedPair<Result>(
         _ service: AppService,
         patience: Duration = .seconds(10),
@@ -43,8 +44,9 @@ extension DiscoveryStage {
     ///   - system: The system.
     ///   - service: The name of the service.
     ///   - application: The id of the system's application. Defaults to the first one.
-    ///   - onRequest: Responds to requests that the service sends back.
-    /// - Throws: `RemoteSystemError` if the connection cannot be opened.
+    ///   - onRequest: Responds to requests that the service sends. Defaults to `nil`: they fail, unless they are read.
+    /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if the system has no such
+    ///   application or has not appeared.
     public func connect(
         to system: StagedSystem,
         service: String,

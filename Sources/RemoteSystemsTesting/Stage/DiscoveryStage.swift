@@ -210,6 +210,8 @@ public final class DiscoveryStage: Sendable {
         try self.system(displayName, kind: kind, account: account, applications: applications, isNearby: true)
     }
 
+    /// Creates a system, on the local network or beyond it.
+    ///
     /// - Parameter isNearby: False for a system with an Internet address.
     package func system(
         _ displayName: String,

@@ -11,18 +11,18 @@ public struct StagedApplication: Sendable {
     public var displayName: String?
     /// The application's attributes.
     public var attributes: [String: String]
-    /// The services that it offers, with their options: access, version, summary. A real host in this process handles
-    /// their requests.
+    /// The services that the application offers, with their options: access, version, summary. A real host in this
+    /// process handles their requests.
     public var services: [AppService]
-    /// Opens URIs that other systems of its account launch there.
+    /// Opens URIs that other systems of the account launch on the system. Defaults to `nil`: none are opened.
     public var launchURIProvider: (any LaunchURIProvider)?
-    /// Whether systems of other accounts may find it and call the services that are offered to anyone nearby. Defaults
-    /// to false.
+    /// Whether systems of other accounts may find the application and call its services that are offered to anyone
+    /// nearby. Defaults to `false`.
     public var allowsAnyoneNearby: Bool
-    /// Whether other applications of its system may run under the same id. Defaults to false.
+    /// Whether other applications of the system may run under the same id. Defaults to `false`.
     public var allowsSeveralProcesses: Bool
-    /// The interceptors of its configuration, for the requests that it handles and those that it sends to its callers.
-    /// Defaults to none.
+    /// The interceptors of the application's configuration, for the requests that it handles and those that it sends to
+    /// its callers. Defaults to none.
     public var interceptors = AppServiceInterceptors()
 
     /// Creates an application.

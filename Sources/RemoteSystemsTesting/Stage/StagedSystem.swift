@@ -8,13 +8,13 @@ internal import Synchronization
 public final class StagedSystem: Sendable {
     /// How a system vanishes.
     public enum Departure: Sendable, Hashable {
-        /// Its hosts shut down: they withdraw their advertisements, finish requests in progress and close their
-        /// connections.
+        /// The system's hosts shut down: they withdraw their advertisements, finish requests in progress and close
+        /// their connections.
         case orderly
-        /// Its processes end at once: connections break, and its advertisements stay.
+        /// The system's processes end at once: connections break, and the advertisements stay.
         case crash
-        /// Its link is interrupted, as when a cable is pulled: nothing is sent or received, and no connection is
-        /// closed.
+        /// The system's link is interrupted, as when a cable is pulled: nothing is sent or received, and no connection
+        /// is closed.
         case silent
     }
 
@@ -90,6 +90,8 @@ public final class StagedSystem: Sendable {
     /// Whether the system has appeared and not vanished. A silent system counts as present.
     var isThere: Bool { self.state.withLock { !$0.tasks.isEmpty } }
 
+    /// Changes the attributes of one of the applications.
+    ///
     /// - Parameter attributes: Checked by ``RemoteSystemHost/check(attributes:)``.
     func change(_ attributes: [String: String], application: String) async {
         let host = self.state.withLock { state in

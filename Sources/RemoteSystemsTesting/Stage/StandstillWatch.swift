@@ -35,6 +35,8 @@ final class StandstillWatch: Sendable {
         }
     }
 
+    /// Checks whether the test stands still, and if so ends it with an error.
+    ///
     /// - Returns: Whether to look again after the next part of the patience.
     private func look() -> Bool {
         let idleSince = self.stage.clock.scheduler.idleSince

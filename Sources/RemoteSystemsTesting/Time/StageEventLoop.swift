@@ -29,6 +29,8 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
         self.scheduleTask(deadline: deadline, what: "a deadline or the keep-alive of a connection", task)
     }
 
+    /// Schedules a task at a time of the stage's clock.
+    ///
     /// - Parameter what: A description of the task, for a message.
     @discardableResult
     func scheduleTask<T>(

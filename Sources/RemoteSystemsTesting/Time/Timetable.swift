@@ -3,8 +3,8 @@
 
 /// Actions by due time, in a time that moves only by ``step(to:)``.
 ///
-/// A value without I/O. Its owner performs the actions. Actions that are due at the same moment are returned in the
-/// order in which they were added.
+/// A value type without I/O. Its owner performs the actions. Actions that are due at the same moment are returned in
+/// the order in which they were added.
 struct Timetable<Action> {
     struct ID: Hashable {
         fileprivate var number: UInt64

@@ -167,6 +167,8 @@ extension ConnectionDriver {
         self.end(.unknown, cause: self.peerReason ?? wentAway)
     }
 
+    /// Ends the connection after its channel failed.
+    ///
     /// - Parameter mode: `output` after the peer's TCP ended without `close_notify`, because only the output is left to
     ///   close.
     func channelFailed(_ error: any Error, closing mode: CloseMode = .all) {

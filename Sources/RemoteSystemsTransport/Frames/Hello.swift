@@ -95,7 +95,7 @@ package struct PublishedSchemas: Sendable, Hashable {
     package var response: ValueSet?
     /// The schema for the service's own requests to the caller.
     package var pushRequest: ValueSet?
-    /// The schema for the caller's responses to those requests.
+    /// The schema for the caller's responses to the service's requests.
     package var pushResponse: ValueSet?
 
     package init(

@@ -13,6 +13,8 @@ package enum MetadataRules {
     /// The maximum length of all keys and values together, in bytes of UTF-8.
     package static let maxBytes = 8192
 
+    /// Checks keys, values and sizes of metadata.
+    ///
     /// - Throws: ``ValueSetError``; the error contains no values of the metadata.
     package static func check(_ metadata: ValueSet) throws(ValueSetError) {
         guard metadata.count <= Self.maxKeys else {

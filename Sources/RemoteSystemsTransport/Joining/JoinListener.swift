@@ -57,6 +57,8 @@ package final class JoinListener: Sendable {
         )
     }
 
+    /// Starts listening, with a timeout for each conversation.
+    ///
     /// - Parameter time: the timeout of a conversation.
     static func start(
         host: String?,

@@ -4,7 +4,8 @@
 internal import NIOCore
 internal import NIOSSL
 
-/// TLS 1.3 for joining. Each side presents a certificate, which TLS does not verify. The joining messages prove it.
+/// TLS 1.3 for joining. Each side presents a certificate, which TLS does not verify. The joining messages verify both
+/// certificates.
 struct JoinTLS: Sendable {
     /// The protocol's name in TLS's application-layer protocol negotiation (RFC 7301).
     static let alpn = "remote-systems-join/1"

@@ -3,8 +3,8 @@
 
 /// Counts uses of something against a limit in total and a limit for each key, such as a peer.
 ///
-/// The limit for each key keeps one peer from excluding all others. A value without I/O. It keeps state of keys in use
-/// only.
+/// The limit for each key keeps one peer from excluding all others. A value type without I/O. It keeps state of keys in
+/// use only.
 package struct KeyedLimiter<Key: Hashable & Sendable>: Sendable {
     package enum Capacity: Hashable, Sendable {
         case free

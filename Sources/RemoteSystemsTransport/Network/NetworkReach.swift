@@ -185,6 +185,8 @@ extension NIOBSDSocket.Option {
 
 /// A listening socket that another process created.
 enum ListeningSocket {
+    /// Checks that a listening socket accepts connections only from within the reach.
+    ///
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen`` if the socket accepts connections from
     ///   outside the reach.
     static func check(_ descriptor: CInt, within reach: NetworkReach) throws(TransportError) {

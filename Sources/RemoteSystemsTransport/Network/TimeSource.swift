@@ -20,11 +20,15 @@ package struct TimeSource: Sendable {
     /// The current time as an event loop's deadline.
     package var deadline: NIODeadline { self.manual?.deadline ?? .now() }
 
+    /// Waits for a duration.
+    ///
     /// - Throws: `CancellationError`.
     package func sleep(for duration: Duration) async throws {
         try await self.sleep(until: self.now + duration)
     }
 
+    /// Waits until an instant.
+    ///
     /// - Throws: `CancellationError`.
     package func sleep(until instant: ContinuousClock.Instant) async throws {
         if let manual { return try await manual.sleep(until: instant) }

@@ -61,6 +61,8 @@ struct PublishedRecords: Sendable {
         return growth
     }
 
+    /// Changes several records as one version.
+    ///
     /// - Returns: whether anything changed; if not, there is no new version.
     mutating func commit(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> Bool {
         let next = self.version + 1

@@ -44,6 +44,8 @@ struct PublishedTopicState: Sendable {
         return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
+    /// Changes several records as one version, and discards the encoded frames of the previous one.
+    ///
     /// - Returns: whether there is a new version.
     mutating func commit(put: [(key: StateKey, value: ValueSet, bytes: Int)], drop: [StateKey]) -> Bool {
         guard self.records.commit(put: put, drop: drop) else { return false }

@@ -35,6 +35,8 @@ struct StateLink: Sendable {
         self.ends.isEmpty ? nil : self.ends.removeFirst()
     }
 
+    /// Removes a subscription, and notes its end to be sent to the subscriber.
+    ///
     /// - Returns: the topic of the subscription.
     mutating func end(at index: Int, _ reason: StateEndReason) -> String {
         let topic = self.subscriptions.remove(at: index).topic

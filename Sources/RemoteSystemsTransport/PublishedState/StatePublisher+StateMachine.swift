@@ -26,6 +26,8 @@ struct StatePublisherStateMachine: Sendable {
 
     // MARK: Topics
 
+    /// Opens a topic.
+    ///
     /// - Throws: ``TransportError`` if the name is malformed or in use, or if there are too many topics.
     mutating func open(
         _ schema: TopicSchema,
@@ -59,6 +61,8 @@ struct StatePublisherStateMachine: Sendable {
         self.isOpen(name, seed: seed) ? self.topics[name]?.records.version : nil
     }
 
+    /// Closes a topic and ends its subscriptions.
+    ///
     /// - Parameter seed: identifies the topic, because another one with the same name may have replaced it.
     /// - Returns: the connections to serve.
     mutating func close(_ name: String, seed: UInt64) -> [LinkID] {
@@ -124,6 +128,8 @@ struct StatePublisherStateMachine: Sendable {
         return (measured, growth.bytes)
     }
 
+    /// Notes that a connection has something to send.
+    ///
     /// - Returns: whether the driver must serve the connection; `false` if it is going to already, or cannot now.
     private mutating func schedule(_ id: LinkID) -> Bool {
         guard let link = self.links[id], !link.isScheduled, !link.isPaused else { return false }
@@ -185,6 +191,8 @@ struct StatePublisherStateMachine: Sendable {
 
     // MARK: Messages from subscribers
 
+    /// Handles a subscriber's SUBSCRIBE message.
+    ///
     /// - Parameter view: the peer's view of the topic; `nil` if the peer may not subscribe, which is answered as if
     ///   there were no such topic.
     /// - Throws: ``TransportError`` if the peer broke the protocol.

@@ -74,6 +74,8 @@ struct StateSubscriberStateMachine: Sendable {
 
     // MARK: Subscribing
 
+    /// Begins a subscription, which continues at the position of the previous one if possible.
+    ///
     /// - Returns: the message to send; `nil` if there is a subscription already.
     mutating func subscribe() -> StateMessage? {
         guard self.isIdle else { return nil }
@@ -111,6 +113,8 @@ struct StateSubscriberStateMachine: Sendable {
         return .unsubscribe(topic: self.schema.name, reason: objection.rawValue)
     }
 
+    /// Handles the end of the connection.
+    ///
     /// - Returns: how the subscription ended; `nil` if there was none.
     mutating func connectionEnded() -> StateEnd? {
         defer {
@@ -124,7 +128,7 @@ struct StateSubscriberStateMachine: Sendable {
         }
     }
 
-    /// Handles END.
+    /// Handles the publisher's END message.
     ///
     /// - Returns: how the subscription ended; `nil` if there was none.
     mutating func ended(_ reason: StateEndReason) -> StateEnd? {

@@ -109,6 +109,8 @@ package final class StateSubscriber: Sendable {
 
     // MARK: Called by the connection, on its event loop
 
+    /// Begins the subscription on a connection to the peer.
+    ///
     /// - Returns: the message to send; `nil` if ``follow(over:_:)`` is no longer running.
     func begin(with peer: String) -> StateMessage? {
         self.state.withLock { state in
@@ -123,6 +125,8 @@ package final class StateSubscriber: Sendable {
         }
     }
 
+    /// Handles a part of a snapshot or delta.
+    ///
     /// - Returns: the message to send.
     func received(_ part: StateMessage.Part, frameBytes: Int) -> StateMessage? {
         self.state.withLock { state in
@@ -161,6 +165,8 @@ package final class StateSubscriber: Sendable {
         self.end(isFinal: true) { $0.connectionEnded() ?? .connectionEnded }
     }
 
+    /// Ends the subscription by a transition of the state machine.
+    ///
     /// - Parameter isFinal: whether a subscription that waits for an earlier one ends, too.
     private func end(isFinal: Bool, _ transition: (inout StateSubscriberStateMachine) -> StateEnd?) {
         self.state.withLock { state in

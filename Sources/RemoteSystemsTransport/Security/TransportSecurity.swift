@@ -185,6 +185,8 @@ package final class TransportSecurity: Sendable {
     /// Objections to certificates that a key of the account has signed.
     private static let formerTrust: Set<TrustError.Code> = [.expired, .notYetValid, .retiredRoot, .revoked]
 
+    /// Creates the TLS handler for the caller's side of a connection.
+    ///
     /// - Parameter verify: called with the host's certificates before this system's own are sent.
     func clientHandler(
         verify: @escaping NIOSSLCustomVerificationCallbackWithMetadata = TransportSecurity.acceptForNow
@@ -220,6 +222,8 @@ package final class TransportSecurity: Sendable {
         promise.succeed(.certificateVerified(VerificationMetadata(chain)))
     }
 
+    /// Creates the TLS contexts for both sides, with this system's certificate and key.
+    ///
     /// - Parameter roots: the account's root keys. All but the first are sent behind the certificate, so that peers
     ///   that know only an older root key learn the newer ones.
     private static func makeContexts(_ identity: SystemIdentity, _ roots: RootChain) throws -> Contexts {

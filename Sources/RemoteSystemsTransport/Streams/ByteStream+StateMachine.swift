@@ -304,7 +304,7 @@ struct ByteStreamStateMachine {
     enum Ending: Equatable {
         /// Bytes of the peer are missing.
         case truncated
-        /// All bytes of the peer have arrived. Whether the peer received all of this side's is unknown.
+        /// All bytes of the peer have arrived. It is unknown whether the peer received all bytes of this side.
         case unconfirmed
         /// The stream was aborted or had ended before.
         case known

@@ -12,6 +12,8 @@ internal import NIOPosix
 struct StreamFile: Sendable {
     private let descriptor: CInt
 
+    /// Opens a file, on a thread of the pool for blocking calls.
+    ///
     /// - Throws: `IOError`.
     static func open(_ path: String, _ flags: CInt, mode: mode_t = 0o666) async throws -> StreamFile {
         try await NIOThreadPool.singleton.runIfActive {
@@ -70,6 +72,8 @@ struct StreamFile: Sendable {
         }
     }
 
+    /// Renames a file, on a thread of the pool for blocking calls.
+    ///
     /// - Throws: `IOError`.
     static func rename(_ path: String, to newPath: String) async throws {
         try await NIOThreadPool.singleton.runIfActive {

@@ -18,6 +18,8 @@ final class StreamOperation<Result: Sendable>: Sendable {
         self.id = id
     }
 
+    /// Stores the continuation of the waiting task, unless the operation was cancelled before.
+    ///
     /// - Returns: whether the task still waits. If not, the continuation was resumed with a `CancellationError`.
     func start(_ continuation: CheckedContinuation<Result, any Error>) -> Bool {
         let isWanted = self.state.withLock { state in

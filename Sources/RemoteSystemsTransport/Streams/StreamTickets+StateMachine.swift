@@ -78,6 +78,8 @@ struct StreamTicketsStateMachine {
         self.remove(ticket, offer)
     }
 
+    /// Removes the offers whose deadline has passed.
+    ///
     /// - Returns: the ids of the offers that have expired.
     mutating func expire(now: NIODeadline) -> [UInt64] {
         let expired = self.offers.filter { $0.value.deadline <= now }

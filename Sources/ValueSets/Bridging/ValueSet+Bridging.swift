@@ -10,7 +10,9 @@ extension ValueSet {
     /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value`` and ``ValueSet``. Also accepts arrays, sets of ``Value``
     /// and dictionaries with string keys of these.
     ///
-    /// - Throws: ``ValueSetError`` with the key path of a value of another type.
+    /// - Throws: ``ValueSetError`` with the key path of the value: ``ValueSetError/Code/typeMismatch`` for a value of
+    ///   another type, ``ValueSetError/Code/notRepresentable`` for an integer below `Int64.min` or above `UInt64.max`,
+    ///   ``ValueSetError/Code/limitExceeded`` for values that are nested too deeply.
     public init(bridging dictionary: [String: any Sendable]) throws(ValueSetError) {
         try self.init(bridging: dictionary, depth: 1)
     }
@@ -45,7 +47,7 @@ extension ValueSet {
 extension Value {
     /// Creates a value from an ordinary Swift value of one of the types listed at ``ValueSet/init(bridging:)``.
     ///
-    /// - Throws: ``ValueSetError`` with the key path of a value of another type.
+    /// - Throws: ``ValueSetError``, as ``ValueSet/init(bridging:)`` does.
     public init(bridging value: any Sendable) throws(ValueSetError) {
         try self.init(bridging: value, depth: 1)
     }

@@ -5,9 +5,9 @@
 struct JSONNumber {
     /// Why a number cannot become a value.
     enum Loss: Error {
-        /// It is whole and does not fit into 64 bits.
+        /// The number is whole and does not fit into 64 bits.
         case integer
-        /// It is too large for a double, or so small that it would become 0.
+        /// The number is too large for a double, or so small that it would become 0.
         case tooLarge, tooSmall
     }
 

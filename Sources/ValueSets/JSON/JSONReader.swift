@@ -13,6 +13,8 @@ struct JSONReader {
         self.text = text
     }
 
+    /// Reads the one value that a JSON text contains.
+    ///
     /// - Throws: ``ValueSetError`` with the offset of the error and the key path of the value that contains it.
     static func value(of text: [UInt8]) throws(ValueSetError) -> Value {
         var reader = JSONReader(text)

@@ -16,6 +16,8 @@ struct PassphraseOptions: ParsableArguments {
     )
     var file: String?
 
+    /// Reads the passphrase from the file or, without one, from the terminal.
+    ///
     /// - Parameter asNew: Whether a terminal asks for the passphrase twice.
     func read(asNew: Bool) throws(Failure) -> [UInt8] {
         guard let file = self.file else { return try Self.ask(asNew: asNew) }

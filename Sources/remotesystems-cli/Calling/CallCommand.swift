@@ -158,6 +158,8 @@ struct CallCommand: Subcommand {
         return offers.first { $0.0.isRunning } ?? offers.first
     }
 
+    /// Prints a response.
+    ///
     /// - Returns: Whether the service responded with success.
     static func report(_ response: AppServiceResponse, _ output: Output) throws -> Bool {
         try Self.report(

@@ -16,6 +16,8 @@ struct CommonOptions: ParsableArguments {
 
     var output: Output { Output(isJSON: self.json) }
 
+    /// Creates a logger that writes to standard error.
+    ///
     /// - Parameter quietly: The minimum level that is logged without `--verbose`.
     func logger(quietly level: Logger.Level = .error) -> Logger {
         var logger = Logger(label: "remotesystems") { StreamLogHandler.standardError(label: $0) }

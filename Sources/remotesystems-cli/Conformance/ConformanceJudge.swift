@@ -38,6 +38,8 @@ final class ConformanceJudge: Sendable {
         /// Findings that have not yet been reported.
         var findings: [(rule: ConformanceRule, seen: String)] = []
 
+        /// Records that the client broke a rule.
+        ///
         /// - Parameter ends: Whether the connection ends because of it, so that later events say nothing about the
         ///   client.
         mutating func breaks(_ rule: ConformanceRule, _ seen: String, ends: Bool = true) {

@@ -77,6 +77,8 @@ final class PingRun: Sendable {
         }
     }
 
+    /// Prints a response, and counts a successful one.
+    ///
     /// - Returns: Whether to send further pings.
     private func report(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {
         if response.status == .success {

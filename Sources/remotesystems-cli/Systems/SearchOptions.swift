@@ -42,6 +42,8 @@ struct SearchOptions: ParsableArguments {
         }
     }
 
+    /// Returns the configuration for a search by a subcommand.
+    ///
     /// - Parameter command: The subcommand, which becomes part of the caller's application id.
     func configuration(for command: String, _ common: CommonOptions) -> RemoteSystemsConfiguration {
         RemoteSystemsConfiguration(command, self.network, self.state, logger: common.logger())

@@ -144,6 +144,8 @@ struct SystemFinder: Sendable {
         return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
     }
 
+    /// Returns the error when no system matches.
+    ///
     /// - Parameter others: The names of the systems that were found instead.
     private func notFound(_ reason: DiagnosisFinding?, others: some Collection<String>) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""

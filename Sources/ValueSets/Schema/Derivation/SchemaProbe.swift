@@ -69,6 +69,8 @@ final class SchemaProbe {
         self.findings.beginArray()
     }
 
+    /// Notes that a single value is read, and returns a placeholder for it.
+    ///
     /// - Returns: The placeholder.
     /// - Throws: ``NoPlaceholder``; `DecodingError` if the read is made to fail.
     func single<T: Decodable>(_ type: T.Type) throws -> T {
@@ -79,12 +81,16 @@ final class SchemaProbe {
         return value
     }
 
+    /// Notes that a type reads the key, with the type of the value.
+    ///
     /// - Throws: `DecodingError` if the read is made to fail.
     func note(_ key: some CodingKey, _ type: FieldType, isRequired: Bool) throws {
         try self.read(Any.self)
         self.findings.note(key, type, isRequired: isRequired)
     }
 
+    /// Notes that a type asks whether a key is present.
+    ///
     /// - Returns: Whether the key is present and has a value.
     func question(about key: some CodingKey) -> Bool {
         if let refused = self.run.refusedRead, self.run.reads > refused { self.run.hasGoneOn = true }
@@ -92,6 +98,8 @@ final class SchemaProbe {
         return self.placeholders.isPresent
     }
 
+    /// Notes that a type reads an array element, with the type of the element.
+    ///
     /// - Throws: `DecodingError` if the read is made to fail.
     func noteElement(_ type: FieldType) throws {
         self.elements -= 1
