@@ -77,6 +77,28 @@ struct ApplicationLocks: ApplicationClaims {
         return lock
     }
 
+    /// Whether a process holds the lock of an application id, as far as `/proc/locks` shows.
+    ///
+    /// That file does not list the locks of processes in other namespaces, and file systems that are stacked on others
+    /// may appear in it under another number. Any lock counts then: all these processes belong to the same user.
+    func areHeld(_ application: String, by pid: Int32) -> Bool {
+        let descriptor = unsafe open(self.path(of: application), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        // The claim of an ended process: its file is not locked.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK else { return false }
+        guard let number = FileStatus(descriptor: descriptor)?.number,
+            let table = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)
+        else { return true }
+        // `1: FLOCK  ADVISORY  WRITE 4711 fd:00:131 0 EOF` (proc_locks(5)).
+        let holders = table.split(separator: "\n").compactMap { line -> Int32? in
+            let fields = line.split(separator: " ")
+            guard fields.count > 5, fields[1] == "FLOCK", fields[5].hasSuffix(":\(number)") else { return nil }
+            return Int32(fields[4])
+        }
+        return holders.isEmpty || holders.contains(pid)
+    }
+
     /// The processes recorded as running; the text of the lock file if they do not listen yet.
     private func holders(of application: String, _ descriptor: Int32) -> [String] {
         let noted = self.running.all().filter { $0.application == application }.map(\.process)

@@ -18,20 +18,33 @@ struct RunningApplication: Sendable, Hashable, Codable {
     var program: String?
 }
 
-/// The running applications of one system. Each of their processes records itself in a small file in `run/` of the
-/// state directory.
+/// The running applications of one system: those registered with this process, if it is the host daemon, and those that
+/// have recorded themselves. Each process records itself in a small file in `run/` of the state directory.
 ///
 /// A process keeps its file locked with flock(2) while it runs. A file that can be locked belongs to a process that has
 /// ended; the reader that finds it removes it.
 struct RunningApplications: Sendable {
     let directory: String
+    /// The programs that are registered with this process; `nil` unless it is the host daemon.
+    let registered: ProgramRegistry?
 
     private static let suffix = ".json"
     private static let largestNote = 4096
     private static let maxNotes = 1024
 
-    init(stateDirectory: String) {
+    init(stateDirectory: String, registered: ProgramRegistry? = nil) {
         self.directory = stateDirectory + "/run"
+        self.registered = registered
+    }
+
+    /// The same applications, together with those that are registered with this process.
+    func with(_ registered: ProgramRegistry) -> RunningApplications {
+        RunningApplications(directory: self.directory, registered: registered)
+    }
+
+    private init(directory: String, registered: ProgramRegistry?) {
+        self.directory = directory
+        self.registered = registered
     }
 
     // MARK: Recording
@@ -87,8 +100,16 @@ struct RunningApplications: Sendable {
         return hosts.count == 1 ? hosts.first?.port : nil
     }
 
-    /// Returns all running applications. Blocks while it reads a few small files.
+    /// Returns all running applications, registered ones first. Blocks while it reads a few small files.
     func all() -> [RunningApplication] {
+        let registered = self.registered?.processes ?? []
+        return registered
+            + self.noted.filter { noted in
+                !registered.contains { $0.pid == noted.pid && $0.application == noted.application }
+            }
+    }
+
+    private var noted: [RunningApplication] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? []
         return names.filter { $0.hasSuffix(Self.suffix) && !$0.hasPrefix(".") }.sorted().prefix(Self.maxNotes)
             .compactMap { self.read("\(self.directory)/\($0)") }

@@ -70,6 +70,18 @@ extension RemoteSystem {
                 applications[id]?.endpoints += part.endpoints.filter { !known.contains($0) }
             }
         }
+        // Running applications that a host describes are reached through it.
+        for part in parts {
+            for program in part.description.programs where applications[program.application.id] == nil {
+                applications[program.application.id] = RemoteSystemApplication(
+                    program.application,
+                    in: part,
+                    true,
+                    observed,
+                    origin
+                )
+            }
+        }
         // Installed applications without a connection are reached through the process that can start them, which also
         // knows whether they run.
         for part in parts {

@@ -2,14 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 
-// A host daemon describes processes that run beside it without advertising themselves. The browser connects to them
-// through that host, and then handles them like any other process.
+// A host daemon names processes that run beside it without advertising themselves. Those that registered with it, it
+// also describes; the browser needs no connections to them. To the others the browser connects through that host, and
+// then handles them like any other process.
 
 extension SystemBrowserStateMachine {
-    /// Follows the processes that a host describes, and drops those that it no longer describes or that now advertise
+    /// Follows the processes that a host names, and drops those that it no longer names or that now advertise
     /// themselves.
-    mutating func follow(_ host: String, to description: SystemDescription, on system: SystemID) -> [Action] {
+    ///
+    /// - Parameter before: the host's previous description. A process that it described, and that the host now only
+    ///   names, stays listed during one quick attempt to connect: the host may have been restarted.
+    mutating func follow(
+        _ host: String,
+        from before: SystemDescription?,
+        to description: SystemDescription,
+        on system: SystemID
+    ) -> [Action] {
         // Referrals are not transitive.
         guard let known = self.instances[host], known.standing == .sameAccount, known.referral == nil else { return [] }
         let advertised = self.advertised(on: system)
@@ -18,14 +28,92 @@ extension SystemBrowserStateMachine {
         for application in description.running where !advertised.contains(application) {
             let referral = Referral(host: host, system: system, application: application)
             unnamed.remove(referral.instance)
+            let isNew = !self.knows(referral.instance)
             actions += self.seen(referral.instance, endpoints: known.endpoints, by: known.discoveryType)
             self.instances[referral.instance]?.referral = referral
+            if isNew, let program = before?.programs.first(where: { $0.application.id == application }) {
+                self.instances[referral.instance]?.phase = .reconnecting(system, description.described(program))
+            }
         }
-        return actions + self.unsee(unnamed.sorted())
+        // Its description replaces the connection.
+        let described = unnamed.filter { name in
+            let application = self.instances[name]?.referral?.application
+            return description.programs.contains { $0.application.id == application }
+        }
+        for name in described { self.instances[name] = nil }
+        actions += described.sorted().map { .disconnect(instance: $0) }
+        return actions + self.unsee(unnamed.subtracting(described).sorted())
     }
 
+    /// The processes that are connected to through the host.
     func referrals(by host: String) -> [String] {
-        self.instances.filter { $0.value.referral?.host == host }.keys.sorted()
+        self.instances.filter { $0.value.referral?.host == host && $0.value.referral?.isDirect == false }.keys.sorted()
+    }
+
+    // MARK: Processes that a host describes
+
+    /// Whether a host of the system describes the application of another process.
+    func isDescribed(_ application: String, on system: SystemID, beside instance: String) -> Bool {
+        self.instances.contains { name, other in
+            guard name != instance, other.standing.isAccountProved, other.referral == nil,
+                case .connected(system, let description?) = other.phase
+            else { return false }
+            return description.programs.contains { $0.application.id == application }
+        }
+    }
+
+    /// Ends the connections to processes that a host now describes and that discovery no longer finds.
+    mutating func dropDescribed(on system: SystemID) -> [Action] {
+        let spare = self.instances.filter { name, instance in
+            guard !instance.isHinted, case .connected(system, let description?) = instance.phase else { return false }
+            return self.isDescribed(description.application.id, on: system, beside: name)
+        }
+        for name in spare.keys { self.instances[name] = nil }
+        return spare.keys.sorted().map { .disconnect(instance: $0) }
+    }
+
+    /// A host's machine counts as alive if an attempt to reconnect to the host fails within this time. If the machine
+    /// is gone, the attempt lasts until its timeout.
+    private static var aliveTime: Duration { .milliseconds(650) }
+
+    /// Connects directly to the processes that a lost host has described. They are still listed: they may run, and
+    /// advertise themselves from now on.
+    ///
+    /// - Parameter lost: when the connection to the host was lost; `nil` if the host closed it.
+    mutating func takeOver(
+        from host: String,
+        _ known: Instance,
+        lost: Instant?,
+        now: Instant
+    ) -> [Action] {
+        guard known.standing.isAccountProved, lost.map({ $0.duration(to: now) <= Self.aliveTime }) ?? true else {
+            return []
+        }
+        let (system, description): (SystemID, SystemDescription)
+        switch known.phase {
+        case .connected(let id, let described?), .reconnecting(let id, let described?):
+            (system, description) = (id, described)
+        default: return []
+        }
+        let present = self.advertised(on: system)
+        var actions: [Action] = []
+        for program in description.programs where !present.contains(program.application.id) {
+            let referral = Referral(host: host, system: system, application: program.application.id, isDirect: true)
+            guard self.instances[referral.instance] == nil, self.instances.count < Self.maxInstances else { continue }
+            var endpoints: [Endpoint] = []
+            for var endpoint in known.endpoints {
+                endpoint.port = program.port
+                if !endpoints.contains(endpoint) { endpoints.append(endpoint) }
+            }
+            var instance = Instance(endpoints: endpoints, discoveryType: known.discoveryType)
+            instance.isHinted = false
+            instance.isFirstAttempt = false
+            instance.phase = .reconnecting(system, description.described(program))
+            instance.referral = referral
+            self.instances[referral.instance] = instance
+            actions.append(.connect(instance: referral.instance, endpoints: endpoints))
+        }
+        return actions
     }
 
     /// Handles referrals like instances that discovery no longer finds, and also ends attempts to connect to those that
@@ -55,5 +143,14 @@ extension SystemBrowserStateMachine {
             .filter { $0.system == system && applications.contains($0.application) }
         for referral in spare { self.instances[referral.instance] = nil }
         return spare.map { .disconnect(instance: $0.instance) }
+    }
+}
+
+extension SystemDescription {
+    /// The description that a program of the same machine publishes itself.
+    fileprivate func described(_ program: Program) -> SystemDescription {
+        var own = self
+        (own.application, own.installed, own.running, own.programs) = (program.application, [], [], [])
+        return own
     }
 }

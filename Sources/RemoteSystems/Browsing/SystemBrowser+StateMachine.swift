@@ -49,11 +49,13 @@ struct SystemBrowserStateMachine {
         var refusal: String?
     }
 
-    /// A running application that is not advertised. The host that describes it forwards connections to it.
+    /// A running application that is not advertised. The host that names it forwards connections to it.
     struct Referral: Sendable {
         let host: String
         let system: SystemID
         let application: String
+        /// Whether the application is connected to at its own port, because its host was lost.
+        var isDirect = false
 
         /// The instance name. It starts with `>`, as no source's name does, so that no discovered instance can have the
         /// same name.
@@ -212,6 +214,11 @@ struct SystemBrowserStateMachine {
             // The process has a new instance name, and there is a connection under that name, too.
             self.instances[instance] = nil
             return [.disconnect(instance: instance)] + self.relist(system) + self.unsee(self.referrals(by: instance))
+        case .connected(let system, let description?)
+        where self.isDescribed(description.application.id, on: system, beside: instance):
+            // The process registered with its host daemon, which describes it from now on.
+            self.instances[instance] = nil
+            return [.disconnect(instance: instance)] + self.relist(system)
         case .connected:
             self.instances[instance] = known
             return [.probe(instance: instance)]
@@ -266,14 +273,17 @@ struct SystemBrowserStateMachine {
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
-        guard var known = self.instances[instance], case .connected(let system, _) = known.phase else { return [] }
+        guard var known = self.instances[instance], case .connected(let system, let before) = known.phase else {
+            return []
+        }
         // A host that forwards to another application than requested describes the wrong one.
         if let referral = known.referral, referral.application != description.application.id { return [] }
         known.phase = .connected(system, description)
         known.isFirstAttempt = false
         known.refusal = nil
         self.instances[instance] = known
-        let referred = self.follow(instance, to: description, on: system)
+        let referred =
+            self.follow(instance, from: before, to: description, on: system) + self.dropDescribed(on: system)
         return referred + self.relist(system) + self.checkSettled()
     }
 
@@ -287,14 +297,33 @@ struct SystemBrowserStateMachine {
         now: Instant,
         jitter: Double
     ) -> [Action] {
+        self.failed(
+            instance,
+            isAuthentic: isAuthentic,
+            refusal: refusal,
+            lost: self.instances[instance]?.lastLoss,
+            now: now,
+            jitter: jitter
+        )
+    }
+
+    private mutating func failed(
+        _ instance: String,
+        isAuthentic: Bool,
+        refusal: String? = nil,
+        lost: Instant?,
+        now: Instant,
+        jitter: Double
+    ) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
         let before = known.phase
+        let taken = self.takeOver(from: instance, known, lost: lost, now: now)
         known.isFirstAttempt = false
         // A text of an anonymous system is not shown to the user.
         known.refusal = known.standing.isAccountProved ? refusal : nil
         guard known.isHinted else {
             self.instances[instance] = nil
-            return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
+            return taken + self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
         }
         known.attempts += 1
         known.phase =
@@ -304,7 +333,7 @@ struct SystemBrowserStateMachine {
                 .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
             }
         self.instances[instance] = known
-        return self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
+        return taken + self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
     }
 
     /// Handles the end of a connection. `orderly` means that the peer closed it.
@@ -313,7 +342,7 @@ struct SystemBrowserStateMachine {
         // An anonymous system could otherwise cause an endless series of immediate reconnects.
         guard case .connected(let system, let description) = known.phase, !orderly, known.standing.isAccountProved
         else {
-            return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5)
+            return self.failed(instance, isAuthentic: true, lost: orderly ? nil : now, now: now, jitter: 0.5)
         }
         // So could a system of this account that accepts connections and drops them.
         let isAgain = known.lastLoss.map { $0.duration(to: now) < Self.stableTime } ?? false

@@ -309,6 +309,11 @@ actor SystemBrowser {
         }
         if self.machine.isReconnecting(instance) { connector.timeoutLimit = Self.reconnectTime }
         let referral = self.machine.referral(of: instance)
+        var endpoints = endpoints
+        if let referral, referral.isDirect, referral.system == self.security.systemID {
+            // The application may listen on loopback only.
+            endpoints += endpoints.compactMap { self.account.network.loopback($0) }.filter { !endpoints.contains($0) }
+        }
         let connection = try await connector.connect(
             to: endpoints,
             expecting: referral?.system,

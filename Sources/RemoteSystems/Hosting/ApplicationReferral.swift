@@ -58,11 +58,17 @@ struct ApplicationReferral: Sendable {
     }
 
     /// The ids of other applications that run here and that the receiver of the list can reach, in ascending order. At
-    /// most ``SystemDescription/maxRunning``.
+    /// most ``SystemDescription/maxRunning``. Those in ``programs(isLocal:)`` are left out.
     func running(beside own: String, isLocal: Bool) -> [String] {
         let reachable = self.running.all().filter { self.isReachable($0, isLocal: isLocal) }
-        let others = Set(reachable.map(\.application)).subtracting([own])
+        let others = Set(reachable.map(\.application))
+            .subtracting(self.programs(isLocal: isLocal).map(\.application.id)).subtracting([own])
         return Array(others.sorted().prefix(SystemDescription.maxRunning))
+    }
+
+    /// The registered programs that the receiver of the list can reach.
+    func programs(isLocal: Bool) -> [SystemDescription.Program] {
+        self.running.registered?.programs(includesLoopback: isLocal || self.isOnLoopback) ?? []
     }
 
     private func isReachable(_ application: RunningApplication, isLocal: Bool) -> Bool {

@@ -116,8 +116,8 @@ actor ApplicationStarter {
         return outcome
     }
 
-    /// The first of three events: the application's running note appears, its start fails, or the deadline passes
-    /// (`nil`).
+    /// The first of three events: the application registers or its running note appears, its start fails, or the
+    /// deadline passes (`nil`).
     private func race(_ id: String, until deadline: ContinuousClock.Instant) async -> Outcome? {
         let (installed, running, time) = (self.installed, self.running, self.time)
         return await withTaskGroup(of: First.self) { group in
@@ -130,6 +130,12 @@ actor ApplicationStarter {
                 } catch {
                     let reason = (error as? RemoteSystemError)?.message ?? "\(error)"
                     return .outcome(.failed("The application \(id) could not be started: \(reason)"))
+                }
+            }
+            if let registered = running.registered {
+                group.addTask {
+                    guard let port = await registered.port(whenRegistered: id) else { return .nothing }
+                    return .outcome(.running(port: port))
                 }
             }
             group.addTask {

@@ -27,7 +27,7 @@ actor HostCore {
     nonisolated let streamTickets: StreamTickets
     private var watchers: [ObjectIdentifier: Connection] = [:]
     /// The published state of the host; `nil` until ``begin()``.
-    private var publications: HostPublications?
+    private(set) var publications: HostPublications?
     /// The connections of systems of other accounts; `nil` where none are accepted.
     private let anonymousConnections: AnonymousConnections?
     nonisolated let referral: ApplicationReferral?
@@ -36,6 +36,8 @@ actor HostCore {
     private(set) var isClosing = false
     /// Whether the description exceeded the maximum size. Logged once.
     private var hasOutgrownTopic = false
+    /// The version of the registered programs that was published last.
+    private var publishedPrograms: UInt64?
     let port = Promise<Int>()
 
     init(
@@ -254,8 +256,11 @@ actor HostCore {
     }
 
     /// Closes every connection and returns when all are closed. Gracefully, or at once when the task is cancelled.
-    func closeAll() async {
+    ///
+    /// - Parameter first: what to do before that, when nothing is published any more.
+    func close(first: () async -> Void) async {
         self.isClosing = true
+        await first()
         await self.referral?.starter.stop()
         await withTaskCancellationHandler {
             // A connection that was admitted just before may open while the others close.
@@ -359,6 +364,16 @@ actor HostCore {
         }
     }
 
+    /// Publishes the registered programs, if they have changed since they were last published. Does nothing while the
+    /// host closes: watchers then connect to the programs themselves.
+    func publishPrograms() {
+        guard !self.isClosing, let version = self.referral?.running.registered?.version,
+            version != self.publishedPrograms
+        else { return }
+        self.publishedPrograms = version
+        self.publish()
+    }
+
     /// Publishes the revocation list and the account's root keys.
     func publishTrust() {
         do {
@@ -438,6 +453,7 @@ actor HostCore {
         let isLocal = group == .local
         let running = self.referral?.running(beside: self.application.id, isLocal: isLocal) ?? []
         description.running = Array(running.prefix(SystemDescription.maxRunning))
+        description.programs = self.referral?.programs(isLocal: isLocal) ?? []
         description.installed = self.installed.prefix(SystemDescription.maxInstalled)
             .map { $0.description(isLocal: isLocal) }
         return description

@@ -9,8 +9,13 @@ extension RemoteSystemHost {
     /// What the host advertises. It may change while the host runs.
     struct Advertising: Hashable {
         var isWanted: Bool
+        /// Whether the machine's host daemon advertises the machine and publishes this host, so that the host need not
+        /// advertise itself.
+        var isRepresented = false
         /// The port that the host listens on; 0 before it listens.
         var port = 0
+
+        var isNeeded: Bool { self.isWanted && !self.isRepresented }
     }
 
     /// The time after which watchers have received a changed port.
@@ -19,12 +24,12 @@ extension RemoteSystemHost {
     /// Advertises the host while it should be discoverable, until cancelled.
     func advertiseWhenWanted() async throws {
         while !Task.isCancelled {
-            let isWanted = self.advertising.value.isWanted
+            let isNeeded = self.advertising.value.isNeeded
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for source in isWanted ? self.context.account.sources : [] {
+                for source in isNeeded ? self.context.account.sources : [] {
                     group.addTask { try await self.advertise(through: source) }
                 }
-                group.addTask { await self.advertising.becomes { $0.isWanted != isWanted } }
+                group.addTask { await self.advertising.becomes { $0.isNeeded != isNeeded } }
                 try await group.next()
                 group.cancelAll()
             }

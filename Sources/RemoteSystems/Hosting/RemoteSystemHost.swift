@@ -93,6 +93,9 @@ public final class RemoteSystemHost: Service {
     let advertised = AdvertisedInstances()
     private let hasRun = Mutex(false)
     let registering: HostRegistration
+    let registryPlace: RegistryPlace?
+    /// Accepts the registrations of other programs; `nil` unless this is the machine's host daemon.
+    private let registryListener: RegistryListener?
 
     /// Creates a host with the default configuration.
     ///
@@ -113,12 +116,16 @@ public final class RemoteSystemHost: Service {
         self.configuration = configuration
         self.options = options
         let context = ApplicationContext(configuration)
-        let running = context.account.running
+        var running = context.account.running
+        if options.installedApplications != nil { running = running?.with(ProgramRegistry()) }
+        let registryPlace = Self.registryPlace(configuration, running)
+        let advertising = ObservableValue(Advertising(isWanted: options.isDiscoverable))
         let launching = options.launchURIProvider.map { LaunchService(provider: $0, context: context) }
         self.context = context
         self.running = running
         self.launching = launching
-        self.advertising = ObservableValue(Advertising(isWanted: options.isDiscoverable))
+        self.advertising = advertising
+        self.registryPlace = registryPlace
         self.registering = HostRegistration { try? context.security().identity }
         self.core = HostCore(
             context: context,
@@ -135,6 +142,15 @@ public final class RemoteSystemHost: Service {
             ),
             allowsAnonymous: options.allowsAnyoneNearby
         )
+        guard let running, let programs = running.registered, registryPlace != nil else {
+            self.registryListener = nil
+            return
+        }
+        self.registryListener = RegistryListener(programs, running: running, context: context) {
+            advertising.value.isWanted
+        } publish: { [core = self.core] in
+            await core.publishPrograms()
+        }
     }
 
     /// The port that the host listens on. Waits until it listens.
@@ -176,7 +192,10 @@ public final class RemoteSystemHost: Service {
 
     /// Changes whether the host is advertised. Open connections are kept.
     package func update(isDiscoverable: Bool) {
+        guard self.advertising.value.isWanted != isDiscoverable else { return }
         self.advertising.change { $0.isWanted = isDiscoverable }
+        // Programs advertise themselves unless this host does. They register again, and learn of the change.
+        self.registryListener?.releaseAll()
     }
 
     /// Changes the port that the host listens on; 0 for any free port.
@@ -253,6 +272,8 @@ public final class RemoteSystemHost: Service {
         _ = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
         self.advertising.change { $0.port = listener.port }
         await self.takeInstalled()
+        if let registryPlace { await self.registryListener?.start(at: registryPlace) }
+        self.expectDaemon()
         self.registering.listens(true)
         defer { self.registering.end() }
         self.core.port.succeed(listener.port)
@@ -363,7 +384,7 @@ public final class RemoteSystemHost: Service {
     /// Closes all connections, then the listener. It keeps listening while running requests finish: new callers then
     /// get the refusal "shutting down", which is more precise than a failed connection.
     private func stop() async {
-        await self.core.closeAll()
+        await self.core.close { await self.registryListener?.stop() }
         await self.listening.end()?.stop()
     }
 
@@ -371,6 +392,7 @@ public final class RemoteSystemHost: Service {
     private func advertiseAndRenew() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.advertiseWhenWanted() }
+            group.addTask { try await self.keepRegistered() }
             group.addTask { await self.sendWatchersOn() }
             group.addTask { try await self.followCertificate() }
             group.addTask {
@@ -395,8 +417,8 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// Polls the running applications once a second and publishes changes: their running notes are the only sign of a
-    /// start or an end.
+    /// Polls the running applications once a second and publishes changes: the running note of a program that does not
+    /// register is the only sign of its start or end.
     private func notifyOfRunning(_ referral: ApplicationReferral) async throws {
         var reported: [[String]]?
         while true {

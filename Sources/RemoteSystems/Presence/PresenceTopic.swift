@@ -38,7 +38,20 @@ enum PresenceTopic {
                     .optional("Schemes", .array(of: .string)),
                 ]
             ),
-            TopicSchema.Records(Self.running, fields: []),
+            TopicSchema.Records(
+                Self.running,
+                fields: [.optional("Number", .integer), .optional("Port", .integer), .optional("Epoch", .integer)]
+            ),
+            // The records of an application, an attribute, a service or a schema.
+            TopicSchema.Records(
+                Self.process,
+                fields: [
+                    .optional("Id", .string), .optional("DisplayName", .string),
+                    .optional("Schemes", .array(of: .string)), .optional("Value", .string),
+                    .optional("Version", .string), .optional("Summary", .string), .optional("Remote", .bool),
+                    .optional("Bytes", .data),
+                ]
+            ),
         ] + Self.schemas.map { TopicSchema.Records($0.key, fields: [.required("Bytes", .data)]) }
     )
 
@@ -48,6 +61,8 @@ enum PresenceTopic {
     static let service = "service/"
     static let installed = "installed/"
     static let running = "running/"
+    /// Followed by the number of a program, a slash, and the key of one of its own records.
+    static let process = "process/"
 
     /// The schemas of a service. Each is split into several records, since it may be long.
     fileprivate static let schemas: [SchemaRecord] = [
@@ -76,21 +91,14 @@ extension SystemDescription {
     var records: (records: [StateKey: ValueSet], isComplete: Bool) {
         var page = RecordPage()
         page.add(PresenceTopic.system) { self.systemRecord }
-        page.add(PresenceTopic.application) { self.application.ownRecord }
-        for (name, value) in self.application.attributes.sorted(by: { $0.key < $1.key }) where !name.isEmpty {
-            page.add(PresenceTopic.attribute + name) { ["Value": .string(value)] }
-        }
-        for service in self.application.services {
-            page.add(PresenceTopic.service + service.name) { service.withoutSchemas.valueSet }
-        }
+        page.add(self.application)
         for application in self.running { page.add(PresenceTopic.running + application) { [:] } }
         for application in self.installed {
             let key = PresenceTopic.installed + application.id
             page.add(key, { application.withoutSchemas.record }, { application.withoutServices.record })
         }
-        for service in self.application.services {
-            for schema in PresenceTopic.schemas { page.add(schema, of: service) }
-        }
+        for program in self.programs { page.add(program) }
+        page.addSchemas(of: self.application)
         for application in self.installed where application != application.withoutSchemas {
             page.add(PresenceTopic.installed + application.id) { application.record }
         }
@@ -136,6 +144,52 @@ private struct RecordPage {
             return
         }
         self.isComplete = false
+    }
+
+    mutating func add(_ application: SystemDescription.Application) {
+        self.add(PresenceTopic.application) { application.ownRecord }
+        for (name, value) in application.attributes.sorted(by: { $0.key < $1.key }) where !name.isEmpty {
+            self.add(PresenceTopic.attribute + name) { ["Value": .string(value)] }
+        }
+        for service in application.services {
+            self.add(PresenceTopic.service + service.name) { service.withoutSchemas.valueSet }
+        }
+    }
+
+    mutating func addSchemas(of application: SystemDescription.Application) {
+        for service in application.services {
+            for schema in PresenceTopic.schemas { self.add(schema, of: service) }
+        }
+    }
+
+    /// Adds all records of a program. If they do not fit, adds only its id; watchers then receive the description from
+    /// the program itself.
+    mutating func add(_ program: SystemDescription.Program) {
+        var own = RecordPage()
+        own.add(program.application)
+        own.addSchemas(of: program.application)
+        let prefix = "\(PresenceTopic.process)\(program.number)/"
+        let bytes = own.bytes + own.records.count * prefix.utf8.count
+        // The record of the program's id needs at most this many bytes beside its key.
+        let idBytes = PresenceTopic.running.utf8.count + program.application.id.utf8.count + 64
+        let fits =
+            own.isComplete && self.bytes + bytes + idBytes <= StateLimits.topicBytes
+            && self.records.count + own.records.count < StateLimits.topicRecords
+            && own.records.keys.allSatisfy { prefix.utf8.count + $0.text.utf8.count <= StateLimits.keyBytes }
+        self.add(PresenceTopic.running + program.application.id) {
+            guard fits else { return [:] }
+            return [
+                "Number": .integer(Int64(program.number)), "Port": .integer(Int64(program.port)),
+                "Epoch": .integer(program.epoch),
+            ]
+        }
+        guard fits else { return }
+        for (key, record) in own.records {
+            let prefixed = StateKey(prefix + key.text)
+            self.records[prefixed] = record
+            self.sizes[prefixed] = own.sizes[key].map { $0 + prefix.utf8.count }
+        }
+        self.bytes += bytes
     }
 
     /// Adds all pieces of a schema, or none.
@@ -204,10 +258,10 @@ extension SystemDescription {
     /// Creates a description from records; `nil` if they hold none. Entries beyond the limits are ignored, in the order
     /// of their keys, so that a peer cannot make this process store more.
     init?(_ records: [StateKey: ValueSet]) {
-        guard let system = records[StateKey(PresenceTopic.system)],
-            let own = records[StateKey(PresenceTopic.application)],
-            let id = own["Id"]?.string, id.isName
-        else { return nil }
+        guard let system = records[StateKey(PresenceTopic.system)] else { return nil }
+        var kinds = RecordKinds()
+        for (key, record) in records { kinds.add(key, record) }
+        guard let application = Application(records, kinds) else { return nil }
         self.displayName = system.text("DisplayName") ?? "?"
         self.kind = system.text("Kind").map { RemoteSystemKind(rawValue: $0) } ?? .unknown
         let platform = system["Platform"]?.unsignedInteger.flatMap { Int(exactly: $0) }
@@ -215,20 +269,7 @@ extension SystemDescription {
         self.manufacturer = system.text("Manufacturer")
         self.model = system.text("Model")
         self.isAuthority = system["Authority"]?.bool ?? false
-        var kinds = RecordKinds()
-        for (key, record) in records { kinds.add(key, record) }
-        self.application = Application(
-            id,
-            own,
-            attributes: kinds.attributes.map { ($0, $1["Value"]) },
-            services: kinds.services
-        )
-        for index in self.application.services.indices {
-            let name = self.application.services[index].name
-            for schema in PresenceTopic.schemas {
-                self.application.services[index][keyPath: schema.path] = schema.read(records, service: name)
-            }
-        }
+        self.application = application
         self.installed = kinds.installed.sorted { $0.key < $1.key }.prefix(Self.maxInstalled).compactMap {
             guard $0.key.isName else { return nil }
             let attributes = ($0.record["Attributes"]?.dictionary ?? [:]).map { ($0, Optional($1)) }
@@ -237,7 +278,44 @@ extension SystemDescription {
             }
             return Application($0.key, $0.record, attributes: attributes, services: services)
         }
-        self.running = kinds.running.filter(\.isName).sorted().prefix(Self.maxRunning).map(\.self)
+        let running = kinds.running.filter { $0.key.isName }.sorted { $0.key < $1.key }.prefix(Self.maxRunning)
+        self.programs = running.compactMap { Program($0.key, $0.record, kinds.processes) }
+        let described = Set(self.programs.map(\.application.id))
+        self.running = running.map(\.key).filter { !described.contains($0) }
+    }
+}
+
+extension SystemDescription.Program {
+    /// Creates a program from its record and the records of all programs; `nil` if they do not describe it.
+    fileprivate init?(_ id: String, _ record: ValueSet, _ processes: [String: [StateKey: ValueSet]]) {
+        guard let number = record["Number"]?.int, number >= 0, let port = record["Port"]?.int,
+            (1...65_535).contains(port), let records = processes[String(number)]
+        else { return nil }
+        var kinds = RecordKinds()
+        for (key, record) in records { kinds.add(key, record) }
+        guard let application = SystemDescription.Application(records, kinds), application.id == id else { return nil }
+        self.init(
+            application: application,
+            number: number,
+            epoch: record["Epoch"]?.int.map { Int64($0) } ?? 0,
+            port: port
+        )
+    }
+}
+
+extension SystemDescription.Application {
+    /// Creates the application that records describe; `nil` if they do not.
+    fileprivate init?(_ records: [StateKey: ValueSet], _ kinds: RecordKinds) {
+        guard let own = records[StateKey(PresenceTopic.application)], let id = own["Id"]?.string, id.isName else {
+            return nil
+        }
+        self.init(id, own, attributes: kinds.attributes.map { ($0, $1["Value"]) }, services: kinds.services)
+        for index in self.services.indices {
+            let name = self.services[index].name
+            for schema in PresenceTopic.schemas {
+                self.services[index][keyPath: schema.path] = schema.read(records, service: name)
+            }
+        }
     }
 }
 
@@ -261,7 +339,9 @@ private struct RecordKinds {
     var attributes: [(key: String, record: ValueSet)] = []
     var services: [(key: String, record: ValueSet)] = []
     var installed: [(key: String, record: ValueSet)] = []
-    var running: [String] = []
+    var running: [(key: String, record: ValueSet)] = []
+    /// The records of each process by their own keys, by the process's number.
+    var processes: [String: [StateKey: ValueSet]] = [:]
 
     mutating func add(_ key: StateKey, _ record: ValueSet) {
         if let name = key.suffix(after: PresenceTopic.attribute) {
@@ -271,7 +351,10 @@ private struct RecordKinds {
         } else if let id = key.suffix(after: PresenceTopic.installed) {
             self.installed.append((id, record))
         } else if let id = key.suffix(after: PresenceTopic.running) {
-            self.running.append(id)
+            self.running.append((id, record))
+        } else if let rest = key.suffix(after: PresenceTopic.process), let slash = rest.firstIndex(of: "/") {
+            self.processes[String(rest[..<slash]), default: [:]][StateKey(String(rest[rest.index(after: slash)...]))] =
+                record
         }
     }
 }

@@ -20,6 +20,9 @@ struct SystemDescription: Sendable, Hashable {
     /// The ids of other applications that run on the machine, published by the same process. It forwards a connection
     /// for one of them to that application's port, where the application describes itself.
     var running: [String] = []
+    /// The running applications that this process describes itself, because they registered with it. It forwards
+    /// connections for them, too.
+    var programs: [Program] = []
 
     struct Application: Sendable, Hashable {
         var id: String
@@ -27,6 +30,17 @@ struct SystemDescription: Sendable, Hashable {
         var attributes: [String: String] = [:]
         var services: [RemoteSystemApplication.Service] = []
         var uriSchemes: [String] = []
+    }
+
+    /// A running application that registered with the publishing process.
+    struct Program: Sendable, Hashable {
+        var application: Application
+        /// Differs between all registrations with the publishing process.
+        var number: Int
+        /// Random for each start of the program.
+        var epoch: Int64
+        /// The port at which the program accepts connections.
+        var port: Int
     }
 
     /// Checks attributes against the limits beyond which watchers ignore them.

@@ -97,6 +97,7 @@ extension RemoteSystem {
             )
         }
         add(description.application, isRunning: true)
+        for program in description.programs { add(program.application, isRunning: true) }
         for application in running { add(application, isRunning: true) }
         for installed in description.installed {
             add(installed, isRunning: description.running.contains(installed.id))

@@ -7,6 +7,8 @@ package import Glibc
 package struct FileStatus: Sendable {
     private let mode: mode_t
     private let owner: uid_t
+    /// The number of the file in its file system.
+    package let number: UInt
 
     /// Reads the status of the file at `path`, or of the symbolic link itself. `nil`, with `errno` set, on failure.
     package init?(path: String) {
@@ -25,6 +27,7 @@ package struct FileStatus: Sendable {
     private init(_ status: stat) {
         self.mode = status.st_mode
         self.owner = status.st_uid
+        self.number = status.st_ino
     }
 
     package var isDirectory: Bool { self.mode & S_IFMT == S_IFDIR }

@@ -12,5 +12,8 @@ package struct TransportKind: RawRepresentable, Sendable, Hashable, CustomString
     /// TCP over IPv4 and IPv6.
     package static let ip = TransportKind(rawValue: "ip")
 
+    /// A Unix socket that only one user's programs of one machine can reach (``LocalTransport``).
+    package static let local = TransportKind(rawValue: "local")
+
     package var description: String { self.rawValue }
 }

@@ -61,6 +61,14 @@ package struct TransportNetwork: Sendable {
         self.transport(endpoint.transport)?.isProximal(endpoint) ?? false
     }
 
+    /// The same port on this machine's loopback interface; `nil` if the endpoint's transport has none.
+    package func loopback(_ endpoint: Endpoint) -> Endpoint? {
+        guard let host = self.transport(endpoint.transport)?.loopbackHost else { return nil }
+        var local = endpoint
+        local.host = host
+        return local
+    }
+
     private func transport(_ kind: TransportKind) -> (any Transport)? {
         self.transports.first { $0.kind == kind }
     }

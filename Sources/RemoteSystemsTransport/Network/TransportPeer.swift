@@ -9,6 +9,7 @@ package struct TransportPeer: Sendable {
     private enum Place: Sendable {
         case socket(SocketAddress?)
         case other(Endpoint, isProximal: Bool, key: PeerKey)
+        case program(LocalPeer)
     }
 
     private let place: Place
@@ -24,6 +25,11 @@ package struct TransportPeer: Sendable {
         self.place = .other(endpoint, isProximal: isProximal, key: key)
     }
 
+    /// Creates the peer of a Unix socket.
+    init(_ program: LocalPeer) {
+        self.place = .program(program)
+    }
+
     /// Creates the peer of a socket; `nil` if the socket is closed.
     package init(_ address: SocketAddress?) {
         self.place = .socket(address)
@@ -35,6 +41,7 @@ package struct TransportPeer: Sendable {
         switch self.place {
         case .socket(let address): address.flatMap { Endpoint($0) }
         case .other(let endpoint, _, _): endpoint
+        case .program: nil
         }
     }
 
@@ -43,6 +50,7 @@ package struct TransportPeer: Sendable {
         switch self.place {
         case .socket(let address): address?.ipAddress ?? "?"
         case .other(let endpoint, _, _): endpoint.host
+        case .program(let program): "process \(program.pid)"
         }
     }
 
@@ -51,7 +59,13 @@ package struct TransportPeer: Sendable {
         switch self.place {
         case .socket(let address): address?.ipAddress.map { SocketTransport.isProximal(host: $0) } ?? false
         case .other(_, let isProximal, _): isProximal
+        case .program: true
         }
+    }
+
+    /// The process id of a program on this machine, as the kernel reports it; `nil` for other peers.
+    package var processID: CInt? {
+        if case .program(let program) = self.place { program.pid } else { nil }
     }
 
     /// Identifies the peer in limits while it is not authenticated.
@@ -59,6 +73,7 @@ package struct TransportPeer: Sendable {
         switch self.place {
         case .socket(let address): PeerKey(address)
         case .other(_, _, let key): key
+        case .program(let program): program.key
         }
     }
 }
@@ -69,9 +84,17 @@ package protocol TransportChannel: Channel {
 }
 
 extension Channel {
-    /// The peer of this channel. Unknown once a socket is closed.
+    /// The peer of this channel. Unknown once a socket is closed. For a Unix socket, call this on the event loop.
     package var transportPeer: TransportPeer {
-        (self as? any TransportChannel)?.transportPeer ?? TransportPeer(self.remoteAddress)
+        if let channel = self as? any TransportChannel { return channel.transportPeer }
+        switch self.remoteAddress {
+        case .v4, .v6: return TransportPeer(self.remoteAddress)
+        case .unixDomainSocket, nil:
+            guard self.eventLoop.inEventLoop,
+                let handler = try? self.pipeline.syncOperations.handler(type: LocalPeerHandler.self)
+            else { return TransportPeer(self.remoteAddress) }
+            return TransportPeer(handler.peer)
+        }
     }
 
     /// Whether only machines nearby can have the peer's address.

@@ -45,6 +45,52 @@ import ValueSets
         #expect(read == expected)
     }
 
+    @Test func `the programs of a machine survive the conversion with all that they describe`() throws {
+        var description = Self.description()
+        var program = description.application
+        (program.id, program.attributes) = ("com.example.radio", ["room": "attic", "a/b": "slash"])
+        let fields = (0..<1000).map { AllowedValueSchema.Field.required("field-number-\($0)", .string) }
+        program.services[1].requestSchema = AllowedValueSchema(fields: fields)
+        description.programs = [
+            SystemDescription.Program(application: program, number: 7, epoch: -5, port: 4711),
+            SystemDescription.Program(
+                application: SystemDescription.Application(id: "com.example.tv", displayName: "TV"),
+                number: 0,
+                epoch: 6,
+                port: 4712
+            ),
+        ]
+        let (records, isComplete) = description.records
+        #expect(isComplete)
+        for (key, record) in records { #expect(PresenceTopic.schema.accepts(record, for: key), "\(key)") }
+        let read = try #require(SystemDescription(records))
+        #expect(read.programs == description.programs)
+        #expect(read.running == description.running)
+        // Without their own records, or with those of another application, they are only named.
+        var cut = records
+        cut["process/7/application"] = nil
+        cut["process/0/application"] = ["Id": "com.example.other"]
+        let named = try #require(SystemDescription(cut))
+        #expect(named.programs.isEmpty)
+        #expect(named.running == ["com.example.film", "com.example.other", "com.example.radio", "com.example.tv"])
+    }
+
+    @Test func `a program that does not fit into the topic is only named`() throws {
+        var description = Self.description()
+        description.programs = (0..<20).map { number in
+            var program = SystemDescription.Application(id: "test.\(100 + number)", displayName: "x")
+            for key in 0..<250 { program.attributes["\(key)"] = String(repeating: "x", count: 300) }
+            return SystemDescription.Program(application: program, number: number, epoch: 1, port: 1)
+        }
+        let (records, isComplete) = description.records
+        #expect(isComplete)
+        #expect(records.count <= StateLimits.topicRecords)
+        let read = try #require(SystemDescription(records))
+        #expect((2..<20).contains(read.programs.count))
+        #expect(read.programs.map(\.application) == description.programs.prefix(read.programs.count).map(\.application))
+        #expect(read.running.count == description.running.count + 20 - read.programs.count)
+    }
+
     @Test func `without the records of system and application there is no description`() {
         for key in [PresenceTopic.system, PresenceTopic.application] {
             var records = Self.description().records.records

@@ -9,7 +9,7 @@ import ServiceLifecycle
 /// A temporary account whose processes all run here, over loopback, and find each other on a scripted segment.
 struct LoopbackSystem {
     let directory: String
-    let segment = ScriptedDiscovery()
+    var segment = ScriptedDiscovery()
     /// The logger of its processes; nil for the default.
     var logger: Logger?
     /// The interceptors of all its processes.

@@ -22,6 +22,9 @@ final class ScriptedDiscovery: DiscoverySource {
     /// The number of active browses.
     var browses: Int { self.state.withLock { $0.feeds.count } }
 
+    /// The number of instances that are advertised now.
+    var advertised: Int { self.state.withLock { $0.hints.count } }
+
     func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         let id = self.state.withLock { state in

@@ -1,0 +1,98 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// Where the programs of a system register with its host daemon: a Unix socket in the state directory
+/// (`Docs/decisions/0023-local-registry.md`).
+struct RegistryPlace: Sendable {
+    /// The directory of the socket. It holds nothing else, so that programs can watch it for a new daemon.
+    let directory: String
+    private let running: RunningApplications
+
+    static let name = "daemon.sock"
+
+    init(_ running: RunningApplications) {
+        self.directory = "\(running.directory)/registry"
+        self.running = running
+    }
+
+    /// Creates the directory if there is none, and refuses one that another user owns or can access.
+    func makeDirectory() throws(SystemCallFailure) {
+        try self.running.makeDirectory()
+        try RunningApplications.makeDirectory(self.directory)
+    }
+
+    /// Whether there is a socket. Its daemon may have ended.
+    var exists: Bool { unsafe access("\(self.directory)/\(Self.name)", F_OK) == 0 }
+
+    /// The network in which only the socket exists.
+    func network(_ environment: RuntimeEnvironment) -> TransportNetwork {
+        TransportNetwork(
+            [LocalTransport(directory: self.directory, name: Self.name)],
+            time: environment.time,
+            taskExecutor: environment.taskExecutor
+        )
+    }
+}
+
+/// The service over which a program registers with the host daemon of its machine, on the daemon's Unix socket only
+/// (`Docs/wire/presence.md`, "Registering with the host daemon").
+enum Registry {
+    static let service = "remote-systems.registry"
+
+    /// What a program sends to the daemon beside its description.
+    struct Registration: Sendable, Hashable {
+        /// The port at which the program accepts connections.
+        var port: Int
+        /// Whether it listens on the loopback interface only.
+        var isOnLoopback: Bool
+        /// Random for each start of the program.
+        var epoch: Int64
+        /// The network on which the program is reachable, as ``RemoteSystemsConfiguration/Network/registryName``.
+        var network: String
+
+        init(port: Int, isOnLoopback: Bool, epoch: Int64, network: String) {
+            self.port = port
+            self.isOnLoopback = isOnLoopback
+            self.epoch = epoch
+            self.network = network
+        }
+
+        init?(_ message: ValueSet) {
+            guard message["Type"]?.string == "register", let port = message["Port"]?.int, (1...65_535).contains(port),
+                let epoch = message["Epoch"]?.int, let network = message["Network"]?.string
+            else { return nil }
+            self.init(
+                port: port,
+                isOnLoopback: message["Loopback"]?.bool ?? false,
+                epoch: Int64(epoch),
+                network: network
+            )
+        }
+
+        var message: ValueSet {
+            [
+                "Type": "register", "Port": .integer(Int64(self.port)), "Loopback": .bool(self.isOnLoopback),
+                "Epoch": .integer(self.epoch), "Network": .string(self.network),
+            ]
+        }
+    }
+
+    /// The key of the daemon's response: whether the daemon advertises the machine on the program's network, so that
+    /// the program need not.
+    static let represented = "Represented"
+}
+
+extension RemoteSystemsConfiguration.Network {
+    /// The network as text: equal for equal networks.
+    var registryName: String {
+        switch self.kind {
+        case .all: "all"
+        case .loopback: "loopback"
+        case .interfaces(let names): "interfaces " + Set(names).sorted().joined(separator: " ")
+        }
+    }
+}

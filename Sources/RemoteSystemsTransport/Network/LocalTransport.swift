@@ -1,0 +1,113 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import Logging
+package import NIOCore
+internal import NIOPosix
+
+/// Connections between programs of one user on one machine, over a Unix socket in a directory that only this user can
+/// access.
+///
+/// Both sides check the other's user with the kernel before anything is sent. One program listens at a time; the socket
+/// of a program that has ended is replaced.
+package struct LocalTransport: Transport {
+    private let socket: LocalSocket
+
+    /// - Parameters:
+    ///   - directory: an existing directory that belongs to this user and that no other user can access.
+    ///   - name: the name of the socket in it.
+    package init(directory: String, name: String) {
+        self.socket = LocalSocket(directory: directory, name: name)
+    }
+
+    package var kind: TransportKind { .local }
+    package var loopbackHost: String? { nil }
+
+    /// The endpoint at which the listening program is reached.
+    package static var endpoint: Endpoint { Endpoint(transport: .local, host: "daemon", port: 0) }
+
+    package func limited(to reach: NetworkReach) -> (any Transport)? { self }
+
+    package func isProximal(_ endpoint: Endpoint) -> Bool { true }
+
+    package func anyEventLoop() -> any EventLoop {
+        MultiThreadedEventLoopGroup.singleton.any()
+    }
+
+    package func connect(
+        to endpoint: Endpoint,
+        on eventLoop: any EventLoop,
+        timeout: TimeAmount,
+        initializer: @escaping ChannelInitializer
+    ) -> EventLoopFuture<any Channel> {
+        do {
+            // Connecting a Unix socket does not wait.
+            let (descriptor, peer) = try self.socket.connect()
+            return ClientBootstrap(group: eventLoop)
+                .channelInitializer { Self.initialize($0, peer, initializer) }
+                .withConnectedSocket(descriptor)
+        } catch {
+            return eventLoop.makeFailedFuture(
+                TransportError(
+                    .unreachable,
+                    "The host daemon of this machine cannot be reached: \(error).",
+                    side: .local,
+                    canRetry: true,
+                    cause: error
+                )
+            )
+        }
+    }
+
+    /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``, also while another program listens.
+    package func listen(
+        host: String?,
+        port: Int,
+        logger: Logger,
+        initializer: @escaping ChannelInitializer
+    ) async throws -> BoundPort {
+        let listening: LocalSocket.Listening
+        do {
+            listening = try self.socket.listen()
+        } catch {
+            let reason = error.number == EADDRINUSE ? "another program listens there" : "\(error)"
+            throw TransportError(
+                .cannotListen,
+                "Cannot listen on a socket in \(self.socket.directory): \(reason).",
+                side: .local,
+                cause: error
+            )
+        }
+        do {
+            let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(AcceptBackoff(logger: logger))
+                    }
+                }
+                .childChannelInitializer { channel in
+                    LocalPeer.of(channel).flatMap { Self.initialize(channel, $0, initializer) }
+                }
+                .withBoundSocket(listening.descriptor).get()
+            return BoundPort(port: port) { [socket = self.socket, lock = listening.lock] in
+                try? await channel.close().get()
+                socket.end(lock)
+            }
+        } catch {
+            self.socket.end(listening.lock)
+            throw error
+        }
+    }
+
+    private static func initialize(
+        _ channel: any Channel,
+        _ peer: LocalPeer,
+        _ initializer: @escaping ChannelInitializer
+    ) -> EventLoopFuture<Void> {
+        channel.eventLoop.makeCompletedFuture {
+            try peer.check()
+            try channel.pipeline.syncOperations.addHandler(LocalPeerHandler(peer))
+        }.flatMap { initializer(channel) }
+    }
+}

@@ -1,0 +1,314 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+
+@testable import RemoteSystems
+
+/// Programs that register with the host daemon of their machine, all in this process.
+@Suite(.timeLimit(.minutes(2))) struct LocalRegistryTests {
+    /// Runs a machine's host daemon while `body` runs.
+    private func withDaemon(
+        _ system: LoopbackSystem,
+        isDiscoverable: Bool = true,
+        _ body: (RemoteSystemHost) async throws -> Void
+    ) async throws {
+        var options = RemoteSystemHost.Options()
+        options.installedApplications = InstalledApplicationsTests.Installation([]) { _ in }
+        options.isDiscoverable = isDiscoverable
+        let host = RemoteSystemHost(
+            system.configuration(RemoteSystemHost.machineApplicationID),
+            services: [],
+            options: options
+        )
+        try await self.whileRunning(host) { try await body(host) }
+    }
+
+    private func whileRunning(_ host: RemoteSystemHost, _ body: () async throws -> Void) async throws {
+        let running = Task { try await host.run() }
+        let result: Result<Void, any Error>
+        do {
+            _ = try await host.port
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        running.cancel()
+        _ = await running.result
+        try result.get()
+    }
+
+    private func program(
+        _ system: LoopbackSystem,
+        _ application: String = "test.player",
+        attributes: [String: String] = ["room": "attic"]
+    ) -> RemoteSystemHost {
+        var options = RemoteSystemHost.Options()
+        options.attributes = attributes
+        return RemoteSystemHost(
+            system.configuration(application),
+            services: [WatchAndTalkTests.echo],
+            options: options
+        )
+    }
+
+    private func ids(_ watcher: RemoteSystemWatcher) -> [String]? { watcher.systems.first?.applications.map(\.id) }
+
+    @Test
+    func `programs are listed through the daemon, over one connection and without advertising themselves (R-19)`()
+        async throws
+    {
+        try await LoopbackSystem.with { system in
+            let watcher = system.watcher()
+            try await watcher.start()
+            try await self.withDaemon(system) { daemon in
+                let programs = ["test.one", "test.three", "test.two"].map { self.program(system, $0) }
+                try await self.whileRunning(programs[0]) {
+                    try await self.whileRunning(programs[1]) {
+                        try await self.whileRunning(programs[2]) {
+                            try await until {
+                                self.ids(watcher) == ["remote-systems.host", "test.one", "test.three", "test.two"]
+                            }
+                            try await until { system.segment.advertised == 1 }
+                            let listed = try #require(watcher.systems.first?.application("test.one"))
+                            #expect(listed.isRunning)
+                            #expect(listed.attributes == ["room": "attic"])
+                            #expect(listed.services.map(\.name) == ["test.echo"])
+                            #expect(daemon.openConnections == 1)
+                            #expect(programs.map(\.openConnections) == [0, 0, 0])
+                            try await until { programs.allSatisfy { $0.registration == .registered } }
+                            try await listed.withAppService("test.echo") { connection in
+                                let response = try await connection.send(["n": 1]).get()
+                                #expect(response == ["echo": ["n": 1]])
+                                #expect(programs[0].openConnections == 1)
+                                #expect(daemon.openConnections == 1)
+                            }
+                        }
+                        try await until { self.ids(watcher) == ["remote-systems.host", "test.one", "test.three"] }
+                    }
+                }
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a changed attribute of a program is sent as one record, also through the daemon`() async throws {
+        try await LoopbackSystem.with { system in
+            try await self.withDaemon(system) { daemon in
+                let program = self.program(system, attributes: ["room": "attic", "volume": "3"])
+                try await self.whileRunning(program) {
+                    let context = ApplicationContext(system.configuration("test.watcher"))
+                    var connector = try await context.connector()
+                    connector.limits.messageBytes = StateLimits.minLimit
+                    let connection = try await connector.connect(
+                        to: [Endpoint(host: "127.0.0.1", port: try await daemon.port)],
+                        expecting: nil,
+                        hello: context.hello(
+                            service: Presence.service,
+                            targetApplication: nil,
+                            limits: connector.limits
+                        )
+                    ) { _, _ in Response() }
+                    let subscriber = StateSubscriber(PresenceTopic.schema)
+                    var isRegistered = false
+                    _ = try? await subscriber.follow(over: connection) { change in
+                        if isRegistered {
+                            #expect(change.put.count == 1)
+                            #expect(change.put.first?.key.text.hasSuffix("/attribute/volume") == true)
+                            #expect(change.put.first?.value == ["Value": "4"])
+                            #expect(change.drop.isEmpty)
+                            connection.abort()
+                        } else if SystemDescription(subscriber.records)?.programs.isEmpty == false {
+                            isRegistered = true
+                            try await program.update(attributes: ["room": "attic", "volume": "4"])
+                        }
+                    }
+                    #expect(isRegistered)
+                }
+            }
+        }
+    }
+
+    @Test func `a program stays listed when the daemon ends and when the next one starts`() async throws {
+        try await LoopbackSystem.with { system in
+            let watcher = system.watcher()
+            let recorder = EventRecorder(watcher)
+            try await watcher.start()
+            let program = self.program(system)
+            try await self.whileRunning(program) {
+                // Without a daemon, it advertises itself.
+                try await until { self.ids(watcher) == ["test.player"] }
+                for _ in 0..<2 {
+                    try await self.withDaemon(system) { _ in
+                        try await until { self.ids(watcher) == ["remote-systems.host", "test.player"] }
+                        try await until { system.segment.advertised == 1 && program.openConnections == 0 }
+                    }
+                    try await until { self.ids(watcher) == ["test.player"] }
+                    try await until { system.segment.advertised == 1 && program.openConnections == 1 }
+                }
+            }
+            for event in recorder.events {
+                switch event {
+                case .updated(let system): #expect(system.application("test.player") != nil)
+                case .removed: break
+                default: break
+                }
+            }
+            // It was removed once: at its own end.
+            _ = try await recorder.removed()
+            #expect(recorder.events.count { if case .removed = $0 { true } else { false } } == 1)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a program advertises itself while its daemon does not`() async throws {
+        try await LoopbackSystem.with { system in
+            try await self.withDaemon(system, isDiscoverable: false) { daemon in
+                let program = self.program(system)
+                try await self.whileRunning(program) {
+                    try await until { system.segment.advertised == 1 }
+                    daemon.update(isDiscoverable: true)
+                    try await until { system.segment.advertised == 1 && program.openConnections == 0 }
+                    let watcher = system.watcher()
+                    try await watcher.start()
+                    try await until { self.ids(watcher) == ["remote-systems.host", "test.player"] }
+                    await watcher.stop()
+                    daemon.update(isDiscoverable: false)
+                    let alone = system.watcher()
+                    try await alone.start()
+                    try await until { self.ids(alone) == ["test.player"] }
+                    await alone.stop()
+                }
+            }
+        }
+    }
+
+    @Test func `a program that serves anyone nearby registers, and keeps advertising itself`() async throws {
+        try await LoopbackSystem.with { system in
+            try await self.withDaemon(system) { _ in
+                var options = RemoteSystemHost.Options()
+                options.allowsAnyoneNearby = true
+                let program = RemoteSystemHost(
+                    system.configuration("test.open"),
+                    services: [WatchAndTalkTests.echo],
+                    options: options
+                )
+                try await self.whileRunning(program) {
+                    try await until { system.segment.advertised == 2 }
+                    let watcher = system.watcher()
+                    try await watcher.start()
+                    try await until { self.ids(watcher) == ["remote-systems.host", "test.open"] }
+                    await watcher.stop()
+                }
+            }
+        }
+    }
+
+    // MARK: Refusals
+
+    /// Connects to the daemon's socket as an application.
+    private func connect(
+        _ configuration: RemoteSystemsConfiguration,
+        at system: LoopbackSystem,
+        service: String = Registry.service
+    ) async throws -> Connection {
+        let context = ApplicationContext(configuration)
+        var connector = try await context.connector()
+        connector.limits.messageBytes = StateLimits.minLimit
+        connector.network = RegistryPlace(RunningApplications(stateDirectory: system.directory))
+            .network(RuntimeEnvironment())
+        return try await connector.connect(
+            to: [LocalTransport.endpoint],
+            expecting: nil,
+            hello: context.hello(service: service, targetApplication: nil, limits: connector.limits)
+        ) { _, _ in Response() }
+    }
+
+    @Test func `a program that does not hold the lock of its id is not registered`() async throws {
+        try await LoopbackSystem.with { system in
+            try await self.withDaemon(system) { daemon in
+                let connection = try await self.connect(system.configuration("test.impostor"), at: system)
+                _ = await connection.waitUntilClosed()
+                #expect(daemon.core.referral?.running.registered?.processes.isEmpty == true)
+            }
+        }
+    }
+
+    @Test func `a program that describes another application is not registered`() async throws {
+        try await LoopbackSystem.with { system in
+            try await self.withDaemon(system) { daemon in
+                let locks = ApplicationLocks(running: RunningApplications(stateDirectory: system.directory))
+                let lock = try locks.claim("test.impostor", isShared: false)
+                let connection = try await self.connect(system.configuration("test.impostor"), at: system)
+                let publisher = StatePublisher()
+                let topic = try publisher.open(PresenceTopic.schema, for: .sameAccount)
+                let description = SystemBrowserStateMachineTests.description(application: "test.other")
+                try topic.replace(by: description.records.records)
+                connection.publish(publisher)
+                _ = await connection.waitUntilClosed()
+                #expect(daemon.core.referral?.running.registered?.processes.isEmpty == true)
+                withExtendedLifetime((lock, topic)) {}
+            }
+        }
+    }
+
+    @Test func `the socket serves registrations of this system only, and nothing else`() async throws {
+        try await LoopbackSystem.with { system in
+            try await self.withDaemon(system) { _ in
+                for service in [Presence.service, AppService.pingName] {
+                    let error = await #expect(throws: TransportError.self) {
+                        _ = try await self.connect(system.configuration("test.caller"), at: system, service: service)
+                    }
+                    #expect(error?.code == .refused)
+                }
+                try await LoopbackSystem.with { other in
+                    await #expect(throws: TransportError.self) {
+                        _ = try await self.connect(other.configuration("test.caller"), at: system)
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Two systems of an account
+
+    @Test func `a watcher on another machine holds one connection to a machine, whose socket it may not use`()
+        async throws
+    {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let system = LoopbackSystem(directory: "\(machines.directory)/first", segment: machines.segment)
+            let watcher = RemoteSystemWatcher(machines.configuration("second", application: "test.watcher"))
+            try await watcher.start()
+            try await self.withDaemon(system) { daemon in
+                let programs = ["test.one", "test.three", "test.two"].map { self.program(system, $0) }
+                try await self.whileRunning(programs[0]) {
+                    try await self.whileRunning(programs[1]) {
+                        try await self.whileRunning(programs[2]) {
+                            try await until {
+                                self.ids(watcher) == ["remote-systems.host", "test.one", "test.three", "test.two"]
+                            }
+                            try await until {
+                                daemon.openConnections == 1 && programs.allSatisfy { $0.openConnections == 0 }
+                            }
+                            let listed = try #require(watcher.systems.first?.application("test.two"))
+                            let response = try await listed.withAppService("test.echo") {
+                                try await $0.send(["n": 1]).get()
+                            }
+                            #expect(response == ["echo": ["n": 1]])
+                        }
+                    }
+                }
+                let error = await #expect(throws: TransportError.self) {
+                    _ = try await self.connect(machines.configuration("second"), at: system)
+                }
+                #expect(error?.openStatus == .notAuthorized)
+            }
+            await watcher.stop()
+        }
+    }
+}
